@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ssdlab import _core, bench
-from ssdlab.bench import Seat, Variant
+from ssdlab.bench import Seat, Variant, threads
 from ssdlab.errors import InputError, Interrupted, MemoryShortError
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, stage, within
@@ -72,7 +72,7 @@ def test_what_needs_more_than_its_share_runs_after_the_others_and_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
-    monkeypatch.setattr(bench, "available_bytes", lambda most=None: most or 8 * GIB)
+    monkeypatch.setattr(threads, "available_bytes", lambda most=None: most or 8 * GIB)
     seats: list[tuple[str, int | None]] = []
     at_work, lock = 0, threading.Lock()
 
@@ -192,7 +192,7 @@ def test_the_bench_alone_makes_threads_for_simulations() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("concurrent")
     }
-    assert users == {"bench.py"}
+    assert users == {"bench/threads.py"}
 
 
 def test_ctrl_c_before_all_are_handed_over_stops_those_that_run() -> None:

@@ -290,19 +290,11 @@ def test_a_part_of_a_pass_is_compared_with_the_same_part_of_the_last() -> None:
 
 
 def test_a_fuller_drive_copies_more() -> None:
-    one = store("intel-dc-s3700-200")
-    aged = lifetime.AgedDrives()
-
-    def waf(share: float) -> float:
-        size = int(one.capacity_bytes * share) // MIB * MIB
-        cache = candidates.CacheCandidate(one, size, 65536, 1, "lru", "write-back")
-        found = aged.amplification(cache, 65536, SEAT)
-        assert found is not None
-        return found
-
-    assert waf(0.01) == 1.0
-    assert 1.0 <= waf(0.3) < 1.1
-    assert waf(0.3) < waf(0.7) < waf(1.0)
+    drives = [lifetime.AgedDrive("intel-dc-s3700-200", share, 65536) for share in (0.3, 0.7, 1.0)]
+    small, half, whole = bench.run([one.variant() for one in drives])
+    assert isinstance(small, float) and isinstance(half, float) and isinstance(whole, float)
+    assert 1.0 <= small < 1.1
+    assert small < half < whole
 
 
 # ---- The command

@@ -37,7 +37,18 @@ from ssdlab.target import Sim
 NAMES = [one.name for one in protocols()]
 TOGETHER = 4
 """Protocols on files at a time: most of a short job is fio's own waiting."""
-PARAMETERS = {"crystaldiskmark": {"runs": "1"}, "consistency": {"seconds": "4e6"}}
+GRID = {"blocks": "4k,16k", "depths": "1,4", "mixes": "100,50", "patterns": "random"}
+FEWER = {
+    "waf": {"patterns": "uniform,streams", "shares": "100", "streams": "2"},
+    "matrix": {**GRID, "settle_s": "0"},
+}
+"""Fewer cases, which are alike."""
+PARAMETERS = {
+    "crystaldiskmark": {"runs": "1"},
+    "consistency": {"seconds": "4e6"},
+    "characterise": {"parts": "flush,size,fill"},
+    **FEWER,
+}
 """Fewer repetitions, and a series of more than one second where there is one."""
 
 
@@ -82,7 +93,8 @@ class Run:
             return examine_run(execution)
 
         target = Sim("small", small_protocol.RIG)
-        self.folder = begun(Order(protocol, target, quick=True), folder / "runs", examine)
+        order = Order(protocol, target, FEWER.get(protocol.name, {}), quick=True)
+        self.folder = begun(order, folder / "runs", examine)
         self.execution = seen[-1]
         self.setup = self.execution.setup
         self.records = self.execution.records

@@ -21,7 +21,9 @@ def runs() -> Runs:
     found: dict[str, Result] = {}
     wanted = [task.key for task in plan(FACTOR)]
     for task in plan(FACTOR):
-        result, _ = runner._work(EXPERIMENT, task, 1)(Seat(lambda news: isinstance(news, Progress)))
+        result, _ = runner._work(
+            EXPERIMENT.name, task, 1, Seat(lambda news: isinstance(news, Progress))
+        )
         found[task.key] = result
     assert list(found) == wanted
     return found

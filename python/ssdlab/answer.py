@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar
@@ -32,6 +32,7 @@ Style = Literal[
     "stack",
     "heat",
     "fields",
+    "parallel",
 ]
 """How the points of a curve are drawn."""
 
@@ -47,12 +48,17 @@ class Curve:
     """``published`` draws rings: numbers of an article. ``points`` draws a line with its points;
     ``steps`` the outline of a histogram; ``bars`` stand side by side with those of other curves,
     ``stack`` upon them; ``heat`` fields of unit size, coloured and labelled by ``z``; ``fields``
-    the same in the one colour of the curve."""
+    the same in the one colour of the curve; ``parallel`` draws a line each time that ``x`` begins
+    anew, the stronger the higher its ``z`` (0 to 1)."""
     colour: int | str = 0
     """Curves of one number are of one thing. A name is a colour of its own kind, such as that of a
     state of a piece (``report/style.py``)."""
     z: Sequence[float | None] = ()
     """Values of the fields of ``heat``; None where nothing was measured."""
+    about: Sequence[str] = ()
+    """What the pointer is told of each point besides."""
+    keys: Sequence[str] = ()
+    """Of each point the row of a table that it leads to (:attr:`Table.anchors`)."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,10 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell | str | None]]
     note: str = ""
+    anchors: Sequence[str] = ()
+    """A name of each row that points of charts lead to; empty for none."""
+    repeat: str = ""
+    """The command line that repeats what a row is of; its anchor goes in the place of ``KEY``."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -141,6 +151,8 @@ class Ranked(StrEnum):
         return list(type(self)).index(self)
 
 
+NAME_MAX = 31
+"""Characters of a table's name: of a sheet's, by the format of workbooks."""
 MARK = "†"
 """Stands behind a number, or by a chart, that a check puts in doubt."""
 MARK_NOTE = f"{MARK} a check puts this number in doubt."
@@ -383,6 +395,30 @@ def numbers_table(numbers: Sequence[Number]) -> Table:
     return Table("Numbers", columns("number | value | unit"), rows)
 
 
+def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
+    """Every table with a name of its own, the numbers of each section as one."""
+    taken: dict[str, int] = {}
+    found: list[tuple[Section, Table]] = []
+    for section in answer.sections:
+        found += [(section, numbers_table(section.numbers))] if section.numbers else []
+        found += [(section, one) for one in section.tables if one.rows]
+    for section, one in found:
+        name = re.sub(r"[^a-z0-9]+", "-", (one.title or section.title).lower()).strip("-")
+        name = name[: NAME_MAX - 3] or "table"
+        taken[name] = taken.get(name, 0) + 1
+        yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
+
+
+def table_heads(table: Table) -> list[str]:
+    """The heads of a table with their units, as programs read them."""
+    return [f"{one.name}, {one.unit}" if one.unit else one.name for one in table.columns]
+
+
+def table_values(table: Table) -> list[list[float | str | None]]:
+    """A table as programs read it: its heads, and a list for each row."""
+    return [[*table_heads(table)], *([value_of(cell) for cell in row] for row in table.rows)]
+
+
 def finite(value: Any) -> Any:
     """A document for JSON: what is no finite number is null."""
     if isinstance(value, float):
@@ -393,6 +429,6 @@ def finite(value: Any) -> Any:
 
 
 def _table_json(table: Table) -> dict[str, Any]:
-    heads = [f"{one.name}, {one.unit}" if one.unit else one.name for one in table.columns]
-    rows = [dict(zip(heads, map(value_of, row), strict=True)) for row in table.rows]
+    heads, *lines = table_values(table)
+    rows = [dict(zip(map(str, heads), line, strict=True)) for line in lines]
     return {"title": table.title, "rows": rows, "note": table.note}

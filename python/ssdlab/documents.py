@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import GenericAlias, MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import polars as pl
 from pydantic import (
@@ -211,8 +211,19 @@ _BUILT = _object(
     superblock_bytes=Count | None,
     reserve_superblocks=Count | None,
 )
+_IMPORTED = _object(
+    "file",
+    file=str,
+    document=Count,
+    layout=str,
+    sha256=str,
+    target_kind=Literal["sim", "file", "device", "unknown"],
+    knows_options=bool,
+    options_of_place=_OPTIONS,
+)
 _ABOUT = _object(
     check=_counted,
+    imported=_IMPORTED | None,
     version=str | None,
     seed=int | None,
     target=_object(kind=str, name=str, summary=str, capacity_bytes=Count | None),
@@ -232,7 +243,7 @@ _ABOUT = _object(
     attribution=_ATTRIBUTION | None,
     surroundings=SURROUNDINGS | None,
 )
-_DOCUMENT: TypeAdapter[Any] = TypeAdapter(
+DOCUMENT: TypeAdapter[Any] = TypeAdapter(
     _object(
         "jobs",
         jobs=_list(_JOB),
@@ -317,7 +328,7 @@ def why(error: Exception) -> str:
 def document(data: bytes, place: object) -> dict[str, Any]:
     """A ``result.json``; InputError where it has another shape."""
     found: dict[str, Any] = parsed(data, place)
-    checked(found, _DOCUMENT, place)
+    checked(found, DOCUMENT, place)
     return found
 
 

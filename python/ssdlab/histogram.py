@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ class Histogram:
     """All their latencies together."""
     min_ns: float
     max_ns: float
+    told: Mapping[float, float] = field(default_factory=dict)
+    """Percentiles (percent: ns) where a document tells them and the bins are not known."""
 
     @staticmethod
     def of_counts(counts: Ints) -> Histogram:
@@ -66,7 +68,7 @@ class Histogram:
     @staticmethod
     def of_document(stats: Mapping[str, Any], kind: str) -> Histogram | None:
         """One direction of a job in fio's JSON (``jobs[i]["write"]``); None without I/Os of that
-        kind. Plain JSON, and percentiles switched off, leave the bins unknown."""
+        kind. Plain JSON leaves the bins unknown, and has some percentiles unless they are off."""
         found = stats.get(f"{kind}_ns")
         if not found:
             return None
@@ -79,12 +81,14 @@ class Histogram:
         if ios == 0:
             return None
         mean = found.get("mean")
+        told = {} if rough.ios else found.get("percentile") or {}
         return Histogram(
             ios,
             counts,
             rough.sum_ns if mean is None else float(mean) * ios,
             float(found.get("min", rough.min_ns)),
             float(found.get("max", rough.max_ns)),
+            {float(percent): float(ns) for percent, ns in told.items()},
         )
 
     @property
@@ -100,7 +104,7 @@ class Histogram:
     def percentile_ns(self, percent: float) -> float | None:
         """The latency that ``percent`` of the I/Os do not exceed; None where there are too few I/Os
         for that: below 1,000, none is the slowest in a thousand."""
-        counted = int(self.counts.sum())
+        counted = int(self.counts.sum()) or (self.ios if self.told else 0)
         enough = counted > 0 and round((100 - percent) * counted, 6) >= min(100, 50 * counted)
         return self.rank_ns(percent) if enough else None
 
@@ -119,7 +123,7 @@ class Histogram:
         """The same however few they are, as fio gives it: the value of the first bin at which the
         running count reaches the share, though never above the largest latency."""
         if not self.known:
-            return None
+            return self.told.get(percent)
         running = np.cumsum(self.counts)
         # percent * ios first: 99.9 / 100 * 1000 is a little more than 999.
         reached = running >= round(percent * int(running[-1]) / 100, 6)

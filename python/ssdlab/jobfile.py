@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import os
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.tracefile import ReadingOptions, Replay
+
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_NAMES = re.compile(r"\$\{|^\s*(include|read_iolog)\b", re.MULTILINE)
+"""What may name something outside of a job."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a job names of the machine where it was read, so that it can run on another."""
+
+    includes: Mapping[str, str] = field(default_factory=dict)
+    """Texts of included files, by the names that the job gives them."""
+    traces: Mapping[str, Path] = field(default_factory=dict)
+    """Where each trace is, by the name that the job gives it."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The variables that it asks for."""
 
 
 @dataclass(frozen=True)
@@ -19,15 +39,28 @@ class JobText:
     folder: Path
     replay: Replay = field(default_factory=Replay)
     """How the traces that it replays are read and played."""
+    carried: Carried | None = None
+    """What it needs, on another machine than that where it was read."""
+
+    def environment(self) -> dict[str, str]:
+        """The variables that the job may ask for."""
+        return dict(os.environ if self.carried is None else self.carried.environment)
 
     def traces(self) -> Callable[[str], tuple[str, ReadingOptions, str, bool]]:
         """Where the traces are that the job replays (``read_iolog``), and how they are read."""
-        return lambda name: self.replay.of(name, self.folder)
+
+        def find(name: str) -> tuple[str, ReadingOptions, str, bool]:
+            there = None if self.carried is None else self.carried.traces.get(name)
+            return self.replay.of(there or name, self.folder)
+
+        return find
 
     def include(self) -> Callable[[str], str]:
         """A reader of included files; like fio it looks here first, then in ``folder``."""
 
         def read(path: str) -> str:
+            if self.carried is not None and path in self.carried.includes:
+                return self.carried.includes[path]
             given = Path(path)
             places = [given] if given.is_absolute() else [given, self.folder / given]
             found = next((place for place in places if _exists(place)), None)
@@ -37,6 +70,36 @@ class JobText:
             return read_text(found, "included job file")
 
         return read
+
+    def needs(self) -> Carried | None:
+        """What it names of this machine; None where all is in its text."""
+        if not _NAMES.search(self.text):
+            return None
+        includes: dict[str, str] = {}
+        traces: dict[str, Path] = {}
+        read, find = self.include(), self.traces()
+
+        def include(path: str) -> str:
+            includes[path] = read(path)
+            return includes[path]
+
+        def trace(name: str) -> tuple[str, ReadingOptions, str, bool]:
+            found = find(name)
+            traces[name] = Path(found[0])
+            return found
+
+        # What is wrong with it is told where it runs.
+        with contextlib.suppress(InputError):
+            _core.check_job(
+                self.text,
+                job_name=self.name,
+                environment=self.environment(),
+                include=include,
+                traces=trace,
+            )
+        asked = set(_VARIABLE.findall("\n".join([self.text, *includes.values()])))
+        known = {name: value for name, value in self.environment().items() if name in asked}
+        return Carried(includes, traces, known)
 
 
 def read_job(job: str | Path) -> JobText:

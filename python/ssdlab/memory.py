@@ -10,6 +10,15 @@ _CGROUP = Path("/sys/fs/cgroup")
 _STATM = Path("/proc/self/statm")
 
 
+_most: int | None = None
+
+
+def limit_process(most: int | None) -> None:
+    """Holds what this process may take to so many bytes; None takes that back."""
+    global _most
+    _most = most
+
+
 def available_bytes(most: int | None = None) -> int | None:
     """The least of what is free, what the container may still take, what the process may, and
     ``most``.
@@ -35,11 +44,15 @@ def _of_container() -> int | None:
 
 
 def _of_process() -> int | None:
-    most, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if most == resource.RLIM_INFINITY:
+    """What is left of the limits on this process: on addresses by the system, on memory by
+    :func:`limit_process`."""
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limits = (None if space == resource.RLIM_INFINITY else space), _most
+    if limits == (None, None):
         return None
-    pages = _text(_STATM).split()
-    return most - (int(pages[0]) * resource.getpagesize() if pages else 0)
+    pages = [int(one) * resource.getpagesize() for one in _text(_STATM).split()[:2]] or [0, 0]
+    left = [most - used for most, used in zip(limits, pages, strict=True) if most is not None]
+    return min(left)
 
 
 def _text(path: Path) -> str:

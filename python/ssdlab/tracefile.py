@@ -71,7 +71,7 @@ class Replay:
     capacity_bytes: int | None = None
     """Size of a file that is made for a replay; None: as large as the trace reaches."""
 
-    def of(self, name: str, folder: Path) -> tuple[str, ReadingOptions, str, bool]:
+    def of(self, name: str | Path, folder: Path) -> tuple[str, ReadingOptions, str, bool]:
         """What the core asks for about the trace ``name``; relative names as for includes."""
         return str(existing(name, folder)), self.reading.options(), self.fit, self.open_loop
 

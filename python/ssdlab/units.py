@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
@@ -37,6 +38,10 @@ _US = re.compile(r"(?<![\w/])us(?![\w/])")
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([kmgtp]?)(i?)(b?)", re.IGNORECASE | re.ASCII)
 _PERCENT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*%?", re.ASCII)
 _RANGE = re.compile(r"(.+?)\.\.(.+?)(?:x(\d+(?:\.\d+)?)|/(\d+))?")
+_OPEN_RANGE = re.compile(r"(.+?)\.\.(.+?)(x(?:\d+(?:\.\d+)?)?)?")
+_TIME = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(ns|us|ms|s|min|h|d)", re.ASCII)
+_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
+       "d": 86400 * 10**9}  # fmt: skip
 
 
 def number(value: float | None, unit: str = "") -> str:
@@ -203,8 +208,72 @@ def percents(where: str, text: str, expected: str, fits: Callable[[float], bool]
     return _numbers(where, text, expected, _percent, float, fits)
 
 
-def values(where: str, text: str) -> list[str]:
-    """The values of a list of anything, each once, in their order, as text.
+@dataclass(frozen=True)
+class Span:
+    """All values between two, of which a sample takes some."""
+
+    low: Fraction
+    high: Fraction
+    log: bool
+    """Whether each factor, and not each difference, is as likely."""
+    step: int
+    """Values are multiples of it; 0 for those of four figures."""
+    end: str = ""
+    """Stands behind the values."""
+
+    def at(self, share: float) -> str:
+        """The value that a share (0 to 1) of all is below."""
+        low, high = float(self.low), float(self.high)
+        value = low * (high / low) ** share if self.log else low + share * (high - low)
+        if self.step:
+            return f"{min(max(self.step * round(value / self.step), low), high):.0f}{self.end}"
+        return f"{float(f'{value:.4g}'):.12g}{self.end}"
+
+
+def span(where: str, text: str) -> Span | None:
+    """What ``0.07..0.5``, ``1..256x`` (evenly by factors) or ``4k..64k`` stands for; None where
+    the text is none of these.
+
+    Whole ends mean whole values, sizes multiples of 4 KiB or of 512 bytes where both ends are.
+    Raises InputError where the range does not go up.
+    """
+    found = _OPEN_RANGE.fullmatch(text.strip())
+    kind = None if found is None else next((k for k in _KINDS if _reads(k[0], found)), None)
+    if found is None or kind is None:
+        return None
+    read, end = kind
+    low, high = read(found[1]), read(found[2])
+    assert low is not None and high is not None, "both ends were read"
+    log = bool(found[3])
+    if low >= high or (log and low == 0):
+        above = " from above 0" if log else ""
+        raise InputError(f'{where} "{text}": a range goes up{above}, such as 1..256x')
+    whole = low.denominator == high.denominator == 1 and "." not in found[1] + found[2]
+    step = int(whole)
+    if read is _bytes:
+        step = next(one for one in (4096, 512, 1) if not (int(low) % one or int(high) % one))
+    return Span(low, high, log, step, end)
+
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """A number and its unit: ``""``, ``"B"`` for sizes, ``"ns"`` for times; a percentage is the
+    share. None where the text is none of these."""
+    text = text.strip()
+    if (time := _TIME.fullmatch(text)) is not None:
+        return float(Fraction(time[1]) * _NS[time[2]]), "ns"
+    try:
+        return float(text), ""
+    except ValueError:
+        pass
+    if text.endswith("%"):
+        share = _percent(text)
+        return None if share is None else (float(share / 100), "")
+    size = _bytes(text)
+    return None if size is None else (float(size), "B")
+
+
+def values(where: str, text: str, *, once: bool = True) -> list[str]:
+    """The values of a list of anything, in their order, as text; each once if ``once``.
 
     A range of numbers, sizes (``4k..64kx2``, in bytes then) or percentages (``10%..100%/8``) is
     written out; what is no range stands as it is. Raises InputError where one is empty, or a range
@@ -221,7 +290,7 @@ def values(where: str, text: str) -> list[str]:
         expected = "a number, a size or a percentage at both ends of a range"
         spread = _numbers(where, part, expected, read, float, lambda _: True)
         found += [f"{one:.12g}{end}" for one in spread]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found)) if once else found
 
 
 def words(where: str, text: str) -> list[str]:
@@ -279,6 +348,8 @@ def _values(
             f'{where} "{part}": a range goes up, by a factor above 1 (1..256x2) '
             "or in at least two values (1..256/8)"
         )
+    if not factor and not number and (low.denominator > 1 or high.denominator > 1):
+        raise InputError(f'{where} "{part}": say how many values the range has, as in {part}/8')
     if number:
         steps = int(number) - 1
         yield from (low + (high - low) * step / steps for step in range(steps + 1))

@@ -60,7 +60,7 @@ fn drive(map: &str) -> Box<dyn Device> {
 }
 
 fn write(offset: u64, len: u64) -> Command {
-    Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp: 0 }
+    Command { op: Op::Write, offset, len, ..Command::default() }
 }
 
 /// An untimed random write of 4 KiB: all in RAM, a quarter of the map cached, a table that never

@@ -57,6 +57,8 @@ pub struct Command {
     pub compressible: u8,
     /// Version of what is written, for tests: sector `i` of a write holds `stamp + i`. 0 in runs.
     pub stamp: u64,
+    /// Which process of the host submits it, from 1; 0 where none does, as within an array.
+    pub process: u32,
 }
 
 /// The end of a command.
@@ -74,7 +76,7 @@ pub struct Completion {
 }
 
 persistent_enum!(Op { Read, Write, Trim, Flush, Purge });
-persistent!(Command { state { tag, op, offset, len, compressible, stamp } });
+persistent!(Command { state { tag, op, offset, len, compressible, stamp, process } });
 persistent!(Completion { state { tag, time, parts, digest } });
 
 /// Moves what has completed to those who asked for it.

@@ -70,10 +70,11 @@ impl Rig {
             Some(Value::Table(device)) => device,
             _ => return Err(Error::rig(name, "has no [device] table, expected one with a kind")),
         };
+        table.remove(FIT);
         if let Some(key) = table.keys().next() {
             return Err(Error::rig(
                 format!("{name}: {key}"),
-                "unknown key, expected name, summary, power_loss or [device]",
+                "unknown key, expected name, summary, power_loss, [device] or [fit]",
             ));
         }
         let mut sources = Vec::new();
@@ -223,6 +224,10 @@ fn read_table(text: &str, file: &str) -> Result<(Table, String, String)> {
     let (name, summary) = (text_of("name", file)?, text_of("summary", "")?);
     Ok((table, name, summary))
 }
+
+/// A table beside the device that says how its values were fitted, for those who predict with them: nothing of it
+/// changes what the device does.
+const FIT: &str = "fit";
 
 /// The keys under which a device has those that it is made of.
 const PARTS: [&str; 5] = ["below", "cache", "fast", "member", "members"];

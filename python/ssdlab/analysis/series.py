@@ -65,7 +65,6 @@ def _join_workers(rows: pl.DataFrame, interval_s: float) -> pl.DataFrame:
     ordered = rows.sort("time_s").with_columns(pl.col("ios", "bytes", *parts).cast(number))
     ends = ordered["time_s"].cast(number).to_numpy()
     interval = np.cumsum(_new_interval(ordered, ends, interval_s))
-    ios = pl.col("ios")
     return (
         ordered.with_columns(pl.Series("interval", interval, dtype=pl.Int64))
         .group_by("interval", maintain_order=True)
@@ -73,7 +72,7 @@ def _join_workers(rows: pl.DataFrame, interval_s: float) -> pl.DataFrame:
             pl.col("time_s").cast(number).max(),
             pl.col("ios", "bytes", *parts).sum(),
             pl.col("iops").cast(number).sum(),
-            ((pl.col("lat_mean_ns").cast(number) * ios).sum() / ios.sum()).alias("lat_mean_ns"),
+            _mean_latency(),
             pl.col("lat_p99_ns", "lat_max_ns").max().cast(number),
         )
         .with_columns(
@@ -83,6 +82,13 @@ def _join_workers(rows: pl.DataFrame, interval_s: float) -> pl.DataFrame:
         )
         .drop("interval", "iops")
     )
+
+
+def _mean_latency() -> pl.Expr:
+    """Of the I/Os whose latency is known; null where that is none of them."""
+    latency, known = pl.col("lat_mean_ns").cast(pl.Float64), pl.col("lat_mean_ns").is_not_null()
+    mean = (latency * pl.col("ios")).sum() / pl.col("ios").filter(known).sum()
+    return pl.when(known.any()).then(mean).alias("lat_mean_ns")
 
 
 def _new_interval(ordered: pl.DataFrame, ends: Floats, interval_s: float) -> npt.NDArray[np.bool_]:
@@ -131,7 +137,6 @@ def _fill_gaps(
 def _gather(filled: pl.DataFrame, interval_s: float, bin_s: float) -> pl.DataFrame:
     """Short intervals as bins of `bin_s` seconds; a last bin of less than half of that is dropped,
     if it is not the only one."""
-    ios = pl.col("ios")
     summed = [n for n in filled.columns if n not in ("time_s", *_LATENCIES)]
     bins = (
         filled.with_columns(
@@ -139,7 +144,7 @@ def _gather(filled: pl.DataFrame, interval_s: float, bin_s: float) -> pl.DataFra
         )
         .group_by("bin", maintain_order=True)
         .agg(
-            ((pl.col("lat_mean_ns") * ios).sum() / ios.sum()).alias("lat_mean_ns"),
+            _mean_latency(),
             pl.col("lat_p99_ns", "lat_max_ns").max(),
             pl.col(*summed).sum(),
         )

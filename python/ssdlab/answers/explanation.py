@@ -61,12 +61,12 @@ def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
     rows: list[Cells] = []
     for one in outcomes:
         changed = one.change is not None
-        gain = f"{one.iops / base.iops - 1:+.0%}" if base.iops else ""
+        gain = one.iops / base.iops - 1 if base.iops else None
         rows.append(
             [
                 one.change.sentence if one.change else "nothing",
                 Cell(one.iops),
-                Cell(None, text=gain) if changed else None,
+                Cell(gain, text="" if gain is None else f"{gain:+.0%}") if changed else None,
                 Cell(one.p999_ns / 1e3, text=units.latency(one.p999_ns)),
                 None if one.waf is None else Cell(one.waf, text=f"{one.waf:.2f}"),
             ]

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssdlab.answer import Answer
+from ssdlab.answer import Answer, Section, Table, columns
 from ssdlab.answers import protocol, run
 from ssdlab.engine import findings
 from ssdlab.errors import InputError
 from ssdlab.store.folder import RunFolder
+
+RUN_HEADS = ("run", "created", "target", "kind", "jobs")
+"""Of a table of kept runs."""
+JOBS_MAX = 8
+"""So many jobs of a run are named."""
 
 
 def answer(folders: Sequence[RunFolder]) -> Answer:
@@ -23,3 +28,20 @@ def answer(folders: Sequence[RunFolder]) -> Answer:
     if tests:
         return protocol.answer(findings.read(tests[0]))
     return run.answer([folder.result() for folder in folders])
+
+
+def listed(folders: Sequence[RunFolder], where: str) -> Answer:
+    """The runs that are kept in a place."""
+    told = Table("Kept runs", columns(" | ".join(RUN_HEADS)), [run_row(one) for one in folders])
+    count = f"{len(folders):,} run{'s' if len(folders) != 1 else ''}"
+    return Answer(f"Runs kept in {where}", "runs", [Section([count], tables=[told])])
+
+
+def run_row(run: RunFolder) -> list[str]:
+    """A run, with the first of its jobs and how many more there are."""
+    about = run.manifest
+    jobs, more = ", ".join(about.jobs[:JOBS_MAX]), len(about.jobs) - JOBS_MAX
+    jobs += f" and {more} more" if more > 0 else ""
+    state = "" if run.status == "complete" else f" ({run.status})"
+    kind = about.target.kind if about.imported is None else f"{about.target.kind}, imported"
+    return [run.id, about.created, about.target.name, kind, jobs + state]

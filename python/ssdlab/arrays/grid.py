@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from ssdlab import bench
@@ -67,12 +68,15 @@ class DriveSetup:
             target = Sim(self.drive.name, self.rig(one.shape), self.drive.source)
             state = one.prepare or self.prepare
             settings = Settings(self.seed, state, overrides=self.overrides, interval_ms=100)
-            return bench.Variant(
-                lambda seat: Performance.of(seat.run(target, one.job, settings)), one.cost
-            )
+            return bench.Variant(partial(performance, target, one.job, settings), one.cost)
 
         found = bench.run([variant(one) for one in cases.values()], progress)
         return dict(zip(cases, found, strict=True))
+
+
+def performance(target: Sim, job: JobText, settings: Settings, seat: bench.Seat) -> Performance:
+    """What a job does on a simulated drive, as the body of a variant."""
+    return Performance.of(seat.run(target, job, settings))
 
 
 def shapes(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ssdlab.answer import Check, Status
 from ssdlab.checks.facts import Facts
 from ssdlab.engine.records import Records
+from ssdlab.results import TargetKind
 
 StepKind = Literal["job", "purge", "trim", "idle"]
 State = Literal["empty", "full", "unknown"]
@@ -35,13 +36,15 @@ class StepEvidence:
     """Where a TRIM begins, bytes."""
     length: int | None = None
     """Bytes that a TRIM takes; None to the end. What jobs touch stands in their results."""
+    on_purpose: bool = False
+    """Whether it reads unwritten areas, or stays within a cache, because that is what it shows."""
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What a run left, of a protocol or of a single job file."""
 
-    kind: Literal["sim", "file", "device"]
+    kind: TargetKind
     steps: Sequence[StepEvidence]
     """In the order in which they ran."""
     records: Records

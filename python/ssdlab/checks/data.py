@@ -28,8 +28,12 @@ def compresses(facts: Facts) -> bool | None:
 
 def _data(facts: Facts) -> Iterator[Found]:
     for work in facts.works:
-        if work.direction("write") is not None:
+        if work.direction("write") is None:
+            continue
+        if work.known:
             yield from _of(facts, work)
+        else:
+            yield Found("unknown", f"{work.name}: what it writes is not recorded")
 
 
 def _of(facts: Facts, work: JobFacts) -> Iterator[Found]:

@@ -71,6 +71,10 @@ class JobFacts(Workload):
     tell."""
     window: Window | None = None
     """Where its numbers are from; None where nobody asked."""
+    known: bool = True
+    """Whether its options are: a document of others may not list them."""
+    timed: bool = True
+    """Whether fio told the processor time of its workers."""
 
     @property
     def offset(self) -> int:
@@ -94,15 +98,6 @@ class JobFacts(Workload):
     def random(self) -> bool:
         """Whether places are drawn at random."""
         return self.rw.startswith("rand")
-
-    @property
-    def block(self) -> int | None:
-        """Bytes of a block; None where there are several sizes."""
-        first = (self.option("bs", "blocksize") or "4k").split(",")[0]
-        try:
-            return _core.parse_fio_size(first, 1000 if self.option("kb_base") == "1000" else 1024)
-        except InputError:
-            return None
 
     @property
     def engine(self) -> str:
@@ -225,6 +220,7 @@ def _bare(text: str) -> dict[str, dict[str, str]]:
 
 def _work(workload: Workload, result: Result, capacity: int | None, judged: bool) -> JobFacts:
     jobs = workload.jobs
+    known = (result.imported or {}).get("knows_options", True)
     raw = [(ddir, s) for ddir in DIRECTIONS for j in jobs if (s := j.get(ddir) or {})]
     moved = tuple(
         _moved(ddir, stats, _sampled(result, workload.name, ddir, judged))
@@ -238,7 +234,9 @@ def _work(workload: Workload, result: Result, capacity: int | None, judged: bool
         error=max((abs(int(j.get("error") or 0)) for j in jobs), default=0),
         cpu_percent=max(cpu, default=0.0),
         moved=moved,
-        regions=_regions(workload, capacity),
+        regions=_regions(workload, capacity) if known else (),
+        known=known,
+        timed=any("usr_cpu" in j for j in jobs),
         window=result.measurement.window(workload.name) if judged else None,
     )
 

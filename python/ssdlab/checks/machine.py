@@ -104,6 +104,9 @@ def _bound(facts: Facts) -> Iterator[Found]:
     for work in facts.works:
         if any(work.flag(name) for name in _POLLS) or not work.moved or work.engine == "null":
             continue
+        if not work.timed:
+            yield Found("unknown", "fio's processor time was not recorded", facts.key)
+            continue
         used = work.cpu_percent
         text = f"{work.name}: a worker of fio used {used:.0f} % of a processor"
         status: Status = "bad" if used >= CPU_BAD else "doubt" if used >= CPU_DOUBT else "good"

@@ -42,6 +42,9 @@ def _of(facts: Facts) -> Iterator[Found]:
 
 
 def _of_work(facts: Facts, work: JobFacts) -> Iterator[Found]:
+    if not work.known:
+        yield Found("unknown", f"{work.name}: the result does not list its options")
+        return
     if work.engine == "null":
         yield Found("bad", f"{work.name} uses the engine null, which does no I/O")
         return

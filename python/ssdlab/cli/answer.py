@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -25,22 +24,21 @@ if light.BODIES:
         MARK_NOTE,
         Answer,
         Check,
-        Section,
         Table,
         cell_text,
         heading,
+        named_tables,
         numbers_table,
-        value_of,
+        table_values,
     )
-    from ssdlab.cli.console import PIPE_WIDTH, table
+    from ssdlab.api.watching import PIPE_WIDTH
+    from ssdlab.cli.console import table
     from ssdlab.cli.output import check_stdout, results, say, write_json
 
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
 GAP = 2
 """Between columns."""
-SHEET_MAX = 31
-"""Characters of a sheet's name, by the format."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +75,14 @@ class View:
         kept: Path | None = None,
         follow: str = "",
         whole: bool = False,
+        most: int | None = None,
         document: Mapping[str, Any] | None = None,
     ) -> None:
         """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the
         command that goes on from here.
 
-        The first section is printed whole if ``whole`` says so. ``document`` is written by
+        The first section is printed whole if ``whole`` says so, at ``most`` so many rows of a
+        table. ``document`` is written by
         ``--json`` instead of the answer's own.
 
         Raises as :class:`ssdlab.output.Output` does.
@@ -102,7 +102,7 @@ class View:
         console = self.console
         took = "" if seconds is None else f", took {units.duration(seconds)}"
         say(console, answer.title + took, "bold")
-        _print(console, answer, self, whole=whole)
+        _print(console, answer, self, whole=whole, most=most)
         places = [str(one) for one in (self.report, self.csv, self.xlsx) if one is not None]
         ends = [f"kept in {kept}"] if kept is not None else []
         ends += [f"wrote {units.listed(places)}"] if places else []
@@ -148,7 +148,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
     return answered
 
 
-def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None:
+def _print(console: Console, answer: Answer, view: View, *, whole: bool, most: int | None) -> None:
     """The answer, the key numbers or the first table, doubts; everything with --verbose."""
     if answer.headline:
         say(console, answer.headline)
@@ -164,7 +164,7 @@ def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None
         # A protocol's numbers are its answer; other studies set things side by side.
         first = [] if shown and answer.kind == "protocol" else lead[:1]
         for one in lead if whole else first:
-            print_table(console, one, answer.marks, wide=view.wide)
+            print_table(console, one, answer.marks, wide=view.wide, most=most)
         for note in answer.notes if whole else ():
             say(console, note)
     print_checks(console, answer.checks, verbose=view.verbose)
@@ -216,9 +216,13 @@ def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = F
 
 
 def print_table(
-    console: Console, one: Table, marks: frozenset[str] = frozenset(), *, wide: bool = False
-) -> None:
+    console: Console, one: Table, marks: frozenset[str] = frozenset(), *, wide: bool = False,
+    most: int | None = None,
+) -> None:  # fmt: skip
     """A table: columns where they fit, else a block for each row; tab-separated in a pipe."""
+    if most is not None and len(one.rows) > most:
+        said = f"{most:,} of {len(one.rows):,} rows; --csv and --verbose give all. "
+        one = replace(one, rows=one.rows[:most], anchors=(), note=said + one.note)
     heads = [heading(column) for column in one.columns]
     rows = [
         [cell_text(cell, column.unit, marks) for cell, column in zip(row, one.columns, strict=True)]
@@ -262,30 +266,11 @@ def _print_blocks(
                 say(console, f"  {head:{width}}  {text}")
 
 
-def _tables(answer: Answer) -> Iterator[tuple[str, Table]]:
-    """Every table with a name of its own."""
-    taken: dict[str, int] = {}
-    found: list[tuple[Section, Table]] = []
-    for section in answer.sections:
-        found += [(section, numbers_table(section.numbers))] if section.numbers else []
-        found += [(section, one) for one in section.tables if one.rows]
-    for section, one in found:
-        name = re.sub(r"[^a-z0-9]+", "-", (one.title or section.title).lower()).strip("-")
-        name = name[: SHEET_MAX - 3] or "table"
-        taken[name] = taken.get(name, 0) + 1
-        yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
-
-
-def _values(one: Table) -> list[list[float | str | None]]:
-    heads = [f"{c.name}, {c.unit}" if c.unit else c.name for c in one.columns]
-    return [list(heads), *([value_of(cell) for cell in row] for row in one.rows)]
-
-
 def _write_csv(answer: Answer, folder: Path) -> None:
     make_folder(folder)
-    for name, one in _tables(answer):
+    for name, one in named_tables(answer):
         text = StringIO()
-        csv.writer(text, lineterminator="\n").writerows(_values(one))
+        csv.writer(text, lineterminator="\n").writerows(table_values(one))
         write_to(folder / f"{name}.csv", text.getvalue())
 
 
@@ -295,9 +280,9 @@ def _write_xlsx(answer: Answer, place: Output) -> None:
     content = BytesIO()
     with xlsxwriter.Workbook(content, {"in_memory": True, "nan_inf_to_errors": True}) as book:
         bold = book.add_format({"bold": True})
-        for name, one in _tables(answer):
+        for name, one in named_tables(answer):
             sheet = book.add_worksheet(name)
-            for row, values in enumerate(_values(one)):
+            for row, values in enumerate(table_values(one)):
                 sheet.write_row(row, 0, values, bold if row == 0 else None)
             sheet.freeze_panes(1, 1)
             sheet.autofit()

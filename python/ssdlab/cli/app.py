@@ -14,11 +14,15 @@ from typer.main import get_command
 from ssdlab.cli import light
 
 COMMANDS = (
-    "run test sweep resume report compare ab array explain list show reproduce health audit setup "
-    "scan trim purge refresh reliability trace plan"
+    "run test fit predict sweep query resume import report compare ab array explain list show "
+    "reproduce health audit setup scan trim purge refresh reliability trace plan"
 ).split()
 """In the order of the help. The module of a command has its name, and the function ``command``, or
 ``app`` with commands of its own."""
+
+
+MODULES = {"list": "listing", "import": "import_"}
+"""Modules of commands whose names Python has taken."""
 
 
 class Commands(TyperGroup):
@@ -35,7 +39,7 @@ def module_of(arguments: Sequence[str]) -> ModuleType | None:
     name = next((one for one in arguments if not one.startswith("-")), None)
     if name not in COMMANDS:
         return None
-    return importlib.import_module(f"ssdlab.cli.{'listing' if name == 'list' else name}")
+    return importlib.import_module(f"ssdlab.cli.{MODULES.get(name, name)}")
 
 
 def load(name: str) -> Any:

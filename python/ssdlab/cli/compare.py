@@ -11,9 +11,7 @@ from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import KeptWhere
 
 if light.BODIES:
-    from ssdlab.answers import comparison
-    from ssdlab.store import RunStore
-    from ssdlab.studies import compare
+    from ssdlab.api.compare import compare
 
 
 @answering
@@ -38,4 +36,4 @@ def command(
     view: View,
 ) -> None:
     """Compare runs: how large differences are, and whether they are more than noise."""
-    view.show(comparison.answer(compare.load(runs, RunStore(out), each=each)))
+    view.show(compare(*runs, each=each, out=out).answer)

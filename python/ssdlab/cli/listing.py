@@ -12,16 +12,15 @@ from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.errors import InputError, unknown_name
 
 if light.BODIES:
+    from ssdlab.answers.kept import RUN_HEADS, run_row
     from ssdlab.arrays.attachment import shipped_attachments
     from ssdlab.audit import CHECKS
     from ssdlab.cli.console import stdout, table
     from ssdlab.cli.output import on_stdout, write_json
     from ssdlab.rig import profiles
     from ssdlab.store import RunStore
-    from ssdlab.store.folder import RunFolder
     from ssdlab.tuning import PRESETS, SETTINGS
 
-JOBS_MAX = 8
 KINDS = (
     "drives",
     "parts",
@@ -55,8 +54,7 @@ def command(
     wrong: list[InputError] = []
     if kind == "runs":
         runs, wrong = RunStore(out).listing()
-        headings = ["run", "created", "target", "kind", "jobs"]
-        rows = [_run(one) for one in runs]
+        headings, rows = list(RUN_HEADS), [run_row(one) for one in runs]
     else:
         headings, rows = _rows(kind)
     write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
@@ -115,12 +113,3 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     return ["kind", "policy", "what it does"], [
         [e["kind"], e["name"], e["summary"]] for e in entries_
     ]
-
-
-def _run(run: RunFolder) -> list[str]:
-    """A run, with the first of its jobs and how many more there are."""
-    about = run.manifest
-    jobs, more = ", ".join(about.jobs[:JOBS_MAX]), len(about.jobs) - JOBS_MAX
-    jobs += f" and {more} more" if more > 0 else ""
-    state = "" if run.status == "complete" else f" ({run.status})"
-    return [run.id, about.created, about.target.name, about.target.kind, jobs + state]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ssdlab.cli import light
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.rating import Rating, parse_tbw
-from ssdlab.units import SEED_MAX, parse_bytes
-
-if TYPE_CHECKING:
-    from ssdlab.target import Target
+from ssdlab.rating import parse_tbw
+from ssdlab.units import SEED_MAX
 
 
 def opened(context: typer.Context, place: str | None) -> Output | None:
@@ -179,6 +177,28 @@ ProtocolHelp = "What to do: a name from `ssdlab list protocols`."
 
 
 @dataclass(frozen=True)
+class BenchOptions:
+    """Where many simulations run."""
+
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Run the simulations on a Dask cluster: tcp://HOST:PORT of its scheduler, or "
+            "local:N for N worker processes here.",
+        ),
+    ] = None
+
+    def engine(self, *, quiet: bool) -> AbstractContextManager[None]:
+        """Has all simulations run there meanwhile; raises as :func:`ssdlab.bench.on`."""
+        from ssdlab import bench
+        from ssdlab.cli.output import notice
+
+        return bench.on(self.cluster, (lambda _: None) if quiet else notice)
+
+
+@dataclass(frozen=True)
 class ProtocolOptions:
     """How a protocol is carried out."""
 
@@ -213,23 +233,11 @@ class ProtocolOptions:
         """Whether one was given."""
         return self != ProtocolOptions()
 
-    def order(self, protocol: str) -> dict[str, Any]:
-        """The fields of :class:`ssdlab.engine.plans.Order`; InputError where one is wrong."""
-        from ssdlab.protocols import find
-
-        size = None if self.size is None else parse_bytes("--size", self.size)
-        if size == 0:
-            raise InputError(
-                f'--size "{self.size}": expected more than nothing, such as 8g or 512m'
-            )
-        given = keys(self.param, "--param", "depth=16")
-        return {
-            "protocol": find(protocol),
-            "given": given,
-            "quick": self.quick,
-            "size": size,
-            "scale": self.scale,
-        }
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options as functions take them; InputError where a parameter has no value."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**own, "param": keys(self.param, "--param", "depth=16")}
 
 
 @dataclass(frozen=True)
@@ -241,21 +249,6 @@ class DriveOptions:
     use_existing_file: UseExistingFile = False
     redact: Redact = False
     tbw: Tbw = None
-
-    def resolve(self, target: str) -> tuple[Target, Rating | None]:
-        """The target of that name, and what may be written to it in its life."""
-        from ssdlab.engine.ratings import rating_for
-        from ssdlab.rig import resolve
-
-        rating = rated(self.tbw)
-        found = resolve(
-            target,
-            destroy=self.destroy,
-            use_existing=self.use_existing_file,
-            redact=self.redact,
-            setup=self.setup,
-        )
-        return found, rating_for(found, rating)
 
 
 def rated(tbw: str | None) -> float | None:

@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ssdlab import _core, units
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed
+from ssdlab.cli.options import BenchOptions, Seed
 from ssdlab.cli.trace_options import TraceOptions
-from ssdlab.errors import InputError, unknown_name
 from ssdlab.plan.stores import FORMS, MODES
 
 if light.BODIES:
-    from ssdlab.cli.console import progress
-    from ssdlab.jobfile import read_job
-    from ssdlab.plan.cache import CacheStudy
-    from ssdlab.plan.candidates import THRESHOLD_MAX
-    from ssdlab.plan.prices import prices
-    from ssdlab.plan.rows import GOALS, Rules
-    from ssdlab.plan.stores import store
-    from ssdlab.plan.study import carry_out
-    from ssdlab.tracefile import FITS, existing
-
-QUICK: dict[str, Any] = {
-    "top": 4,
-    "passes": 2,
-    "policies": ("lru",),
-    "thresholds": (1,),
-    "blocks": (64 << 10,),
-}
-"""What --quick leaves of the defaults."""
+    from ssdlab.api.plan import plan_cache
 
 
 @answering
@@ -143,89 +122,34 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer candidates and passes, for a first look.")
     ] = False,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
-    if (trace is None) == (job is None):
-        raise InputError("name one load: --trace TRACE or --job JOB.fio")
-    if goal not in GOALS:
-        raise unknown_name("goal", goal, GOALS)
-    if fit not in FITS:
-        raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
-    study = CacheStudy(
-        pool=store(pool),
-        fasts=[store(name) for name in dict.fromkeys(cache)],
-        prices=prices(prices_),
-        trace=None if trace is None else existing(trace),
-        reading=how.reading(),
-        fit=fit,
-        job=None if job is None else read_job(job),
-        seed=seed,
-        depth=depth,
-        quick=quick,
-        rules=Rules(goal, accept_loss, years),
-        presets=_presets(preset or []),
-    )
-    changes: dict[str, Any] = dict(QUICK) if quick else {}
-    changes |= _lists(sizes, blocks, thresholds, policies, modes)
-    study = replace(study, **changes)
-    study = replace(study, top=top or study.top)
-    needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
-    study = replace(study, passes=passes or min(needed, 10))
     started = time.monotonic()
-    with progress(study.subject, quiet=view.quiet) as callback:
-        answer = carry_out(study, callback)
-    view.show(answer, seconds=time.monotonic() - started)
-
-
-def _lists(
-    sizes: str | None,
-    blocks: str | None,
-    thresholds: str | None,
-    policies: str | None,
-    modes: str | None,
-) -> dict[str, Any]:
-    """What the lists of the command line say, by the field of a study."""
-    found: dict[str, Any] = {}
-    if sizes is not None:
-        expected = "sizes from 1m on, such as 16G,32G or 4g..64gx2"
-        found["sizes"] = units.sizes(
-            "--sizes", sizes, expected, lambda size: size >= 1 << 20 and size % 4096 == 0
-        )
-    if blocks is not None:
-        expected = "powers of two from 512 bytes to 64 MiB, such as 16k,64k"
-        found["blocks"] = units.sizes(
-            "--blocks", blocks, expected,
-            lambda size: 512 <= size <= 64 << 20 and size & (size - 1) == 0,
-        )  # fmt: skip
-    if thresholds is not None:
-        expected = f"numbers of uses from 1 to {THRESHOLD_MAX}, such as 1,2"
-        found["thresholds"] = units.counts(
-            "--thresholds", thresholds, expected, lambda uses: 1 <= uses <= THRESHOLD_MAX
-        )
-    if policies is not None:
-        known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
-        known.remove("optimal")  # it knows the future
-        found["policies"] = _known("replacement policy", known, units.words("--policies", policies))
-    if modes is not None:
-        found["modes"] = _known("mode of a cache", MODES, units.words("--modes", modes))
-    return found
-
-
-def _known(kind: str, known: Sequence[str], names: Sequence[str]) -> Sequence[str]:
-    for name in names:
-        if name not in known:
-            raise unknown_name(kind, name, known)
-    return names
-
-
-def _presets(names: Sequence[str]) -> list[str]:
-    for name in names:
-        # The core knows the presets, and says so.
-        if not name.replace("-", "").isalnum():
-            raise InputError(f'--preset "{name}": expected the name of a product\'s cache')
-        fast = _core.Rig.wrap("null", {"capacity": "1GiB"})
-        pool = _core.Rig.wrap("null", {"capacity": "1TiB"})
-        rig = _core.Rig.wrap("cache", {"preset": name}, name="--preset", cache=fast, below=pool)
-        _core.rig_check(rig.to_toml(), rig_name="--preset")
-    return list(dict.fromkeys(names))
+    found = plan_cache(
+        pool=pool,
+        cache=cache,
+        trace=trace,
+        job=job,
+        sizes=sizes,
+        blocks=blocks,
+        thresholds=thresholds,
+        policies=policies,
+        modes=modes,
+        preset=preset,
+        goal=goal,
+        accept_loss=accept_loss,
+        years=years,
+        prices=prices_,
+        top=top,
+        depth=depth,
+        passes=passes,
+        fit=fit,
+        **how.given,
+        seed=seed,
+        quick=quick,
+        cluster=where.cluster,
+        progress=not view.quiet,
+    )
+    view.show(found.answer, seconds=time.monotonic() - started)

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ssdlab.arrays.workloads import WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed
-from ssdlab.errors import InputError
+from ssdlab.cli.options import BenchOptions, Seed
 from ssdlab.plan.storage.candidates import SYNTAX
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
-from ssdlab.units import parse_bytes
 
 if light.BODIES:
-    from ssdlab.arrays.workloads import job as named_job
-    from ssdlab.arrays.workloads import workload
-    from ssdlab.cli.console import progress
-    from ssdlab.jobfile import read_job
-    from ssdlab.plan.prices import prices
-    from ssdlab.plan.storage.candidates import DEFAULTS, Candidate, candidate
-    from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, HotSet
-    from ssdlab.plan.storage.measure import TableLoads
-    from ssdlab.plan.storage.own import OwnLoad
-    from ssdlab.plan.storage.study import WHOLE, StorageStudy
-    from ssdlab.plan.study import carry_out
-
-CANDIDATES_MAX = 26
+    from ssdlab.api.plan import plan_storage
 
 
 @answering
@@ -98,60 +83,25 @@ def command(
         bool, typer.Option("--quick", help="A rough look: shorter and smaller.")
     ] = False,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Compare what may be bought: speed, space, life, safety, price; and what to take for what."""
-    candidates = _candidates(candidate_)
-    cost = prices(prices_file)
-    daily = parse_bytes("--writes-per-day", writes_per_day)
-    how: dict[str, Any] = {"seed": seed, "quick": quick, "disk_cache": disk_cache}
-    asked: TableLoads | OwnLoad | None = _own(job_file, load, depth, scale, how)
-    if asked is None:
-        if scale is not None:
-            raise InputError(
-                "--scale is for --job and --workload; else sizes are chosen by the hot set"
-            )
-        asked = TableLoads(_hot(hot, contiguous), depth or DEPTH, **how)
-    elif hot is not None or contiguous:
-        raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
-    study = StorageStudy(candidates, asked, cost, daily)
     started = time.monotonic()
-    with progress(study.subject, quiet=view.quiet) as callback:
-        answer = carry_out(study, callback)
-    view.show(answer, seconds=time.monotonic() - started)
-
-
-def _candidates(texts: Sequence[str] | None) -> list[Candidate]:
-    found = [candidate(text) for text in texts or DEFAULTS]
-    if len(found) > CANDIDATES_MAX:
-        raise InputError(f"--candidate: found {len(found)}, expected at most {CANDIDATES_MAX}")
-    for one in found:
-        # The core says what is wrong with a preset, a chunk, a number of drives, or a rig.
-        one.check()
-    return found
-
-
-def _hot(text: str | None, contiguous: bool) -> HotSet:
-    if text is None:
-        return HotSet(HOT_BYTES, spread=not contiguous)
-    if text.strip().lower() in ("all", "100%"):
-        return HotSet(WHOLE, spread=not contiguous)
-    size = parse_bytes("--hot", text)
-    if size < 1 << 20:
-        raise InputError(f"--hot {text}: expected at least 1MiB, or all")
-    return HotSet(size, spread=not contiguous)
-
-
-def _own(
-    path: Path | None, name: str | None, depth: int | None, scale: int | None, how: dict[str, Any]
-) -> OwnLoad | None:
-    if path is not None and name is not None:
-        raise InputError("--job and --workload exclude each other; give one of them")
-    if path is not None:
-        if depth is not None:
-            raise InputError("--depth is for loads by name; a job file has its own iodepth")
-        return OwnLoad(read_job(path), scale=scale, **how)
-    if name is None:
-        return None
-    one, depth = workload(name), depth or DEPTH
-    return OwnLoad(named_job(one.options, one.name, depth=depth), one.prepare, scale, depth, **how)
+    found = plan_storage(
+        candidate=candidate_,
+        job=job_file,
+        workload=load,
+        prices=prices_file,
+        depth=depth,
+        hot=hot,
+        contiguous=contiguous,
+        writes_per_day=writes_per_day,
+        disk_cache=disk_cache,
+        scale=scale,
+        seed=seed,
+        quick=quick,
+        cluster=where.cluster,
+        progress=not view.quiet,
+    )
+    view.show(found.answer, seconds=time.monotonic() - started)

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import typer
 
-from ssdlab import units
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed, Tbw, rated
-from ssdlab.errors import InputError
-from ssdlab.units import parse_bytes
+from ssdlab.cli.options import BenchOptions, Seed, Tbw
 
 if light.BODIES:
-    from ssdlab.analysis.reliability import HOURS_PER_YEAR
-    from ssdlab.answers import reliability as study_answer
-    from ssdlab.cli.console import progress
+    from ssdlab.api.reliability import reliability
     from ssdlab.cli.output import on_stdout
-    from ssdlab.studies import reliability
-    from ssdlab.studies.reliability import Question
 
-
-AFR_PERCENT = 1.0
-"""2 906 SSDs of a cloud provider: 25 failures in 934 441 drive days, 0.98 failures per 100 drive
-years (Backblaze Drive Stats, SSD edition, 2022)."""
 UBER = 1e-17
 """Data sheets of data centre SSDs; JESD218 asks for 1e-16 of enterprise, 1e-15 of client SSDs."""
 REBUILD_RATE = "204.8MB/s"
@@ -155,74 +143,33 @@ def command(
     ] = 50_000,
     seed: Seed = 0,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Say how likely an array loses data: by closed form and by simulation, with wear."""
-    if (tbw is None) != (writes_per_day is None):
-        raise InputError("wear takes both --tbw and --writes-per-day, found one of them")
-    wear_only = {"--stagger": stagger, "--models": models, "--renew-at": renew_at}
-    for name, value in wear_only.items():
-        if value is not None and tbw is None:
-            raise InputError(f"{name} changes how drives wear: give --tbw and --writes-per-day too")
-    question = Question(
+    found = reliability(
+        level=level,
         members=members,
-        capacity_bytes=parse_bytes("--capacity", capacity),
-        levels=_levels(level),
         copies=copies,
-        failures_per_year=_failures(afr, mtbf),
+        capacity=capacity,
+        afr=afr,
+        mtbf=mtbf,
         uber=uber,
-        rebuild_bytes_per_s=parse_bytes("--rebuild-rate", rebuild_rate.strip().removesuffix("/s")),
-        replace_hours=replace_after,
+        rebuild_rate=rebuild_rate,
+        replace_after=replace_after,
         one_at_a_time=one_at_a_time,
         years=years,
-        tbw_bytes=rated(tbw),
-        writes_per_day_bytes=None
-        if writes_per_day is None
-        else parse_bytes("--writes-per-day", writes_per_day),
+        tbw=tbw,
+        writes_per_day=writes_per_day,
         full_stripes=full_stripes,
-        stagger=_percents("--stagger", stagger),
+        stagger=stagger,
         models=models,
-        spread=_share("--spread", spread),
-        model_spread=_share("--model-spread", model_spread),
-        renew_at=None if renew_at is None else _share("--renew-at", renew_at),
+        spread=spread,
+        model_spread=model_spread,
+        renew_at=renew_at,
         runs=runs,
         seed=seed,
+        cluster=where.cluster,
+        progress=not (view.quiet or on_stdout(view.json_, view.report)),
     )
-    quiet = view.quiet or on_stdout(view.json_, view.report)
-    with progress("simulating lives", quiet=quiet) as callback:
-        found = reliability.study(question, callback)
-    view.show(study_answer.answer(found))
-
-
-def _levels(text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return ()
-    return tuple(one.lower().removeprefix("raid") for one in units.words("--levels", text))
-
-
-def _failures(afr: float | None, mtbf: float | None) -> float:
-    """Failures of a drive per year."""
-    if afr is not None and mtbf is not None:
-        raise InputError("give --afr or --mtbf, not both")
-    if mtbf is not None:
-        if not (math.isfinite(mtbf) and mtbf >= 1):
-            raise InputError(f"--mtbf {mtbf:g}: expected hours, at least 1, such as 2000000")
-        return HOURS_PER_YEAR / mtbf
-    percent = AFR_PERCENT if afr is None else afr
-    if not 0 <= percent <= 10_000:
-        raise InputError(f"--afr {percent:g}: expected failures per 100 drive years, 0 to 10000")
-    return percent / 100
-
-
-def _share(option: str, percent: float) -> float:
-    if not 0 <= percent <= 1000:
-        raise InputError(f"{option} {percent:g}: expected percent, 0 to 1000")
-    return percent / 100
-
-
-def _percents(option: str, text: str | None) -> tuple[float, ...]:
-    if text is None:
-        return ()
-    expected = "percent, such as 10 or 0,15,30,45 or 0..45/4"
-    found = units.percents(option, text, expected, lambda percent: 0 <= percent <= 1000)
-    return tuple(percent / 100 for percent in found)
+    view.show(found.answer)

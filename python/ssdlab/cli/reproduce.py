@@ -10,15 +10,14 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.errors import InputError
+from ssdlab.cli.options import BenchOptions
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
-    from ssdlab.answers import reproduction
-    from ssdlab.cli.console import progress, stdout
+    from ssdlab.api.reproduce import reproduce
+    from ssdlab.cli.console import stdout
     from ssdlab.experiments import find
-    from ssdlab.experiments.base import Experiment, Mode
-    from ssdlab.experiments.runner import run
+    from ssdlab.experiments.base import Experiment
 
 
 @answering
@@ -46,21 +45,23 @@ def command(
         ),
     ] = None,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Repeat published experiments on simulated drives; print published beside simulated."""
-    experiments = find(names or [])
-    if quick and full:
-        raise InputError("--quick and --full exclude each other; give one of them")
     if save_jobs is not None:
-        _save_jobs(experiments, save_jobs)
+        _save_jobs(find(names or []), save_jobs)
         return
-    mode: Mode = "quick" if quick else "full" if full else "reduced"
     started = time.monotonic()
-    what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
-    with progress(what, quiet=view.quiet) as callback:
-        outcomes = run(experiments, mode, seed=seed, progress=callback)
-    view.show(reproduction.answer(outcomes), seconds=time.monotonic() - started)
+    found = reproduce(
+        *(names or []),
+        quick=quick,
+        full=full,
+        seed=seed,
+        cluster=where.cluster,
+        progress=not view.quiet,
+    )
+    view.show(found.answer, seconds=time.monotonic() - started)
 
 
 def _save_jobs(experiments: list[Experiment], folder: Path) -> None:

@@ -28,12 +28,12 @@ from ssdlab.output import Output
 if light.BODIES:
     from ssdlab import logfolder, units
     from ssdlab.answers.run import answer as run_answer
-    from ssdlab.cli.console import progress
+    from ssdlab.api.run import settings_of, watched
+    from ssdlab.api.target import target_of
     from ssdlab.cli.output import notice, results, say, write_json
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.rating import Rating
     from ssdlab.results import Result
-    from ssdlab.rig import SUPERBLOCKS_MIN
     from ssdlab.store import RunStore, label
     from ssdlab.target import Settings, Target
 
@@ -68,9 +68,17 @@ def command(
     if view.json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
     texts = [read_job(job) for job in jobs]
-    target, rating = drive.resolve(on)
-    # Keys are those of the drive as it is then.
-    overrides = {**target.smaller(scale, fewest=SUPERBLOCKS_MIN), **keys(set_)}
+    target, rating = target_of(on, **asdict(drive))
+    settings = settings_of(
+        target,
+        set=keys(set_),
+        scale=scale,
+        seed=seed,
+        prepare=prepare,
+        rating=rating,
+        notice=notice,
+        logs=logs is not None,
+    )
     if plan:
         _say_plans(target, texts, rating, view.json_)
         return
@@ -86,17 +94,7 @@ def command(
     done: list[Result] = []
     for text, place in zip(texts, places, strict=True):
         started = time.monotonic()
-        with progress(f"{text.name} on {target.name}", quiet=view.quiet) as callback:
-            settings = Settings(
-                seed=seed,
-                prepare=prepare,
-                overrides=overrides,
-                progress=callback,
-                notice=notice,
-                logs=place is not None,
-                rating=rating,
-            )
-            result = target.run(text, settings)
+        result = watched(target, text, settings, not view.quiet)
         store.save(result)
         if place is not None:
             logfolder.write(place, result)

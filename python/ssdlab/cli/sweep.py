@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import PlanOnly, Prepare, SetKeys, document, keys
+from ssdlab.cli.options import BenchOptions, PlanOnly, Prepare, SetKeys, document, keys
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab import units
-    from ssdlab.answers.sweep import answer as sweep_answer
+    from ssdlab.api.sweep import searching, swept
     from ssdlab.cli.console import progress
-    from ssdlab.cli.output import say, write_json
-    from ssdlab.jobfile import read_job
-    from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
+    from ssdlab.cli.output import notice, say, write_json
+    from ssdlab.cli.run import show as show_run
+    from ssdlab.store import RunStore
+    from ssdlab.sweeps import Dataset, Order, Sweep, forecast, from_line
+    from ssdlab.sweeps.search import AGAIN, BEST_MAX, FRONT_MAX
+    from ssdlab.target import Settings
+
+PRINTED_MAX = 100
+"""Rows of a table that are printed."""
 
 
 @dataclass(frozen=True)
@@ -33,76 +40,243 @@ class Outputs(View):
     )
 
 
+@dataclass(frozen=True)
+class Variants:
+    """What varies; what a sweep's file says holds where an option says nothing."""
+
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="KEY=VALUES",
+            help="Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of "
+            "the job (job.iodepth=1..256x2), of prepare, of target (drives and rig files) or of "
+            "trace (files to replay). May be given again: each with each.",
+        ),
+    ] = None
+    zip_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--zip",
+            metavar="KEY,KEY",
+            help="The values of these keys go together: the first of each, then the second.",
+        ),
+    ] = None
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            "--sample",
+            metavar="lhs:N|sobol:N",
+            help="Draw N points from the ranges among the keys (0.07..0.5, or 1..256x evenly by "
+            "factors) by a Latin hypercube or a Sobol sequence; lhs:N:SEED draws others.",
+        ),
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="CONDITION",
+            help='Run only what meets this: "capacity x members <= 8 TB". Over what varies, keys '
+            "of the rig, capacity, usable, members, memory and price.",
+        ),
+    ] = None
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, metavar="N", help="Runs of each, with seeds from 1 on."),
+    ] = None
+    series: Annotated[
+        bool | None,
+        typer.Option("--series", help="Keep the series of every run too, in DIR/series."),
+    ] = None
+    prices_: Annotated[
+        Path | None, typer.Option("--prices", metavar="FILE", help="Prices of drives (TOML).")
+    ] = None
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Go on with more than a million runs as well.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Searching the best instead of running all."""
+
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--search",
+            metavar="MEASURE,...",
+            help="Search the best instead of running all: a number of the summary (waf, iops, "
+            "p999, read.p99, endurance), price or another fact of the rig; max: or min: before it "
+            "says which way. Several: what none surpasses in all (Pareto).",
+        ),
+    ] = None
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="CONDITION",
+            help='What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".',
+        ),
+    ] = None
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", min=1, metavar="N", help="Combinations that a search tries; 100."),
+    ] = None
+
+
 @answering
 def command(
     job: Annotated[
-        Path, typer.Argument(metavar="JOB.fio", help="A fio job file, the same for all runs.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="JOB.fio|SWEEP.toml",
+            help="A fio job file, the same for all runs, or a file that says all of a sweep.",
+        ),
+    ] = None,
     on: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--on",
             metavar="TARGET",
             help="A profile's name or a rig file (.toml).",
             autocompletion=light.complete("drives"),
         ),
-    ],
+    ] = None,
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--out",
             "-o",
             metavar="DIR",
             help="Folder of the table; what is in it is not run again.",
         ),
-    ],
-    vary: Annotated[
-        list[str],
-        typer.Option(
-            "--vary",
-            metavar="KEY=VALUES",
-            help="Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of "
-            "the job (job.iodepth=1..256x2), of prepare, or of target. May be given again: each "
-            "with each.",
-        ),
-    ],
-    zip_: Annotated[
-        bool,
-        typer.Option(
-            "--zip",
-            help="The first values of all keys together, then the second; not each with each.",
-        ),
-    ] = False,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, with seeds from 1 on.")
-    ] = 1,
+    ] = None,
     set_: SetKeys = None,
     prepare: Prepare = None,
     plan: PlanOnly = False,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="KEY",
+            help="Do one of the runs alone, by its key in the table or the start of it, and show "
+            "and keep it as `ssdlab run` does.",
+        ),
+    ] = None,
     *,
+    variants: Variants,
+    searching: SearchOptions,
+    where: BenchOptions,
     view: Outputs,
 ) -> None:
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
     started = time.monotonic()
-    sweep = Sweep(
-        read_job(job),
-        on,
-        [axis(one) for one in vary],
-        seeds,
-        prepare or "fob",
-        keys(set_),
-        together=zip_,
-    )
-    memory = sweep.check()
-    if plan:
-        write_json(view.json_, {"runs": len(sweep), "memory_bytes_each": memory})
-        size = units.size_text(memory)
-        say(view.console, f"{len(sweep):,} runs, each with up to {size} of memory; nothing was run")
+    order = _order(job, on, set_, prepare, variants, searching)
+    if run is not None:
+        _show_run(order, run, view)
         return
-    dataset = Dataset(out, sweep.axes)
-    with progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback:
-        outcome = carry_out(sweep, dataset, callback)
-    if outcome.failed and not outcome.ran and not outcome.before:
-        raise InputError(f"no run could be made; of the first: {outcome.failed[0][1].message}")
-    found = sweep_answer(sweep, dataset.of(sweep), outcome, str(out))
-    view.show(found, seconds=time.monotonic() - started, kept=out, whole=True)
+    sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
+    if plan:
+        _say_plan(order, sweep, out, view)
+        return
+    if out is None:
+        raise InputError("say with -o DIR where the table is kept")
+    found = swept(
+        order,
+        sweep,
+        out,
+        cluster=where.cluster,
+        progress=not view.quiet,
+        notice=None if view.quiet else notice,
+        line=_line(job, on, set_, prepare, variants),
+    )
+    seconds = time.monotonic() - started
+    view.show(found.answer, seconds=seconds, kept=out, whole=True, most=PRINTED_MAX)
+
+
+def _show_run(order: Order, key: str, view: Outputs) -> None:
+    """Does one of the runs again, and shows all of it."""
+    started = time.monotonic()
+    found = {one.key: one for one in order.sweep(runs_max=None).runs() if one.key.startswith(key)}
+    if len(found) != 1 or not key:
+        many = f"{len(found)} runs have keys that begin so" if found else "no run has this key"
+        raise InputError(f'--run "{key}": {many}; the table and the page tell them')
+    (run,) = found.values()
+    with progress(run.job.name, quiet=view.quiet) as callback:
+        settings = Settings(seed=run.seed, prepare=run.prepare, progress=callback)
+        result = run.target.run(run.job, settings)
+    RunStore().save(result)
+    told = ", ".join(f"{name} {text}" for name, text in run.values.items() if name != "seed")
+    show_run(result, f"{told}: {run.job.name}", view, time.monotonic() - started)
+
+
+def _line(
+    job: Path | None,
+    on: str | None,
+    set_: list[str] | None,
+    prepare: str | None,
+    variants: Variants,
+) -> str:
+    """The command line that asks for the same runs."""
+    options: dict[str, Any] = {
+        "--on": on,
+        "--prepare": prepare,
+        "--set": set_,
+        "--vary": variants.vary,
+    }
+    options |= {"--zip": variants.zip_, "--sample": variants.sample, "--where": variants.where}
+    options |= {"--seeds": variants.seeds, "--prices": variants.prices_}
+    words = ["ssdlab", "sweep", *([] if job is None else [str(job)])]
+    for option, given in options.items():
+        several = given if isinstance(given, list) else [] if given is None else [given]
+        words += [word for one in several for word in (option, str(one))]
+    return shlex.join(words)
+
+
+def _say_plan(order: Order, sweep: Sweep, out: Path | None, view: View) -> None:
+    memory = sweep.check()
+    if order.search:
+        search = searching(order, sweep)
+        best = BEST_MAX if len(search.goals) == 1 else FRONT_MAX
+        most = search.budget * sweep.seeds + AGAIN * best
+        write_json(view.json_, {"runs_max": most, "memory_bytes_each": memory})
+        size = units.size_text(memory)
+        say(view.console, f"up to {most:,} runs at full length, each with up to {size} of memory")
+        return
+    kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
+    found = forecast(sweep, memory, kept)
+    write_json(view.json_, found.document())
+    say(view.console, f"{found.sentence}; nothing was kept")
+
+
+def _order(
+    job: Path | None,
+    on: str | None,
+    set_: list[str] | None,
+    prepare: str | None,
+    variants: Variants,
+    searching: SearchOptions,
+) -> Order:
+    """What the line says, over what its file says."""
+    given = variants.vary or []
+    vary = keys(given, "--vary", "job.iodepth=1..256x2")
+    if len(vary) < len(given):
+        named = [one.partition("=")[0].strip() for one in given]
+        twice = next(one for one in named if named.count(one) > 1)
+        raise InputError(f"--vary {twice}: is given twice; join its values by commas")
+    said = Order(
+        on=on,
+        vary=vary,
+        zip=[units.words("--zip", one) for one in variants.zip_ or []],
+        sample=variants.sample,
+        where=variants.where or [],
+        set=keys(set_),
+        prepare=prepare,
+        seeds=variants.seeds,
+        series=variants.series,
+        prices=variants.prices_,
+        search=searching.search or (),
+        target=searching.target or (),
+        budget=searching.budget,
+    )
+    return said.over(from_line(job))

@@ -1,9 +1,10 @@
-"""``ssdlab test``: a protocol on a target, from its begin to the answer."""
+"""``ssdlab test``: a protocol on a target, from its start to the answer."""
 
 from __future__ import annotations
 
 import functools
 import time
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -29,18 +30,16 @@ if light.BODIES:
     from rich.console import Console
 
     from ssdlab import units
-    from ssdlab.answers import protocol as protocol_answer
-    from ssdlab.checks import examine_run
-    from ssdlab.cli.console import progress, stderr
+    from ssdlab.api.report import Report
+    from ssdlab.api.target import order_of, target_of
+    from ssdlab.api.test import carried_out, informed, report_of
+    from ssdlab.cli.console import stderr
     from ssdlab.cli.output import notice, say, write_json
     from ssdlab.cli.setup import say_preview
-    from ssdlab.engine import findings
     from ssdlab.engine.plans import Announcement, Order
     from ssdlab.engine.plans import plan as make_plan
-    from ssdlab.engine.runs import begin
-    from ssdlab.engine.speed import assumed
+    from ssdlab.errors import InputError
     from ssdlab.rating import between, share_text
-    from ssdlab.rig import profile
     from ssdlab.safety import amount
     from ssdlab.store import RunStore
     from ssdlab.store.folder import RunFolder
@@ -74,23 +73,21 @@ def command(
     ] = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
+    gentle: Annotated[
+        bool,
+        typer.Option("--gentle", help="characterise: only read what is there; needs no --destroy."),
+    ] = False,
     *,
     how: ProtocolOptions,
     drive: DriveOptions,
     view: View,
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
-    on, rating = drive.resolve(target)
-    order = Order(
-        **how.order(protocol),
-        target=on,
-        overrides=keys(set_),
-        seed=seed,
-        rating=rating,
-        assume=None if assume_speed is None else assumed(assume_speed),
-        like=like and profile(like).name,
-        logs=logs,
-    )
+    on, rating = target_of(target, **asdict(drive))
+    order = order_of(protocol, on, rating, **how.given, set=keys(set_), seed=seed)
+    order = informed(order, assume_speed=assume_speed, like=like, logs=logs)
+    if gentle:
+        order = _gently(order)
     if plan:
         what = make_plan(order, RunStore(out))
         say_plan(what, view)
@@ -104,26 +101,24 @@ def command(
         if not view.quiet:
             _say(console, what)
 
-    with progress(f"{protocol} on {order.target.name}", quiet=view.quiet) as callback:
-        finished = begin(
-            order,
-            RunStore(out),
-            progress=callback,
-            notice=notice,
-            announce=announce,
-            examine=examine_run,
-        )
-    show(finished.folder, view, started)
+    folder = carried_out(order, RunStore(out), not view.quiet, notice, announce)
+    show(report_of(folder), folder, view, started)
 
 
-def show(folder: RunFolder, view: View, started: float) -> None:
+def _gently(order: Order) -> Order:
+    """With the parameter that has a protocol only read; raises InputError where there is none."""
+    if all(one.name != "gentle" for one in order.protocol.parameters):
+        raise InputError(f"--gentle: {order.protocol.name} writes; characterise can do with reads")
+    return replace(order, given={**order.given, "gentle": "yes"})
+
+
+def show(found: Report, folder: RunFolder, view: View, started: float) -> None:
     """Prints and writes what a run has found."""
-    run = findings.read(folder)
     view.show(
-        protocol_answer.answer(run),
+        found.answer,
         seconds=time.monotonic() - started,
         kept=folder.path,
-        follow=f"ssdlab report {run.id} -o report.html",
+        follow=f"ssdlab report {folder.id} -o report.html",
     )
 
 
@@ -141,6 +136,11 @@ def _say(console: Console, what: Announcement) -> None:
     done = f"{what.done} steps are done; " if what.done else ""
     tell(f"  {done}{steps} steps, about {time_text(what)}")
     tell(f"  speed: {what.assumption}")
+    for name, own in what.parts.items():
+        span = between(own.soon.low, own.never.high, units.duration)
+        low, high = own.written
+        wrote = f", writes {amount(round(low), round(high))}" if high else ""
+        tell(f"    {name}: {span}{wrote}")
     written = about.written
     if written.high:
         worn = share_text(written.low, written.high, what.rating)

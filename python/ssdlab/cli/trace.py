@@ -18,7 +18,7 @@ from ssdlab.output import Output
 from ssdlab.tracefile import Reading
 
 if light.BODIES:
-    from ssdlab.answers import trace as trace_answer
+    from ssdlab.api.traces import trace as characterise
     from ssdlab.cli.console import progress, stdout, table
     from ssdlab.cli.output import check_stdout, on_stdout, results, say, write_json
     from ssdlab.traces import fit, profile
@@ -52,9 +52,8 @@ To = Annotated[
 @answering
 def info(trace: TraceFile, *, how: TraceOptions, view: View) -> None:
     """Characterise a trace: request sizes, mix, footprint, working set, reuse, order, arrivals."""
-    with progress(f"reading {trace}", quiet=view.quiet) as callback:
-        found = profile.profile(trace, how.reading(), callback)
-    view.show(trace_answer.answer(found), whole=True)
+    found = characterise(trace, **how.given, progress=not view.quiet)
+    view.show(found.answer, whole=True)
 
 
 @app.command("convert")

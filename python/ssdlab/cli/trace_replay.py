@@ -13,21 +13,12 @@ from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys, keys
 from ssdlab.cli.options import UseExistingFile as UseExisting
 from ssdlab.cli.trace_options import TraceOptions
-from ssdlab.errors import InputError
-from ssdlab.units import parse_bytes
 
 if light.BODIES:
-    from ssdlab.cli.console import progress
+    from ssdlab.api.run import replay
     from ssdlab.cli.output import notice
     from ssdlab.cli.run import show
-    from ssdlab.jobfile import JobText
-    from ssdlab.rig import resolve
     from ssdlab.store import RunStore
-    from ssdlab.target import Settings
-    from ssdlab.tracefile import FITS, Replay, existing
-
-DEPTH_OPEN = 32
-"""I/Os that fio keeps in flight at most where it follows the times of a trace."""
 
 
 @answering
@@ -83,48 +74,25 @@ def command(
     view: View,
 ) -> None:
     """Replay a trace on a simulated or real drive: as recorded, faster, or at a depth."""
-    if fit not in FITS:
-        raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
-    if not 0.01 <= speed <= 10_000:
-        raise InputError(f"--speed {speed:g}: expected a factor from 0.01 to 10000")
-    if depth is not None and speed != 1.0:
-        raise InputError("--speed has no meaning with --depth, which follows no times")
-    target = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact)
-    simulated = target.simulated
-    if size is not None and simulated:
-        raise InputError("--size is for files on real drives; a rig says its own capacity")
-    capacity = None if size is None else parse_bytes("--size", size)
-    replay = Replay(
-        how.reading(), fit, open_loop=simulated and depth is None, capacity_bytes=capacity
-    )
-    job = replay_job(existing(trace), speed, depth, replay, simulated=simulated)
     store = RunStore(out)
     store.prepare()
-    overrides = keys(set_)
     started = time.monotonic()
-    with progress(f"{trace.name} on {target.name}", quiet=view.quiet) as callback:
-        settings = Settings(
-            seed=seed, prepare=prepare, overrides=overrides, progress=callback, notice=notice
-        )
-        result = target.run(job, settings)
+    result = replay(
+        trace,
+        on,
+        speed=speed,
+        depth=depth,
+        fit=fit,
+        size=size,
+        prepare=prepare,
+        set=keys(set_),
+        seed=seed,
+        **how.given,
+        redact=redact,
+        destroy=destroy,
+        use_existing_file=use_existing_file,
+        progress=not view.quiet,
+        notice=notice,
+    )
     store.save(result)
     show(result, trace.name, view, time.monotonic() - started)
-
-
-def replay_job(
-    trace: Path, speed: float, depth: int | None, replay: Replay, *, simulated: bool
-) -> JobText:
-    """The job that replays ``trace``."""
-    if any(c in str(trace) for c in ";#\n") or "${" in str(trace):
-        raise InputError(f"{trace}: a job file cannot carry this path; rename the trace")
-    lines = ["[replay]", f"read_iolog={trace}"]
-    if depth is not None:
-        lines += ["replay_no_stall=1", f"iodepth={depth}"]
-    elif not simulated:
-        lines.append(f"iodepth={DEPTH_OPEN}")
-    if speed != 1.0:
-        lines.append(f"replay_time_scale={round(100 * speed)}")
-    if not simulated:
-        lines += ["ioengine=libaio", "direct=1"]
-    note = f"; addresses: {replay.fit}" + ("; open loop" if replay.open_loop else "")
-    return JobText(f"replay of {trace.name}", "\n".join([note, *lines]) + "\n", Path.cwd(), replay)

@@ -219,6 +219,18 @@ class CellGrid:
         }
         return figure(title, x_label, y_label, curves, **more)
 
+    def heat(self, title: str, labels: tuple[str, str], unit: str, **more: Any) -> Figure:
+        """A heat map: coloured fields of one unit, the first row lowest; ``labels`` are those of
+        the columns and of the rows."""
+        places = [(x, y) for y in range(len(self.rows)) for x in range(len(self.columns))]
+        cells = [self.cells[row, column] for row in self.rows for column in self.columns]
+        x, y = ([float(place[axis]) for place in places] for axis in (0, 1))
+        names = {"x_names": list(self.columns.values()), "y_names": list(self.rows.values())}
+        values = [cell.value for cell in cells]
+        fields = [Curve(unit, x, y, "heat", z=values)]
+        more = {"wide": "group" not in more, "sources": sources(cells), **names, **more}
+        return Figure(title, *labels, fields, **more)
+
 
 def grid(
     rows: Mapping[Any, str], columns: Mapping[Any, str], cell: Callable[[Any, Any], Cell]

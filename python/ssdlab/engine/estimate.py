@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.speed import GUESS, Span, Speeds
 from ssdlab.engine.steps import Idle, Job, Purge, Repeated, Rounds, Shape, Step, Then, Trim
+from ssdlab.results import TargetKind
 
 OVERHEAD_S = Span(0.5, 0.9)
 """Of a job under the real fio: starting it, and reading what it wrote (measured: 0.5 s on an idle
@@ -21,7 +21,6 @@ BUFFER_BYTES = 16 << 20
 NOTHING = Span(0.0, 0.0)
 
 Expected = Step | Repeated
-Kind = Literal["sim", "file", "device"]
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,14 @@ class WorkEstimate:
         )
 
 
-def of(steps: Iterable[Expected], speeds: Speeds = GUESS, kind: Kind = "device") -> WorkEstimate:
+def of(
+    steps: Iterable[Expected], speeds: Speeds = GUESS, kind: TargetKind = "device"
+) -> WorkEstimate:
     """The estimate of some steps on a target of a kind."""
     return sum((_of(step, speeds, kind) for step in steps), WorkEstimate())
 
 
-def _of(step: Expected, speeds: Speeds, kind: Kind) -> WorkEstimate:
+def _of(step: Expected, speeds: Speeds, kind: TargetKind) -> WorkEstimate:
     if isinstance(step, Rounds):
         return _times(of(step.jobs(1), speeds, kind), min(step.window, step.most), step.most)
     if isinstance(step, Repeated):
@@ -143,7 +144,7 @@ class WorkLeft(dict[Shape | None, float]):
             self[shape] = self.get(shape, 0.0) + times * value
 
 
-def load(steps: Iterable[Expected], speeds: Speeds, kind: Kind) -> WorkLeft:
+def load(steps: Iterable[Expected], speeds: Speeds, kind: TargetKind) -> WorkLeft:
     """What steps come to, rounds at their fewest; resting in virtual time takes no time."""
     total = WorkLeft()
     for step in steps:

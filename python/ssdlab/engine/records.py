@@ -12,6 +12,7 @@ import numpy as np
 from ssdlab.analysis.series import Floats, per_second
 from ssdlab.analysis.steady import PtsWindow, pts_window
 from ssdlab.answer import Cell
+from ssdlab.health.change import amplification
 from ssdlab.histogram import Histogram, merge, us
 from ssdlab.results import DirectionStats, Result
 
@@ -165,13 +166,18 @@ class Records(Mapping[str, Result]):
         if what in ("iops", "mbps"):
             return (self.iops if what == "iops" else self.mbps)(key, ddir, job)
         if what == "waf":
-            return self[key].waf if key in self.keys_ else None
+            return self._waf(key) if key in self.keys_ else None
         found = self.latency(key, ddir, job)
         if found is None:
             return None
         if what.startswith("p"):
             return found.percentile_us(float(what[1:]))
         return us({"mean": found.mean_ns, "max": found.max_ns}[what])
+
+    def _waf(self, key: str) -> float | None:
+        """Of a simulated drive by its counters, of a real one by those that it tells."""
+        told = self[key].waf
+        return amplification(self.ssdlab(key).get("surroundings", {})) if told is None else told
 
     def cell(
         self, what: str, keys: str | Sequence[str], ddir: str | None = None, job: str | None = None

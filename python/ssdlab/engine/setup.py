@@ -6,11 +6,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from ssdlab import _core
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Shape
 from ssdlab.errors import InputError, unknown_name
+from ssdlab.results import TargetKind
 
 MIB = 1 << 20
 KIB = 1 << 10
@@ -74,7 +75,7 @@ class Setup:
 
     capacity: int
     """Bytes of the target."""
-    kind: Literal["sim", "file", "device"]
+    kind: TargetKind
     active: int
     """Bytes from the begin of the target that the protocol works on: the active range."""
     values: Mapping[str, int | float | str] = field(default_factory=dict)
@@ -187,7 +188,7 @@ class Setup:
             lines |= {"io_size": max(amount, size or 512)}
         if read_percent is not None:
             lines["rwmixread"] = read_percent
-        if rw.removeprefix("rand") != "read":
+        if not rw.removeprefix("rand").startswith("read") or rw.startswith("readwrite"):
             lines["refill_buffers"] = 1
             if compressible is None:
                 compressible = int(self.values.get("compressible", 0))
@@ -278,4 +279,5 @@ def _runtime_s(runtime: str | int | None) -> float | None:
 def _write_share(rw: str, read_percent: int | None) -> float:
     if rw in ("rw", "randrw", "readwrite"):
         return 1.0 - (50 if read_percent is None else read_percent) / 100
-    return 0.0 if rw in ("read", "randread") else 1.0
+    # In order, ``read:64k`` leaves so much out.
+    return 0.0 if rw.partition(":")[0] in ("read", "randread") else 1.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ssdlab import bench
@@ -28,7 +29,7 @@ def run(
         Interrupted: Ctrl-C, or the progress callback returned False; nothing is left running.
     """
     tasks = [(e, task) for e in experiments for task in e.plan(e.factors[mode])]
-    variants = [bench.Variant(_work(e, task, seed), task.cost) for e, task in tasks]
+    variants = [bench.Variant(partial(_work, e.name, task, seed), task.cost) for e, task in tasks]
     done: dict[tuple[str, str], tuple[Result, float]] = {
         (e.name, task.key): found
         for (e, task), found in zip(tasks, bench.run(variants, progress), strict=True)
@@ -36,22 +37,16 @@ def run(
     return [_outcome(experiment, mode, seed, done) for experiment in experiments]
 
 
-def _work(
-    experiment: Experiment, task: Task, seed: int
-) -> Callable[[bench.Seat], tuple[Result, float]]:
-    """The job of a task; its result and the seconds it took."""
-
-    def work(seat: bench.Seat) -> tuple[Result, float]:
-        started = time.monotonic()
-        settings = Settings(
-            seed=seed, prepare=task.prepare, overrides=task.overrides, interval_ms=task.interval_ms
-        )
-        job = JobText(f"{experiment.name}-{task.key}.fio", task.job, Path.cwd())
-        target = Sim(task.drive, task.rig or profile(task.drive).text)
-        result = seat.run(target, job, settings)
-        return result, time.monotonic() - started
-
-    return work
+def _work(name: str, task: Task, seed: int, seat: bench.Seat) -> tuple[Result, float]:
+    """Runs a task of the experiment of that name: its result and the seconds it took."""
+    started = time.monotonic()
+    settings = Settings(
+        seed=seed, prepare=task.prepare, overrides=task.overrides, interval_ms=task.interval_ms
+    )
+    job = JobText(f"{name}-{task.key}.fio", task.job, Path.cwd())
+    target = Sim(task.drive, task.rig or profile(task.drive).text)
+    result = seat.run(target, job, settings)
+    return result, time.monotonic() - started
 
 
 def _outcome(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,29 +33,56 @@ def series(
     fio logs); ``folder`` holds the logs ``ssdlab<section>_...``."""
     by_section = entries([_title(section) for section in sections], document)
     starts = _starts(sections, by_section)
-    rows: list[dict[str, object]] = []
-    latencies: list[dict[str, object]] = []
+    frames = Frames()
     for numbers in _folded(by_section):
-        first, jobs = numbers[0], by_section[numbers[0]]
+        first = numbers[0]
         logged = _read_logs(folder, numbers)
+        frames.add(_title(sections[first]), starts[first], by_section[first], logged)
+    return frames.series(), frames.latency()
+
+
+@dataclass
+class Frames:
+    """The rows of both tables while they come together."""
+
+    rows: list[dict[str, object]] = field(default_factory=list)
+    latencies: list[dict[str, object]] = field(default_factory=list)
+
+    def add(
+        self,
+        title: str,
+        start_s: float,
+        jobs: Sequence[Mapping[str, Any]],
+        logged: Mapping[int, dict[float, Counts]],
+        *,
+        exact: bool = True,
+    ) -> None:
+        """What was logged of the document's ``jobs``, which are called ``title``: by direction
+        (0 read, 1 write, 2 trim) and end of the interval. Where it is ``exact``, in the bins of the
+        document, what that has beyond it is added."""
         for ddir, name in enumerate(DIRECTIONS):
             stats = [job[name] for job in jobs if job.get(name, {}).get("total_ios", 0) > 0]
             if not stats:
                 continue
-            intervals = logged[ddir]
+            intervals = logged.get(ddir, {})
             end = max(float(s["runtime"]) for s in stats) / 1000.0
-            _add_rest(intervals, stats, end)
+            if exact:
+                _add_rest(intervals, stats, end)
             ios = sum(int(s["total_ios"]) for s in stats)
             mean_bytes = sum(int(s["io_bytes"]) for s in stats) / ios
-            title = _title(sections[first])
             for begin, end, found in _spans(intervals):
-                where = {"time_s": starts[first] + end, "job": title, "ddir": name}
-                rows.append(where | _row(found, end - begin, mean_bytes))
-                latencies.append(where | _segment(found, end - begin))
-    return (
-        pl.DataFrame(rows, schema=SERIES_SCHEMA).sort("time_s", maintain_order=True),
-        pl.DataFrame(latencies, schema=LATENCY_SCHEMA).sort("time_s", maintain_order=True),
-    )
+                where = {"time_s": start_s + end, "job": title, "ddir": name}
+                self.rows.append(where | _row(found, end - begin, mean_bytes))
+                self.latencies.append(where | _segment(found, end - begin))
+
+    def series(self) -> pl.DataFrame:
+        """The job series."""
+        return pl.DataFrame(self.rows, schema=SERIES_SCHEMA).sort("time_s", maintain_order=True)
+
+    def latency(self) -> pl.DataFrame:
+        """The latencies by interval."""
+        found = pl.DataFrame(self.latencies, schema=LATENCY_SCHEMA)
+        return found.sort("time_s", maintain_order=True)
 
 
 def entries(titles: Sequence[str], document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ssdlab.errors import InputError
+from ssdlab.health import smartctl
 from ssdlab.health.model import Health, HealthFinding, Severity
+from ssdlab.json_access import at
 
 N = TypeVar("N", int, float)
 STEPS = 10
@@ -136,6 +138,17 @@ def compare(before: Health, after: Health) -> HealthChange:
             if (grown := _grown(getattr(after, name), getattr(before, name))) and grown > 0
         },
     )
+
+
+def amplification(surroundings: Mapping[str, Any]) -> float | None:
+    """Write amplification of a run on a real drive by its own counters, from what surrounded the
+    run; None where the drive does not count, or moved too little to tell."""
+    snapshots = [at(surroundings, "smart", when) for when in ("before", "after")]
+    try:
+        before, after = (smartctl.parse(one, "") for one in snapshots if isinstance(one, Mapping))
+        return compare(before, after).write_amplification
+    except (InputError, ValueError):  # fewer than two, or they say little
+        return None
 
 
 def _amplification(

@@ -10,6 +10,7 @@ from typing import Any
 from ssdlab.errors import InputError
 from ssdlab.health.attributes import TABLE, Meaning, meaning_of
 from ssdlab.health.model import Attribute, Health
+from ssdlab.health.nand_logs import programmed
 from ssdlab.json_access import at, count, integer, number, rows, text, truth
 
 DATA_UNIT = 512_000
@@ -188,6 +189,7 @@ def _nvme(document: Mapping[str, Any]) -> dict[str, Any]:
         "written_bytes": None if written is None else written * DATA_UNIT,
         "read_bytes": None if read is None else read * DATA_UNIT,
         "written_step_bytes": DATA_UNIT,
+        **programmed(document),
     }
 
 

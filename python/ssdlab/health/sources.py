@@ -124,10 +124,11 @@ def live(path: Path) -> Health:
         raise MissingProgramError(
             f"smartctl is not installed, and it is needed to read SMART data: {HOW_TO_INSTALL}"
         )
-    answer = surroundings.smartctl_answer(System().disk_of(name), "-x")
+    disk = System().disk_of(name)
+    answer = surroundings.smartctl_answer(disk, "-x")
     if not answer:
         raise InputError(f"{path}: smartctl gave no answer that can be read")
-    return smartctl.parse(answer, str(path))
+    return smartctl.parse(answer | surroundings.nvme_logs(disk, answer), str(path))
 
 
 def _content(path: Path) -> str:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ssdlab import bench, units
 from ssdlab.answer import Answer
-from ssdlab.arrays.performance import Performance
-from ssdlab.bench import Seat
-from ssdlab.errors import InputError
+from ssdlab.arrays.grid import performance
+from ssdlab.errors import InputError, SsdlabError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Passes, Schedule, pass_interval, run_passes
 from ssdlab.plan.candidates import CacheCandidate, Costs, ShortList, shrunk
 from ssdlab.plan.curves import Accesses, HitCurve, accesses, curve
-from ssdlab.plan.lifetime import AgedDrives, life
+from ssdlab.plan.lifetime import AgedDrive, life
 from ssdlab.plan.question import FINE, CachePlan, CacheQuestion
 from ssdlab.plan.rows import CacheRow, Choice, Formula, Kind, choose
 from ssdlab.plan.stores import Store, cached, letter
@@ -39,6 +39,8 @@ BOUNDS_MS = 100
 ALONE_MIN = 256 << 30
 """A fast device larger than this (and than the load) is simulated smaller where it works alone:
 its reserve stays large enough for what a trace writes."""
+LIVES = 0.1
+"""Share of all the work that old drives take, by which a cache's life is known."""
 DISK_S = 20.0
 """Simulated seconds for the rate of one disk."""
 
@@ -94,12 +96,12 @@ class CacheStudy(CacheQuestion):
             raise InputError("--sizes: no size is large enough for a block of any size asked for")
         (disk,) = yield Round([disk_rate(self.pool, load.request_bytes, self.seed)], 0.37)
         order = Schedule(load, self.passes, self.seed, pass_interval(pool.passes.first.did.seconds))
-        table = _Caches(self, order, disk, AgedDrives())
+        table = _Caches(self, order, disk)
         reuse = None if main is None else main.attainable
-        caches = yield Round(table.variants(short.chosen), 1.0 if self.quick else 0.75)
+        caches = yield from table.rows(short.chosen, 1.0 if self.quick else 0.75)
         if not self.quick:
             more = self._beside(short, caches, choose(caches, pool, self.rules, reuse))
-            caches = caches + (yield Round(table.variants(more)))
+            caches += yield from table.rows(more)
         caches = [replace(row, mark=letter(place)) for place, row in enumerate(caches)]
         dropped = [*dict.fromkeys(short.dropped), *_untried(short, caches, bool(curves))]
         return CachePlan(
@@ -157,31 +159,29 @@ class CacheStudy(CacheQuestion):
         """What the pool does alone, and what each fast device does with all of the load on it."""
         order = Schedule(load, self.passes, self.seed, BOUNDS_MS)
 
-        def pool(seat: Seat) -> CacheRow:
-            rig = self.pool.rig()
-            passes = run_passes(rig, self.pool.text, order, seat, prepared(self.pool))
-            return self.row("pool", "pool alone", self.pool, passes, rig)
+        rig = self.pool.rig()
+        pool = partial(run_passes, rig, self.pool.text, order, state=prepared(self.pool))
 
-        def alone(one: Store, seat: Seat) -> CacheRow:
-            rig, own = self._fast_rig(one, load)
-            passes = run_passes(rig, one.text, replace(order, load=own), seat, "sequential")
+        def alone(one: Store) -> bench.Variant[Passes | SsdlabError]:
+            small, own = self._fast_rig(one, load)
+            run = partial(run_passes, small, one.text, replace(order, load=own), state="sequential")
+            # A fast device that cannot be simulated alone is no reason to stop.
+            return bench.Variant(bench.tolerant(run))
+
+        did, *found = yield Round([bench.Variant(pool), *map(alone, self.fasts)], 0.16)
+        row = self.row("pool", "pool alone", self.pool, did, rig)
+        rows, notes = [], []
+        for one, passes in zip(self.fasts, found, strict=True):
+            if isinstance(passes, SsdlabError):
+                notes.append(f"{one.title} alone is not simulated: {passes}.")
+                continue
             note = "addresses scaled to its size" if load.end_byte > one.capacity_bytes else ""
-            return self.row(
+            fast = self.row(
                 "fast", f"{one.text} alone", one, passes, one.rig(),
                 note=note, usable_bytes=one.capacity_bytes,
             )  # fmt: skip
-
-        def tried(one: Store) -> bench.Variant[CacheRow | InputError]:
-            # A fast device that cannot be simulated alone is no reason to stop.
-            return bench.Variant(bench.tolerant(lambda seat: alone(one, seat)))
-
-        row, *found = yield Round([bench.Variant(pool), *map(tried, self.fasts)], 0.16)
-        notes = [
-            f"{one.title} alone is not simulated: {error}."
-            for one, error in zip(self.fasts, found, strict=True)
-            if isinstance(error, InputError)
-        ]
-        return row, [one for one in found if isinstance(one, CacheRow)], notes
+            rows.append(fast)
+        return row, rows, notes
 
     def _fast_rig(self, one: Store, load: Load) -> tuple[str, Load]:
         """A fast device made small, and the load where it reaches beyond it: scaled to it."""
@@ -255,29 +255,37 @@ class _Caches:
     asked: CacheStudy
     order: Schedule
     disk_iops: float
-    aged: AgedDrives
+    aged: dict[AgedDrive, float | SsdlabError] = field(default_factory=dict)
 
-    def variants(self, chosen: Sequence[CacheCandidate]) -> list[bench.Variant[CacheRow]]:
-        """A simulation of each cache, with the aged drive that its life depends on."""
+    def rows(self, chosen: Sequence[CacheCandidate], until: float = 1.0) -> Rounds[list[CacheRow]]:
+        """What each cache does, and how long it lives, which old drives tell that are simulated
+        once each."""
+        pool = self.asked.pool
+        runs = [
+            partial(run_passes, one.rig(pool), one.name, self.order, state=prepared(pool))
+            for one in chosen
+        ]
+        did = yield Round([bench.Variant(one) for one in runs], until - LIVES)
+        drives = map(AgedDrive.of, chosen, did)
+        new = dict.fromkeys(
+            one for one in drives if one is not None and not one.roomy and one not in self.aged
+        )
+        self.aged.update(
+            zip(new, (yield Round([one.variant() for one in new], until)), strict=True)
+        )
+        return list(map(self._row, chosen, did))
 
-        def variant(one: CacheCandidate) -> bench.Variant[CacheRow]:
-            return bench.Variant(lambda seat: self._row(one, seat))
-
-        return [variant(one) for one in chosen]
-
-    def _row(self, one: CacheCandidate, seat: Seat) -> CacheRow:
-        pool, load = self.asked.pool, self.order.load
-        rig, name = one.rig(pool), one.name
-        passes = run_passes(rig, name, self.order, seat, prepared(pool))
+    def _row(self, one: CacheCandidate, passes: Passes) -> CacheRow:
+        pool, name = self.asked.pool, one.name
         return self.asked.row(
             "cache",
             name if len(self.asked.fasts) == 1 else f"{one.fast.text}, {name}",
             cached(one.fast, pool, one.keys),
             passes,
-            rig,
+            one.rig(pool),
             candidate=one,
             formula=self._formula(one),
-            life=life(one, passes, load.span_s, self.aged, seat),
+            life=life(one, passes, self.order.load.span_s, self.aged),
         )
 
     def _formula(self, one: CacheCandidate) -> Formula | None:
@@ -308,9 +316,13 @@ def prepared(store: Store) -> str:
 
 def _curve(policy: str, seen: Accesses, sizes: Sequence[int] | None) -> bench.Variant[HitCurve]:
     wanted = None if sizes is None else [float(one) for one in sizes]
-    return bench.Variant(
-        lambda seat: curve(policy, seen, wanted, progress=seat.report), float(seen.total)
-    )
+    return bench.Variant(partial(_drawn, policy, seen, wanted), float(seen.total))
+
+
+def _drawn(
+    policy: str, seen: Accesses, sizes: Sequence[float] | None, seat: bench.Seat
+) -> HitCurve:
+    return curve(policy, seen, sizes, progress=seat.report)
 
 
 def sizes_for(fine: HitCurve, coarse: HitCurve, largest: int, quick: bool) -> list[int]:
@@ -346,4 +358,8 @@ def disk_rate(pool: Store, request: float, seed: int) -> bench.Variant[float]:
     )
     settings = Settings(seed=seed, prepare=prepared(disk), interval_ms=1000)
     job, target = JobText("disk", text, Path.cwd()), Sim(pool.text, disk.rig())
-    return bench.Variant(lambda seat: Performance.of(seat.run(target, job, settings)).iops)
+    return bench.Variant(partial(_rate, target, job, settings))
+
+
+def _rate(target: Sim, job: JobText, settings: Settings, seat: bench.Seat) -> float:
+    return performance(target, job, settings, seat).iops

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from ssdlab import _core, bench, wear
-from ssdlab.errors import InputError
+from ssdlab.errors import SsdlabError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Passes, Ran
 from ssdlab.plan.candidates import CacheCandidate
@@ -51,28 +50,39 @@ class CacheLife:
     """Whether the recording says anything of a day."""
 
 
-class AgedDrives:
-    """Write amplification of old drives; each is simulated once."""
+@dataclass(frozen=True)
+class AgedDrive:
+    """An old drive of which a cache takes a share, and writes so many bytes at a time."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, float, int], float | None] = {}
-        self._locks: defaultdict[tuple[str, float, int], Lock] = defaultdict(Lock)
+    name: str
+    share: float
+    """0 where it is so small that nothing is copied."""
+    write_bytes: int
 
-    def amplification(self, one: CacheCandidate, size: int, seat: bench.Seat) -> float | None:
-        """That of the drive of a cache to which ``size`` bytes are written at a time; None where it
-        is no shipped one, or cannot be made small enough to be simulated."""
-        drive, share = one.fast.profile, min(1.0, one.size / one.fast.capacity_bytes)
-        if drive is None:
+    @staticmethod
+    def of(one: CacheCandidate, passes: Passes) -> AgedDrive | None:
+        """That of a cache; None where its drive is no shipped one.
+
+        Shares that are as good as equal are, so that few drives are simulated.
+        """
+        if one.fast.profile is None:
             return None
-        if share <= SPARE_SHARE:
-            return 1.0
-        # Shares that are as good as equal are, so that few drives are simulated.
-        key = drive, round(share, 2), size
-        with self._locks[key]:
-            if key not in self._known:
-                found = bench.tolerant(lambda seat: _aged(*key, seat))(seat)
-                self._known[key] = None if isinstance(found, InputError) else found
-            return self._known[key]
+        share = min(1.0, one.size / one.fast.capacity_bytes)
+        rounded = 0.0 if share <= SPARE_SHARE else round(share, 2)
+        return AgedDrive(one.fast.profile, rounded, mean_write_bytes(passes))
+
+    @property
+    def roomy(self) -> bool:
+        """Whether nothing is copied."""
+        return not self.share
+
+    def variant(self) -> bench.Variant[float | SsdlabError]:
+        """Its write amplification; an error where it cannot be made small enough."""
+        return bench.Variant(bench.tolerant(partial(_aged, self)))
+
+
+Amplification = Mapping[AgedDrive, float | SsdlabError]
+"""What old drives were found to do, but those that are roomy."""
 
 
 def mean_write_bytes(passes: Passes) -> int:
@@ -83,7 +93,7 @@ def mean_write_bytes(passes: Passes) -> int:
 
 
 def life(
-    one: CacheCandidate, passes: Passes, span_s: float, aged: AgedDrives, seat: bench.Seat
+    one: CacheCandidate, passes: Passes, span_s: float, known: Amplification
 ) -> CacheLife | None:
     """The life of the drives of a cache; None where it has no SSD.
 
@@ -97,10 +107,10 @@ def life(
         return None
     place = next(iter(members))
     flash, full = members[place].flash, one.fast.drive_bytes
-    size = mean_write_bytes(passes)
-    waf, source = aged.amplification(one, size, seat), ""
-    if waf is not None:
-        source = f"random overwrites of {size >> 10} KiB on an aged drive"
+    aged = AgedDrive.of(one, passes)
+    waf = 1.0 if aged and aged.roomy else known.get(aged) if aged else None
+    if aged is not None and isinstance(waf, float):
+        source = f"random overwrites of {aged.write_bytes >> 10} KiB on an aged drive"
     else:
         own, source = stretch.by_path[place], "the run itself, on a new drive"
         waf = own.programmed / own.host if own.host else 1.0
@@ -128,15 +138,16 @@ def _per_day(one: Ran, places: Iterable[str], span_s: float) -> float:
     return written * DAY_S / (span_s or one.did.seconds or 1.0)
 
 
-def _aged(name: str, share: float, size: int, seat: bench.Seat) -> float:
+def _aged(one: AgedDrive, seat: bench.Seat) -> float:
     """Random overwrites of a share of a drive, after three times as much of the same."""
+    name = one.name
     changes = smaller(name, capacity_of(name) // AGED_BYTES)
     capacity = int(changes["capacity"].removesuffix("B")) if changes else capacity_of(name)
-    part = int(capacity * share) // 65536 * 65536
+    part = int(capacity * one.share) // 65536 * 65536
     keys = {"size": f"{part}B"}
     rig = _core.Rig.wrap("partition", keys, name=name, below=profile(name).rig())
     text = (
-        f"[overwrite]\nrw=randwrite\nbs={size}\niodepth=4\nsize=100%\nnorandommap\n"
+        f"[overwrite]\nrw=randwrite\nbs={one.write_bytes}\niodepth=4\nsize=100%\nnorandommap\n"
         f"io_size={2 * part}\n"
     )
     settings = Settings(prepare="random:3", overrides=changes)

@@ -7,10 +7,9 @@ trace or the job itself is run.
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -260,14 +259,16 @@ def job_capture(
     own = f"[global]\nwrite_lat_log={_LOG}\nlog_offset=1\nlog_avg_msec=0\n"
     logged = JobText(job.name, own + job.text, job.folder, job.replay)
     target, settings = Sim("pool", _null(capacity, service)), Settings(seed=seed)
+    return bench.Variant(partial(_written_down, target, job, logged, settings))
 
-    def written(seat: bench.Seat) -> Load:
-        stream = _stream_of_logs(job, seat.run(target, logged, settings))
-        unknown = "The job writes logs of its own, so its I/Os are not known: no curves."
-        notes = () if stream else (unknown,)
-        return Load(Path(job.name).name, stream, 0.0, 0, job, None, notes)
 
-    return bench.Variant(written)
+def _written_down(
+    target: Sim, job: JobText, logged: JobText, settings: Settings, seat: bench.Seat
+) -> Load:
+    stream = _stream_of_logs(job, seat.run(target, logged, settings))
+    unknown = "The job writes logs of its own, so its I/Os are not known: no curves."
+    notes = () if stream else (unknown,)
+    return Load(Path(job.name).name, stream, 0.0, 0, job, None, notes)
 
 
 def _null(capacity: int, service_ns: int) -> str:
@@ -308,7 +309,7 @@ def _starts(job: JobText, result: Result) -> list[float]:
     checked = _core.check_job(
         job.text,
         job_name=job.name,
-        environment=dict(os.environ),
+        environment=job.environment(),
         include=job.include(),
         traces=job.traces(),
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
-from ssdlab.engine.answers import CellGrid, sources
+from ssdlab.engine.grids import mix_text as mix_text
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Parameter, Setup
@@ -206,11 +206,6 @@ def block_text(size: int) -> str:
     return f"{size / KIB:g} KiB"
 
 
-def mix_text(read_percent: int) -> str:
-    """A mix as the specification writes it: percent of reads / of writes."""
-    return f"R/W {read_percent}/{100 - read_percent}"
-
-
 def sizes(setup: Setup, wanted: Sequence[int]) -> list[int]:
     """The block sizes that the target can do."""
     return [size for size in wanted if size % setup.block == 0]
@@ -291,23 +286,6 @@ def histogram_figure(title: str, found: Mapping[str, Histogram], keys: Sequence[
         log_y=True,
         wide=True,
         sources=tuple(keys),
-    )
-
-
-def surface(title: str, labels: tuple[str, str], fields: CellGrid, note: str) -> Figure:
-    """IOPS as coloured fields, the first row lowest."""
-    places = [(x, y) for y in range(len(fields.rows)) for x in range(len(fields.columns))]
-    cells = [fields[row, column] for row in fields.rows for column in fields.columns]
-    x, y = ([float(place[axis]) for place in places] for axis in (0, 1))
-    return Figure(
-        title,
-        *labels,
-        [Curve("IOPS", x, y, "heat", z=[cell.value for cell in cells])],
-        x_names=list(fields.columns.values()),
-        y_names=list(fields.rows.values()),
-        wide=True,
-        sources=sources(cells),
-        note=note,
     )
 
 

@@ -113,11 +113,11 @@ def figures(points: Points, marked: Mapping[str, tuple[int, int]] | None = None)
         )
     )
     return [
-        pts.surface(
+        grid(names, names, lambda tc, qd: _cell(points, (tc, qd))).heat(
             "Demand variation",
             ("queue depth", "threads"),
-            grid(names, names, lambda tc, qd: _cell(points, (tc, qd))),
-            "IOPS; colours follow their logarithm, from dark to light at least a factor of 4.",
+            "IOPS",
+            note="IOPS; colours follow their logarithm, from dark to light at least a factor of 4.",
         ),
         *charts(
             figure(

@@ -115,8 +115,7 @@ def _figures(cells: CellGrid) -> list[Figure]:
         lambda mix, size: cells[size, mix],
     )
     labels, note = ("block, KiB", "reads / writes, %"), "Colours follow the logarithm of the IOPS."
-    surface = pts.surface("IOPS by block size and mix", labels, fields, note)
-    return [*charts(by_size), surface]
+    return [*charts(by_size), fields.heat("IOPS by block size and mix", labels, "IOPS", note=note)]
 
 
 PROTOCOLS = pts.protocol(

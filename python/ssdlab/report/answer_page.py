@@ -34,6 +34,7 @@ from ssdlab.units import for_page, listed, with_unit
 
 KINDS = {
     "run": "Runs of a job file",
+    "runs": "Kept runs",
     "explanation": "Why a run came out so",
     "trial": "A change tried",
     "protocol": "Test of a drive",
@@ -48,13 +49,17 @@ KINDS = {
     "refresh": "Refresh of a file or drive",
     "purge": "Purge of a drive",
     "trim": "Trim of a file system",
+    "fit": "Twin of a drive",
     "sweep": "Sweep of a simulated drive",
     "trace": "Recorded trace",
+    "import": "Results of others",
 }
 """What stands above the title, by the kind of study."""
 TILES = 5
 ROWS_OPEN = 12
 """A table of more rows is folded, unless it is the first."""
+ROWS_MAX = 2_000
+"""A page has so many rows of a table; JSON and CSV have all."""
 BROAD = 7
 """Tables of more columns are set smaller."""
 NARROW = 4
@@ -80,6 +85,8 @@ class DrawnTable:
     labels: int = 1
     narrow: bool = False
     """Not as wide as the page."""
+    anchors: tuple[str, ...] = ()
+    repeat: str = ""
 
 
 def render(answer: Answer, place: Place, *, title: str | None = None) -> None:
@@ -107,10 +114,10 @@ def page(answer: Answer, title: str | None = None) -> str:
         drawn,
         eyebrow=KINDS[answer.kind],
         headline=for_page(answer.headline),
-        tiles=_tiles(answer.lead.numbers, answer.marks),
+        tiles=tiles(answer.lead.numbers, answer.marks),
         lead=lead,
         lead_section=0 if first is None else first["place"],
-        doubts=_doubts(answer),
+        doubts=doubts(answer),
         passed=_passed(answer),
         sections=[one for one in sections if one["filled"] or one["groups"]],
         notes=[for_page(one) for one in answer.notes],
@@ -171,11 +178,13 @@ def _section(place: int, one: Section, answer: Answer, drawn: dict[str, figure])
 
 
 def _table(one: Table, marks: Collection[str], *, first: bool) -> Mapping[str, Any]:
-    shown = cells(one.columns, one.rows, marks)
+    shown = cells(one.columns, one.rows[:ROWS_MAX], marks)
+    shown = replace(shown, anchors=tuple(one.anchors[:ROWS_MAX]), repeat=one.repeat)
+    more = f"{ROWS_MAX:,} of {len(one.rows):,} rows. " if len(one.rows) > ROWS_MAX else ""
     return {
         "title": for_page(one.title),
         "table": shown,
-        "note": for_page(one.note),
+        "note": for_page(more + one.note),
         "folded": len(one.rows) > ROWS_OPEN and not first,
         "rows": len(one.rows),
         "broad": len(one.columns) > BROAD,
@@ -183,7 +192,8 @@ def _table(one: Table, marks: Collection[str], *, first: bool) -> Mapping[str, A
     }
 
 
-def _tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str, str]]:
+def tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str, str]]:
+    """The first of the numbers that are known, as the template takes them."""
     known = [one for one in numbers if one.value is not None]
     return [
         {
@@ -195,7 +205,8 @@ def _tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[st
     ]
 
 
-def _doubts(answer: Answer) -> list[Mapping[str, str]]:
+def doubts(answer: Answer) -> list[Mapping[str, str]]:
+    """What puts numbers in doubt, as the template takes it."""
     words = {"bad": "not valid", "doubt": "in doubt"}
     return [
         {

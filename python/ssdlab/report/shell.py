@@ -28,14 +28,7 @@ def filled(
     """A page from its template; ``figures`` by the element that they stand in, ``own`` as the
     template names it."""
     charts, roots = portable(figures)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template(template).render(
+    return template_called(template).render(
         title=title,
         version=version,
         css=_own("page.css"),
@@ -46,6 +39,18 @@ def filled(
         dark=script_json(style.DARK),
         **own,
     )
+
+
+def template_called(name: str) -> jinja2.Template:
+    """A template of this folder."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(name)
 
 
 def _own(name: str) -> Markup:

@@ -62,24 +62,26 @@ class RunStore:
         about: Mapping[str, Any],
         rig: str | None = None,
         steps: Sequence[tuple[JournalEntry, Result]] = (),
+        *,
+        ending: str | None = None,
     ) -> RunFolder:
         """A new run with these finished steps.
 
         ``about`` are the fields of its :class:`ssdlab.store.folder.Manifest`, ``rig`` is that which
-        was asked for.
+        was asked for, ``ending`` that of its name instead of some letters by chance.
         """
         from ssdlab.store.folder import JOB, JOURNAL, RIG, SCHEMA, Manifest, RunFolder
 
         self.prepare()
-        created = datetime.now(UTC)
         known = {
             "schema": SCHEMA,
-            "created": created.isoformat(timespec="seconds"),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "version": VERSION,
             **about,
         }
+        created = datetime.fromisoformat(known["created"])
         kind = [] if known["protocol"] == JOB else [known["protocol"]]
-        words = "-".join([*kind, label(known["name"]), secrets.token_hex(2)])
+        words = "-".join([*kind, label(known["name"]), ending or secrets.token_hex(2)])
         run_id = f"{created:%Y%m%d-%H%M%S}-{words}"
         run = RunFolder(self.root / f"{_partial()}{run_id}", Manifest(id=run_id, **known))
         try:
@@ -99,14 +101,21 @@ class RunStore:
             raise
         return run
 
-    def save(self, result: Result) -> Path:
-        """Keeps the result of a job file as a run of its own; its folder."""
+    def save(
+        self, result: Result, *, made: datetime | None = None, ending: str | None = None
+    ) -> Path:
+        """Keeps the result of a job file as a run of its own; its folder.
+
+        ``made`` is when it was measured, if not now; ``ending`` as in :meth:`create`.
+        """
         from ssdlab.store.folder import JOB, JournalEntry
 
         target = result.ssdlab.get("target", {})
         jobs = list(dict.fromkeys(job.name for job in result.jobs))
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        moment = datetime.now(UTC) if made is None else made
+        now = moment.isoformat(timespec="milliseconds")
         about = {
+            "created": moment.isoformat(timespec="seconds"),
             "protocol": JOB,
             "name": result.name,
             "kind": result.target_kind,
@@ -116,10 +125,31 @@ class RunStore:
             "capacity": target.get("capacity_bytes") or 0,
             "version": result.ssdlab.get("version"),
             "status": "complete",
+            **({"imported": result.imported["file"]} if result.imported else {}),
         }
         step = JournalEntry(1, JOB, "job", ", ".join(jobs), True, now, now)
-        result.folder = self.create(about, steps=[(step, result)]).path
+        result.folder = self.create(about, steps=[(step, result)], ending=ending).path
         return result.folder
+
+    def adopt(self, run_id: str, files: Mapping[str, bytes]) -> Path:
+        """Keeps a run that was made in another store, as :func:`files_of` has it; its folder.
+
+        Raises as :meth:`create`.
+        """
+        self.prepare()
+        part, place = self.root / f"{_partial()}{run_id}", self.root / run_id
+        try:
+            with writing(self.root):
+                for name, content in files.items():
+                    (part / name).parent.mkdir(parents=True, exist_ok=True)
+                    write_to(part / name, content)
+                sync_folder(part)
+                part.rename(place)
+                sync_folder(self.root)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        return place
 
     def open(self, name: str) -> RunFolder:
         """The run called ``name`` as :meth:`find` finds it, opened as :func:`open_run` does."""
@@ -216,6 +246,12 @@ def open_run(path: Path) -> RunFolder:
     if isinstance(schema, int) and schema > SCHEMA:
         raise InputError(f"{path}: was written by a newer version of ssdlab")
     return RunFolder(path, documents.checked(found, Manifest, place))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """All of a run, by the names of its files."""
+    files = sorted(one for one in folder.rglob("*") if one.is_file())
+    return {str(one.relative_to(folder)): one.read_bytes() for one in files}
 
 
 def label(name: str) -> str:

@@ -73,6 +73,8 @@ class Manifest(documents.DocumentPart):
     """The target's label."""
     kind: TargetKind
     target: ManifestTarget
+    imported: str | None = None
+    """The file in which others left what the run holds."""
     jobs: list[str] = Field([])
     """Those of the job file, or what protocol it is."""
     seed: documents.Count | None = None

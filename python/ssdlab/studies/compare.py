@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ssdlab import checks, units
@@ -129,6 +130,21 @@ class Comparison:
     title: str = ""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all of its runs that are kept."""
+        return tuple(
+            name
+            for party in self.parties
+            for name, one in zip(party.names, party.contenders, strict=True)
+            if one.test is not None or (one.result is not None and one.result.folder is not None)
+        )
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Of all of its runs of job files."""
+        return tuple(result for party in self.parties for result in party.results)
+
+    @property
     def repeated(self) -> bool:
         """Whether a side has repeats."""
         return any(len(party.names) > 1 for party in self.parties)
@@ -195,36 +211,42 @@ class Comparison:
         }
 
 
-def load(names: Sequence[str], store: RunStore, *, each: bool = False) -> Comparison:
-    """The comparison of runs; a name is a run, or several with commas between them: repeats.
+def load(
+    sides: Sequence[Sequence[str | Result]], store: RunStore, *, each: bool = False
+) -> Comparison:
+    """The comparison of sides: kept runs by their names, results in memory; several are repeats.
 
     Runs of the same job on the same target are taken for repeats where there are others to
     compare them with, unless ``each`` keeps every run apart.
 
     Raises InputError where runs cannot be compared.
     """
-    given = [[one.strip() for one in text.split(",") if one.strip()] for text in names]
-    folders = [[store.find(one) for one in side] for side in given if side]
-    flat = [folder for side in folders for folder in side]
+    found = [
+        [one if isinstance(one, Result) else store.find(one) for one in side]
+        for side in sides
+        if side
+    ]
+    flat = [run for side in found for run in side]
     if len(flat) < 2:
         raise InputError("a comparison needs two runs; ssdlab list runs shows them")
-    if len(folders) > len(LETTERS):
-        raise InputError(f"{len(folders)} runs are too many; compare at most {len(LETTERS)}")
-    if (twice := next((f for f in flat if flat.count(f) > 1), None)) is not None:
+    if len(found) > len(LETTERS):
+        raise InputError(f"{len(found)} runs are too many; compare at most {len(LETTERS)}")
+    named = [run for run in flat if isinstance(run, Path)]
+    if (twice := next((run for run in named if named.count(run) > 1), None)) is not None:
         raise InputError(f"{twice.name}: is given twice; a run compares to itself as equal")
-    runs = [[open_run(folder) for folder in side] for side in folders]
-    every = [run for side in runs for run in side]
-    tests = [run for run in every if not run.is_job]
+    runs = [[run if isinstance(run, Result) else open_run(run) for run in side] for side in found]
+    contenders = [[_contender(run) for run in side] for side in runs]
+    every = [one for side in contenders for one in side]
+    tests = [one for one in every if one.test is not None]
     if tests and len(tests) < len(every):
-        other = next(run for run in every if run.is_job)
+        other = next(one for one in every if one.test is None)
         raise InputError(
-            f"{tests[0].id} is the run of a protocol and {other.id} is not; "
+            f"{tests[0].name} is the run of a protocol and {other.name} is not; "
             "compare runs of one kind"
         )
-    sides = [[_contender(run) for run in side] for side in runs]
-    if all(len(side) == 1 for side in sides) and not each:
-        sides = _repeats(sides)
-    return _compared(_labelled(sides))
+    if all(len(side) == 1 for side in contenders) and not each:
+        contenders = _repeats(contenders)
+    return _compared(_labelled(contenders))
 
 
 def of_results(sides: Sequence[tuple[str, Sequence[Result]]]) -> Comparison:
@@ -393,7 +415,9 @@ def _labelled(sides: Sequence[Sequence[Contender]]) -> list[Party]:
     return found
 
 
-def _contender(run: RunFolder) -> Contender:
+def _contender(run: RunFolder | Result) -> Contender:
+    if isinstance(run, Result):
+        return of_result(run)
     return of_result(run.result()) if run.is_job else _of_test(findings.read(run))
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ssdlab import _core, bench
 from ssdlab.analysis.measurement import Direction
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, SsdlabError
 from ssdlab.histogram import NOTHING
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
@@ -158,9 +159,14 @@ def _slc_changes(when_full: str) -> list[RigChange]:
 
 def outcome(result: Result, direction: Direction, change: RigChange | None = None) -> ChangeOutcome:
     """What became of the job and direction in ``result``."""
-    found = result.measurement.of(direction.job, direction.ddir)
+    return _outcome(result, (direction.job, direction.ddir), change)
+
+
+def _outcome(result: Result, side: tuple[str, str], change: RigChange | None) -> ChangeOutcome:
+    job, ddir = side
+    found = result.measurement.of(job, ddir)
     if found is None or found.iops is None:
-        raise InputError(f"{result.name}: job {direction.job} did no {direction.ddir}")
+        raise InputError(f"{result.name}: job {job} did no {ddir}")
     latency = found.latency or NOTHING
     return ChangeOutcome(
         change, found.iops, latency.percentile_ns(99.9) or latency.max_ns, found.waf
@@ -183,17 +189,22 @@ def attempt(
     about, target = result.ssdlab, Sim(result.name, result.rig_toml)
     job = JobText("job.fio", result.job_text, result.folder or Path.cwd())
 
-    def variant(change: RigChange) -> bench.Variant[ChangeOutcome | InputError]:
+    def variant(change: RigChange) -> bench.Variant[ChangeOutcome | SsdlabError]:
         settings = Settings(
             seed=int(about.get("seed") or 1),
             prepare=str(about.get("preconditioning") or "fob"),
             overrides=change.overrides,
         )
 
-        def body(seat: bench.Seat) -> ChangeOutcome:
-            return outcome(seat.run(target, job, settings), direction, change)
-
+        body = partial(_attempt, target, job, settings, (direction.job, direction.ddir), change)
         return bench.Variant(bench.tolerant(body))
 
     found = bench.run([variant(one) for one in tried], progress)
     return [one for one in found if isinstance(one, ChangeOutcome)]
+
+
+def _attempt(
+    target: Sim, job: JobText, settings: Settings, side: tuple[str, str], change: RigChange,
+    seat: bench.Seat,
+) -> ChangeOutcome:  # fmt: skip
+    return _outcome(seat.run(target, job, settings), side, change)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -300,11 +300,8 @@ def study(question: Question, progress: ProgressCallback | None = None) -> Study
         if wear is not None:
             check(array, wear)
 
-        def run(seat: bench.Seat) -> Simulated:
-            going = partial(seat.report, Progress(0.0))
-            return _simulated(question, array, hazards, years, wear, going)
-
         # Ages that cannot be are found out first.
+        run = partial(_simulated, question, array, hazards, years, wear)
         return bench.Variant(run, 2.0 if wear is not None and wear.start else 1.0)
 
     variants = [lives(array) for array in arrays]
@@ -329,7 +326,7 @@ def study(question: Question, progress: ProgressCallback | None = None) -> Study
 
 def _simulated(
     question: Question, array: Array, hazards: Hazards, years: Sequence[float],
-    wear: WearOut | None, going: Callable[[], bool],
+    wear: WearOut | None, seat: bench.Seat,
 ) -> Simulated:  # fmt: skip
     """Lives as they are; where they seldom end in loss, lives in which it is made frequent."""
 
@@ -342,7 +339,7 @@ def _simulated(
             seed=question.seed,
             wear=wear,
             accelerated=accelerated,
-            going=going,
+            going=partial(seat.report, Progress(0.0)),
         )
 
     found = counted = lives(False)

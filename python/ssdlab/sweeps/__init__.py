@@ -1,7 +1,9 @@
 """Many runs that differ in what they are asked to differ in, and one table of all of them.
 
-``axes`` says what varies, ``plan`` which runs that makes, ``dataset`` keeps the table, ``carry``
-runs what is not in it yet.
+``order`` reads what is asked for, ``axes`` says what varies, ``sample`` draws from ranges,
+``formula`` reads conditions, ``plan`` says which runs that makes, ``dataset`` keeps the table,
+``estimate`` says what that takes, ``carry`` runs what is not in it yet, and ``claims`` has several
+processes share that.
 """
 
 from __future__ import annotations
@@ -9,6 +11,21 @@ from __future__ import annotations
 from ssdlab.sweeps.axes import Axis, axis
 from ssdlab.sweeps.carry import Outcome, carry_out
 from ssdlab.sweeps.dataset import Dataset
+from ssdlab.sweeps.estimate import Forecast, forecast
+from ssdlab.sweeps.order import Order, from_line, read_order
 from ssdlab.sweeps.plan import Run, Sweep
 
-__all__ = ["Axis", "Dataset", "Outcome", "Run", "Sweep", "axis", "carry_out"]
+__all__ = [
+    "Axis",
+    "Dataset",
+    "Forecast",
+    "Order",
+    "Outcome",
+    "Run",
+    "Sweep",
+    "axis",
+    "carry_out",
+    "forecast",
+    "from_line",
+    "read_order",
+]

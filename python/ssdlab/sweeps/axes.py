@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ssdlab import _core, units
 from ssdlab.errors import InputError, nearest
@@ -11,8 +12,13 @@ from ssdlab.jobfile import JobText
 
 JOB = "job."
 """Before the name of an option of the job."""
-WHOLE = ("target", "prepare")
-"""Names that are no keys of a rig: what the job runs on, and what is done before it."""
+FILES = ("target", "trace")
+"""What the job runs on, and what it replays: values may be files, which tables call by their
+names alone."""
+WHOLE = (*FILES, "prepare")
+"""Names that are no keys of a rig."""
+REPLAYED = "read_iolog"
+"""The option of a job that a trace is the value of."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +28,49 @@ class Axis:
     key: str
     """A key of the rig, ``job.OPTION``, or one of :data:`WHOLE`."""
     values: tuple[str, ...]
+    group: str = ""
+    """Axes of one group go together: the first values of all, then the second. Each value is run
+    with each of other groups, and of axes without one."""
+    span: units.Span | None = None
+    """All values between two, from which a sample or a search takes its own; ``values`` is empty
+    then."""
+
+    def __post_init__(self) -> None:
+        if self.key in FILES and len(set(self.labels)) < len(set(self.values)):
+            raise InputError(f"{self.key}: two files have one name; the table could not tell them")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values as tables show them: of a file its name, whatever folder it is in."""
+        return tuple(map(self.label, self.values))
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The values, or of a range its ends."""
+        return self.values if self.span is None else (self.span.at(0.0), self.span.at(1.0))
+
+    def label(self, value: str) -> str:
+        """A value as tables show it."""
+        if self.key not in FILES:
+            return value
+        return Path(value).stem if value.endswith(".toml") else Path(value).name
 
     @property
     def numeric(self) -> bool:
         """Whether all values are numbers: the table's column is one of numbers then."""
-        return all(map(_is_number, self.values))
+        if self.span is not None:
+            return self.span.end == ""
+        return self.key not in FILES and all(map(_is_number, self.values))
 
     @property
     def cells(self) -> list[float | str]:
-        """The values as the table has them."""
-        return [float(one) if self.numeric else one for one in self.values]
+        """The values as the table has them, each once."""
+        return list(dict.fromkeys(float(one) if self.numeric else one for one in self.labels))
+
+    @property
+    def of_job(self) -> bool:
+        """Whether it changes the job, and neither the drive nor its preparation."""
+        return self.key.startswith(JOB) or self.key == "trace"
 
 
 @dataclass(frozen=True)
@@ -43,31 +82,74 @@ class Point:
     job: Mapping[str, str] = field(default_factory=dict)
 
 
-def axis(text: str) -> Axis:
+def axis(text: str, *, where: str = "--vary", spans: bool = False) -> Axis:
     """``KEY=VALUES`` as an axis, such as ``job.iodepth=1..256x2``.
+
+    With ``spans``, ranges that do not say how many values they have stand for all of them.
 
     Raises InputError where it is none, or the job has no such option; which keys a rig has is
     known only to the rig.
     """
     key, equals, values = text.partition("=")
-    key = key.strip()
-    if not equals or not key:
-        raise InputError(f'--vary "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')
+    if not equals or not key.strip():
+        raise InputError(f'{where} "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')
+    key = checked(key.strip(), where)
+    place = f"{where} {key}"
+    found = units.span(place, values) if spans else None
+    if found is not None:
+        return Axis(key, (), span=found)
+    return Axis(key, tuple(units.values(place, values, once=False)))
+
+
+def checked(key: str, where: str) -> str:
+    """The key; raises InputError where nothing of a job can be varied by it."""
     if key.startswith(JOB):
         option = key.removeprefix(JOB)
         known = {name for one in _core.job_options() for name in (one["name"], *one["aliases"])}
         if option not in known:
             near = nearest(option, known)
             hint = f', did you mean "{near}"?' if near else ""
-            raise InputError(f'--vary {key}: fio has no job option "{option}"{hint}')
+            raise InputError(f'{where} {key}: fio has no job option "{option}"{hint}')
+        if option == REPLAYED:
+            raise InputError(f"{where} {key}: name the traces by trace=FILE,FILE")
     if key == "seed":
-        raise InputError("--vary seed: say how many with --seeds N")
-    return Axis(key, tuple(units.values(f"--vary {key}", values)))
+        raise InputError(f"{where} seed: say how many with --seeds N")
+    return key
+
+
+def grouped(axes: Sequence[Axis], groups: Sequence[Sequence[str]], where: str) -> list[Axis]:
+    """The axes, those of a group (keys) together; the others have each of their values once.
+
+    Raises InputError where a group names what does not vary, or its axes are of different lengths.
+    """
+    known = {one.key: one for one in axes}
+    of: dict[str, str] = {}
+    for group in groups:
+        for key in group:
+            if key not in known:
+                near = nearest(key, known)
+                hint = f', did you mean "{near}"?' if near else ""
+                raise InputError(f'{where}: "{key}" is not varied{hint}')
+            if key in of:
+                raise InputError(f"{where}: {key} stands in two groups")
+            of[key] = f"{where} {','.join(group)}"
+        lengths = {key: len(known[key].values) for key in group}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+            raise InputError(f"{where}: keys that go together need as many values each; {told}")
+    return [
+        replace(one, group=of[one.key])
+        if one.key in of
+        else replace(one, values=tuple(dict.fromkeys(one.values)))
+        for one in axes
+    ]
 
 
 def point(values: Mapping[str, str]) -> Point:
     """The values, sorted by what they change."""
     job = {key.removeprefix(JOB): v for key, v in values.items() if key.startswith(JOB)}
+    if "trace" in values:
+        job[REPLAYED] = values["trace"]
     rig = {k: v for k, v in values.items() if not k.startswith(JOB) and k not in WHOLE}
     return Point(values, rig, job)
 

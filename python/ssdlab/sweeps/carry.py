@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import tempfile
-import threading
-from collections import Counter
-from collections.abc import Sequence
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 from ssdlab import bench
 from ssdlab.bench import Seat, Variant, tolerant
-from ssdlab.errors import InputError
-from ssdlab.progress import ProgressCallback, phases_of
-from ssdlab.results import Result
-from ssdlab.sweeps.dataset import Dataset
-from ssdlab.sweeps.plan import Run, Sweep
-from ssdlab.target import SimSession, Terms
+from ssdlab.errors import Interrupted, SsdlabError
+from ssdlab.progress import ProgressCallback, phases_of, tell
+from ssdlab.sweeps.dataset import Came, Dataset
+from ssdlab.sweeps.plan import Asked, Run
+from ssdlab.target import Terms
 
 FRESH = "fob"
 """A preparation that takes no time."""
+LOOK_S = 0.5
+"""Seconds between two looks at what other processes have done."""
 
 
 @dataclass(frozen=True)
@@ -29,71 +30,99 @@ class Outcome:
     ran: int
     before: int
     """Runs that the table had."""
-    failed: Sequence[tuple[Run, InputError]]
+    failed: Sequence[tuple[Run, SsdlabError]]
     """Runs that could not be, such as a rig that cannot be built."""
+    elsewhere: int = 0
+    """Runs that other processes did meanwhile in the same folder."""
 
 
-def carry_out(sweep: Sweep, dataset: Dataset, progress: ProgressCallback | None = None) -> Outcome:
+def carry_out(asked: Asked, dataset: Dataset, progress: ProgressCallback | None = None) -> Outcome:
     """Runs what is not done. What is done when it is stopped stays in the table.
 
     Raises:
         Interrupted: Ctrl-C, or the progress callback returned False.
         InputError: a key, value or option that does not exist.
-        ExperimentError: the disk is full.
+        ExperimentError: the disk is full, or a cluster is gone.
     """
     done = dataset.done()
-    runs = list({run.key: run for run in sweep.runs()}.values())
+    runs = list({run.key: run for run in asked.runs()}.values())
     todo = [run for run in runs if run.key not in done]
-    with tempfile.TemporaryDirectory(prefix="ssdlab-sweep-") as folder:
-        starts = _Starts(Path(folder), todo)
+    before = len(runs) - len(todo)
+    failed: dict[str, tuple[Run, SsdlabError]] = {}
+    ran = 0
+    with dataset.claiming() as claims:
+        if claims.others():
+            todo = _rotated(todo)
+        left = todo
+        while left:
+            given, again = left, list[Run]()
 
-        def variant(run: Run) -> Variant[InputError | None]:
-            def body(seat: Seat) -> None:
-                dataset.add(run.key, run.values, starts.measure(run, seat))
+            def take(place: int, came: Came | SsdlabError | None) -> None:
+                nonlocal ran
+                run = given[place]  # noqa: B023 - called in this round alone
+                if came is None:
+                    again.append(run)  # noqa: B023
+                elif isinstance(came, SsdlabError):
+                    failed[run.key] = (run, came)
+                    claims.release(run.key)
+                else:
+                    dataset.add(run.key, run.values, came)
+                    ran += 1
 
-            return Variant(tolerant(body))
-
-        try:
-            found = bench.run([variant(run) for run in todo], progress) if todo else []
-        finally:
+            bench.run_each([_variant(run, dataset) for run in given], take, progress)
             dataset.flush()
-    failed = [(run, one) for run, one in zip(todo, found, strict=True) if one is not None]
-    return Outcome(len(todo) - len(failed), len(runs) - len(todo), failed)
+            try:
+                left = _waited(again, dataset, progress)
+            except KeyboardInterrupt:
+                raise Interrupted("stopped while other processes were at work") from None
+    wrong = [failed[run.key] for run in runs if run.key in failed]
+    return Outcome(ran, before, wrong, len(todo) - ran - len(wrong))
 
 
-class _Starts:
-    """Prepared drives that several runs begin on: each is prepared once, and kept as a file until
-    the last of them has begun."""
+def _rotated(runs: list[Run]) -> list[Run]:
+    """From somewhere on, so that processes in one folder do not prepare the same drives."""
+    starts = [
+        place for place, run in enumerate(runs) if not place or run.start != runs[place - 1].start
+    ]
+    first = starts[secrets.randbelow(len(starts))] if starts else 0
+    return runs[first:] + runs[:first]
 
-    def __init__(self, folder: Path, runs: Sequence[Run]) -> None:
-        self._folder = folder
-        self._lock = threading.Lock()
-        self._left = Counter(run.start for run in runs)
-        self._shared = {start for start, count in self._left.items() if count > 1}
-        self._locks = {start: threading.Lock() for start in self._shared}
-        self._files = {start: folder / str(n) for n, start in enumerate(self._shared)}
 
-    def measure(self, run: Run, seat: Seat) -> Result:
-        """What came of the run; raises as :meth:`ssdlab.target.Sim.run`."""
-        run.target.check(run.job)
-        with run.target.open(Terms(seed=run.seed, memory_bytes=seat.memory_bytes)) as drive:
-            phases = [*phases_of(run.prepare), "run"]
-            self._begin(run, seat, drive, phases)
-            return drive.run(run.job, seat.report, phases=phases)
+def _waited(runs: Sequence[Run], dataset: Dataset, progress: ProgressCallback | None) -> list[Run]:
+    """What nobody does any more of the runs that others do, which this waits for."""
+    while left := [run for run in runs if run.key not in dataset.done()]:
+        if free := [run for run in left if dataset.take(run.key)]:
+            return free
+        tell(progress, None, f"{len(left):,} runs are being done by other processes")
+        time.sleep(LOOK_S)
+    return []
 
-    def _begin(self, run: Run, seat: Seat, drive: SimSession, phases: Sequence[str]) -> None:
-        start = run.start
-        if run.prepare == FRESH or start not in self._shared:
-            drive.prepare(run.prepare, seat.report, phases)
-            return
-        kept = self._files[start]
-        with self._locks[start]:
-            if kept.exists():
-                drive.restore(kept)
-            else:
-                drive.prepare(run.prepare, seat.report, phases)
-                drive.save(kept)
-        with self._lock:
-            self._left[start] -= 1
-            if not self._left[start]:
-                kept.unlink()
+
+def _variant(run: Run, dataset: Dataset) -> Variant[Came | SsdlabError | None]:
+    start = None
+    if run.prepare != FRESH:
+        start = hashlib.sha256("\0".join(map(str, run.start)).encode()).hexdigest()[:20]
+    measure = partial(_measure, run, _Folder(dataset.take), dataset.series)
+    return Variant(tolerant(measure), start=start)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """Whether a run is to be done: asked of the table in its own process, elsewhere known."""
+
+    take: Callable[[str], bool] | None = None
+
+    def __reduce__(self) -> tuple[type[_Folder], tuple[()]]:
+        return _Folder, ()
+
+
+def _measure(run: Run, folder: _Folder, series: bool, seat: Seat) -> Came | None:
+    """What came of a run, None where another process does it; raises as
+    :meth:`ssdlab.target.Sim.run`."""
+    if folder.take is not None and not folder.take(run.key):
+        return None
+    run.target.check(run.job)
+    with run.target.open(Terms(seed=run.seed, memory_bytes=seat.memory_bytes)) as drive:
+        phases = [*phases_of(run.prepare), "run"]
+        seat.prepare(drive, run.prepare, phases)
+        return Came.of(drive.run(run.job, seat.report, phases=phases), series=series)

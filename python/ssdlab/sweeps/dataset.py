@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,58 +18,121 @@ from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
 from ssdlab.sweeps.axes import Axis
-from ssdlab.sweeps.plan import Sweep
+from ssdlab.sweeps.claims import Claims
+from ssdlab.sweeps.plan import Asked
 
-SUMMARY = "summary"
-"""Folder of the parts."""
+SUMMARY, SERIES, CLAIMS = "summary", "series", "claims"
+"""Folders of the parts of both tables, and of who runs what."""
 ROWS_A_PART = 2_000
+SERIES_ROWS_A_PART = 100_000
+PART_S = 20.0
+"""Rows are written after so long, however few they are."""
 TEXT = ("key", "job", "ddir")
 WHOLE = ("ios", "bytes", "seed")
+ENDURANCE = {"endurance_bytes": "host_bytes", "dwpd_5_years": "dwpd_5_years"}
+"""Columns of rows of writes: what the host can write from new until the rated cycles are used up,
+at the wear of the window."""
+FRESH_S = 1.0
+"""A folder that was changed so recently may have been changed again in the same tick."""
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of a run, for the table."""
+
+    summary: Sequence[Mapping[str, Any]]
+    """Of :meth:`ssdlab.results.Result.summary`, and :data:`ENDURANCE`."""
+    series: pl.DataFrame | None = None
+
+    @staticmethod
+    def of(result: Result, *, series: bool) -> Came:
+        """What the table has of a result."""
+        told = []
+        for one in (side for job in result.measurement.jobs for side in job.directions):
+            wear = one.stretch.wear
+            known = None if wear is None or wear.endurance is None else asdict(wear.endurance)
+            ends = {name: known and known[key] for name, key in ENDURANCE.items()}
+            told.append({**one.summary(), **ends})
+        return Came(told, result.series_frame if series else None)
 
 
 class Dataset:
-    """Rows by run and job. Runs may be added from several threads, and by several machines that
-    share the folder; a run that two of them did stands there twice, with the same numbers.
+    """Rows by run and job, and with ``series`` also by time. Runs may be added from several
+    threads, and by several processes that share the folder.
 
     Raises InputError where the folder cannot be made.
     """
 
-    def __init__(self, folder: Path, axes: Sequence[Axis]) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, axes: Sequence[Axis], *, series: bool = False) -> None:
+        self.folder, self.series = folder, series
         self._parts = make_folder(folder / SUMMARY)
+        self._courses = make_folder(folder / SERIES) if series else None
         self._axes = axes
         self._rows: list[dict[str, Any]] = []
+        self._frames: list[pl.DataFrame] = []
+        self._written = time.monotonic()
         self._lock = threading.Lock()
+        self._seen: dict[Path, _Seen] = {}
+        self._claims: Claims | None = None
+
+    @contextlib.contextmanager
+    def claiming(self) -> Iterator[Claims]:
+        """What is run meanwhile is run by this process alone; what was added is written at the
+        end, however it ends."""
+        claims = self._claims = Claims(self.folder / CLAIMS)
+        try:
+            try:
+                yield claims
+            finally:
+                self.flush()
+        finally:
+            self._claims = None
+            claims.close()
+
+    def take(self, key: str) -> bool:
+        """Whether a run is to be done by this process: it is not done, and nobody else does it.
+
+        Raises as :meth:`done`.
+        """
+        claims = self._claims
+        if claims is None:
+            return True
+        if not claims.take(key):
+            return False
+        # Whoever had claimed it before has written its row before giving it up.
+        if key in self.done():
+            claims.release(key)
+            return False
+        return True
 
     def done(self) -> set[str]:
-        """Keys of the runs that are in it.
+        """Keys of the runs that are in it, also of what other processes wrote.
 
         Raises InputError where a part cannot be read, or is one of another sweep.
         """
-        found: set[str] = set()
-        for part in sorted(self._parts.glob("*.parquet")):
-            try:
-                frame = pl.read_parquet(part, columns=["key", *(one.key for one in self._axes)])
-            except (OSError, pl.exceptions.PolarsError) as error:
-                said = str(error).partition("\n")[0]
-                raise InputError(
-                    f"{part}: is no part of this sweep ({said}); give another folder"
-                ) from None
-            found.update(frame["key"])
-        return found
+        with self._lock:
+            found = self._look(self._parts, [one.key for one in self._axes])
+            if self._courses is not None:
+                found = found & self._look(self._courses, [])
+            return found
 
-    def add(self, key: str, values: Mapping[str, str], result: Result) -> None:
+    def add(self, key: str, values: Mapping[str, str], came: Came) -> None:
         """Adds what came of a run; raises as :class:`ssdlab.output.Output` does."""
+        texts = {axis.key: values[axis.key] for axis in self._axes}
+        varied = {a.key: float(texts[a.key]) if a.numeric else texts[a.key] for a in self._axes}
+        known = {"key": key, **varied, "seed": int(values["seed"])}
         rows = []
-        for one in result.summary():
+        for told in came.summary:
+            one = dict(told)
             start, end = one.pop("window_s")
-            texts = {axis.key: values[axis.key] for axis in self._axes}
-            varied = {a.key: float(texts[a.key]) if a.numeric else texts[a.key] for a in self._axes}
-            window = {"window_start_s": start, "window_end_s": end}
-            rows.append({"key": key, **varied, "seed": int(values["seed"]), **one, **window})
+            rows.append({**known, **one, "window_start_s": start, "window_end_s": end})
         with self._lock:
             self._rows += rows
-            if len(self._rows) >= ROWS_A_PART:
+            if came.series is not None:
+                self._frames.append(came.series.insert_column(0, pl.lit(key).alias("key")))
+            many = len(self._rows) >= ROWS_A_PART
+            many = many or sum(one.height for one in self._frames) >= SERIES_ROWS_A_PART
+            if many or time.monotonic() - self._written > PART_S:
                 self._write()
 
     def flush(self) -> None:
@@ -74,22 +140,54 @@ class Dataset:
         with self._lock:
             self._write()
 
-    def of(self, sweep: Sweep) -> pl.DataFrame:
-        """The rows of the runs that a sweep asks for, each once, by their keys."""
-        asked = pl.LazyFrame({"key": [run.key for run in sweep.runs()]})
-        found = pl.scan_parquet(self._parts / "*.parquet").join(asked, on="key", how="semi")
+    def of(self, asked: Asked) -> pl.DataFrame:
+        """The rows of the runs that are asked for, each once, by their keys."""
+        keys = pl.LazyFrame({"key": [run.key for run in asked.runs()]}, schema={"key": pl.String})
+        parts = [pl.scan_parquet(one) for one in sorted(self._parts.glob("*.parquet"))]
+        if not parts:
+            return pl.DataFrame()
+        # Parts of another version may have other columns.
+        found = pl.concat(parts, how="diagonal").join(keys, on="key", how="semi")
         return found.unique(["key", "job", "ddir"]).sort("key", "job", "ddir").collect()
 
+    def _look(self, folder: Path, columns: Sequence[str]) -> set[str]:
+        """The keys in a folder of parts; only new parts are read."""
+        seen = self._seen.setdefault(folder, _Seen())
+        changed = folder.stat().st_mtime
+        if changed == seen.changed and time.time() - changed > FRESH_S:
+            return seen.keys
+        for part in sorted(folder.glob("*.parquet")):
+            if part.name in seen.parts:
+                continue
+            try:
+                frame = pl.read_parquet(part, columns=["key", *columns])
+            except (OSError, pl.exceptions.PolarsError) as error:
+                said = str(error).partition("\n")[0]
+                raise InputError(
+                    f"{part}: is no part of this sweep ({said}); give another folder"
+                ) from None
+            seen.parts.add(part.name)
+            seen.keys |= set(frame["key"])
+        seen.changed = changed
+        return seen.keys
+
     def _write(self) -> None:
+        """Writes the parts; a run counts as done by its summary, which comes last."""
         if not self._rows:
             return
         rows = sorted(self._rows, key=lambda row: [row[name] for name in TEXT])
-        frame = pl.DataFrame(rows, schema=self._schema(rows[0]))
-        name = hashlib.sha256("".join(row["key"] for row in rows).encode()).hexdigest()[:20]
-        content = io.BytesIO()
-        frame.write_parquet(content)
-        write_to(self._parts / f"{name}.parquet", content.getvalue())
-        self._rows = []
+        keys = list(dict.fromkeys(row["key"] for row in rows))
+        name = hashlib.sha256("".join(keys).encode()).hexdigest()[:20]
+        if self._courses is not None and self._frames:
+            frames = sorted(self._frames, key=lambda one: str(one["key"][0]) if one.height else "")
+            _write_part(self._courses / f"{name}.parquet", pl.concat(frames, how="diagonal"))
+        _write_part(
+            self._parts / f"{name}.parquet", pl.DataFrame(rows, schema=self._schema(rows[0]))
+        )
+        self._rows, self._frames, self._written = [], [], time.monotonic()
+        if self._claims is not None:
+            for key in keys:
+                self._claims.release(key)
 
     def _schema(self, row: Mapping[str, Any]) -> pl.Schema:
         """Of every part alike, whatever is null in it."""
@@ -105,3 +203,18 @@ class Dataset:
             return pl.Int64() if name in WHOLE else pl.Float64()
 
         return pl.Schema({name: kind(name) for name in row})
+
+
+@dataclass
+class _Seen:
+    """The parts of a folder that were read."""
+
+    changed: float = -1.0
+    parts: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
+
+
+def _write_part(place: Path, frame: pl.DataFrame) -> None:
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    write_to(place, content.getvalue())

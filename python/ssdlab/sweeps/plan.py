@@ -6,19 +6,29 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
 
 from ssdlab import _core
 from ssdlab._version import VERSION
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
+from ssdlab.plan.prices import Prices, prices
 from ssdlab.rig import resolve
+from ssdlab.sweeps import facts
 from ssdlab.sweeps.axes import Axis, point, with_options
+from ssdlab.sweeps.content import content_of
+from ssdlab.sweeps.formula import Condition, Value, condition, value
 from ssdlab.target import Sim, sim
 
 RUNS_MAX = 10**6
+"""More are taken for a slip."""
 KEY_CHARACTERS = 20
+RIGS_MAX = 4096
+"""So many rigs are kept at once; runs of one rig stand together."""
+PRICE = "price"
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,7 @@ class Run:
     key: str
     """The same for the same rig, job, preparation, seed and version, wherever it runs."""
     values: Mapping[str, str]
-    """Of each axis, and the seed."""
+    """Of each axis, as the table has them, and the seed."""
     target: Sim
     job: JobText
     prepare: str
@@ -40,9 +50,20 @@ class Run:
         return self.target.rig, self.prepare, self.seed
 
 
+class Asked(Protocol):
+    """What says which runs are wanted."""
+
+    def runs(self) -> Iterable[Run]:
+        """The runs; those that can share a prepared drive stand together."""
+
+
 @dataclass(frozen=True)
 class Sweep:
-    """A question: what varies, and what all runs have in common."""
+    """A question: what varies, and what all runs have in common.
+
+    Raises InputError where nothing varies, nothing is left, a condition cannot be read, or there
+    are more runs than ``runs_max``.
+    """
 
     job: JobText
     target: str
@@ -53,9 +74,13 @@ class Sweep:
     prepare: str = "fob"
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Keys of the rig that are alike in all runs."""
-    together: bool = False
-    """The first values of all axes, then the second ...; not each with each."""
-    _rigs: dict[tuple[str, ...], Sim] = field(default_factory=dict, repr=False, compare=False)
+    where: Sequence[str] = ()
+    """Conditions that a combination has to meet (:mod:`ssdlab.sweeps.formula`), over what varies
+    and what is known of its rig (:data:`ssdlab.sweeps.facts.FACTS`, its keys, ``price``)."""
+    prices: Prices = field(default_factory=prices)
+    runs_max: int | None = RUNS_MAX
+    _bases: dict[str, Sim] = field(default_factory=dict, repr=False, compare=False)
+    _rigs: dict[tuple[str, ...], _Rig] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         keys = [one.key for one in self.axes]
@@ -63,16 +88,31 @@ class Sweep:
             raise InputError("nothing varies; say what, such as --vary job.iodepth=1..256x2")
         if twice := {key for key in keys if keys.count(key) > 1}:
             raise InputError(f"--vary {min(twice)}: is given twice; join its values by commas")
-        lengths = {one.key: len(one.values) for one in self.axes}
-        if self.together and len(set(lengths.values())) > 1:
-            told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-            raise InputError(f"--zip: all keys need as many values as each other; {told}")
-        if len(self) > RUNS_MAX:
-            raise InputError(f"{len(self):,} runs are more than {RUNS_MAX:,}; vary less at once")
+        for blocks in self.blocks():
+            if len({len(one.values) for one in blocks}) > 1:
+                told = ", ".join(f"{one.key} has {len(one.values)}" for one in blocks)
+                raise InputError(f"keys that go together need as many values each; {told}")
+        if self.open:
+            return
+        product = self.seeds * math.prod(len(block[0].values) for block in self.blocks())
+        if self.runs_max is not None and product > self.runs_max:
+            raise InputError(
+                f"{product:,} runs are more than {self.runs_max:,}; vary less at once, draw a "
+                "sample (--sample lhs:1000), or say --yes"
+            )
+        if not len(self):
+            raise InputError(
+                f"no combination is left: of {product // self.seeds:,}, none meets "
+                + " and ".join(f'"{one}"' for one in self.where)
+            )
+
+    @property
+    def open(self) -> bool:
+        """Whether an axis is a range: a search takes values from it, no runs can be listed."""
+        return any(one.span is not None for one in self.axes)
 
     def __len__(self) -> int:
-        lengths = [len(one.values) for one in self.axes]
-        return self.seeds * (min(lengths, default=1) if self.together else math.prod(lengths))
+        return self.seeds * self._combinations
 
     def check(self) -> int:
         """The most memory that a run takes, in bytes.
@@ -81,59 +121,150 @@ class Sweep:
         no rig can be built.
         """
         jobs: set[str] = set()
-        for run in self.runs():
+        rigs: set[int] = set()
+        wrong: InputError | None = None
+        most = 0
+        for run in self._alone() if self.open else self.runs():
             if run.job.text not in jobs:
                 jobs.add(run.job.text)
                 run.target.check(run.job)
-        wrong: list[InputError] = []
-        sizes: list[int] = []
-        for one in self._rigs.values():
+            if (text := hash(run.target.rig)) in rigs:
+                continue
+            rigs.add(text)
             try:
-                _core.rig_check(one.rig, rig_name=one.name)
+                _core.rig_check(run.target.rig, rig_name=run.target.name)
             except InputError as error:
-                wrong.append(error)
+                wrong = wrong or error
             else:
-                sizes.append(_core.Rig(one.rig, rig_name=one.name).memory_bytes)
-        if not sizes:
-            raise wrong[0]
-        return max(sizes)
+                rig = _core.Rig(run.target.rig, rig_name=run.target.name)
+                most = max(most, rig.memory_bytes)
+        if not most and wrong is not None:
+            raise wrong
+        return most
 
     def runs(self) -> Iterator[Run]:
         """The runs; those that can share a prepared drive stand together.
 
         Raises InputError where a key or value is none of the rig, or an option none of the job.
         """
-        # What changes the job alone varies fastest.
-        axes = sorted(self.axes, key=lambda one: one.key.startswith("job."))
-        rows = (zip if self.together else itertools.product)(*(one.values for one in axes))
-        names = [one.key for one in axes]
-        inner = {name for name in names if name.startswith("job.")}
+        inner = {one.key for block in self.blocks() if _of_job(block) for one in block}
         for _, alike in itertools.groupby(
-            (dict(zip(names, row, strict=True)) for row in rows),
-            key=lambda values: [v for key, v in values.items() if key not in inner],
+            self._values(), key=lambda values: [v for key, v in values.items() if key not in inner]
         ):
             group = list(alike)
             for seed in range(1, self.seeds + 1):
-                yield from (self._run(values, seed) for values in group)
+                yield from (self.run(values, seed) for values in group)
 
-    def _run(self, values: Mapping[str, str], seed: int) -> Run:
+    def run(self, values: Mapping[str, str], seed: int) -> Run:
+        """The run of a value of each axis.
+
+        Raises as :meth:`runs`.
+        """
         found = point(values)
-        target = self._rig(values.get("target", self.target), found.rig)
+        target = self._rig(values.get("target", self.target), found.rig).target
         job = with_options(self.job, found.job)
         prepare = values.get("prepare", self.prepare)
-        text = json.dumps([VERSION, target.rig, job.text, prepare, seed])
+        text = json.dumps([VERSION, target.rig, content_of(job), prepare, seed])
         key = hashlib.sha256(text.encode()).hexdigest()[:KEY_CHARACTERS]
-        return Run(key, {**values, "seed": str(seed)}, target, job, prepare, seed)
+        told = {one.key: one.label(values[one.key]) for one in self.axes}
+        return Run(key, {**told, "seed": str(seed)}, target, job, prepare, seed)
 
-    def _rig(self, name: str, keys: Mapping[str, str]) -> Sim:
+    def known(self, values: Mapping[str, str], name: str) -> Value | None:
+        """What is known of a combination before it runs: a value of an axis, of its rig, or what
+        it costs; None where that is not known."""
+        if name in values:
+            return value(values[name])
+        if name == PRICE:
+            cost = self.prices.of({values.get("target", self.target): 1})
+            return None if cost is None else Value(cost)
+        return self._rig(values.get("target", self.target), point(values).rig).fact(name)
+
+    def names(self) -> set[str]:
+        """What :meth:`known` may be asked for."""
+        first = {one.key: one.ends[0] for one in self.axes}
+        rig = self._rig(first.get("target", self.target), point(first).rig)
+        return {*(one.key for one in self.axes), *facts.names(rig.tree), PRICE}
+
+    def meets(self, values: Mapping[str, str]) -> bool:
+        """Whether a value of each axis meets the conditions."""
+        return all(one.holds(lambda name: self.known(values, name)) for one in self._conditions)
+
+    @cached_property
+    def _combinations(self) -> int:
+        if self.where:
+            return sum(1 for _ in self._values())
+        return math.prod(len(block[0].values) for block in self.blocks())
+
+    @cached_property
+    def _conditions(self) -> list[Condition]:
+        known = self.names() if self.where else set()
+        return [condition(one, "--where", known) for one in self.where]
+
+    def blocks(self) -> list[list[Axis]]:
+        """Axes that go together; what changes the job alone stands last, and varies fastest."""
+        found: dict[str, list[Axis]] = {}
+        for one in self.axes:
+            found.setdefault(one.group or f"={one.key}", []).append(one)
+        return sorted(found.values(), key=_of_job)
+
+    def _alone(self) -> Iterator[Run]:
+        """Runs in which one axis after the other takes all its values, or both ends of its range;
+        the others stay at their first."""
+        first = {one.key: one.ends[0] for one in self.axes}
+        for block in self.blocks():
+            for own in zip(*(one.ends for one in block), strict=True):
+                yield self.run({**first, **dict(zip((a.key for a in block), own, strict=True))}, 1)
+
+    def _rows(self) -> Iterator[dict[str, str]]:
+        """A value of each axis, whether the combination is wanted or not."""
+        if self.open:
+            wrong = next(one.key for one in self.axes if one.span is not None)
+            raise InputError(f"--vary {wrong}: is a range without values; draw a sample of it")
+        blocks = self.blocks()
+        names = [one.key for block in blocks for one in block]
+        for rows in itertools.product(
+            *(list(zip(*(one.values for one in block), strict=True)) for block in blocks)
+        ):
+            yield dict(zip(names, itertools.chain(*rows), strict=True))
+
+    def _values(self) -> Iterator[dict[str, str]]:
+        """A value of each axis, of the combinations that meet the conditions."""
+        yield from (values for values in self._rows() if self.meets(values))
+
+    def _rig(self, name: str, keys: Mapping[str, str]) -> _Rig:
         own = {**self.overrides, **keys}
         known = (name, *itertools.chain(*own.items()))
         if known not in self._rigs:
-            target = sim(resolve(name))
-            if target is None:
-                raise InputError(f"{name}: a sweep runs on simulated drives; name a profile or rig")
-            rig = _core.Rig(target.rig, rig_name=target.source or target.name)
-            for key, value in own.items():
-                rig.set(key, value)
-            self._rigs[known] = Sim(target.name, rig.to_toml())
+            if name not in self._bases:
+                found = sim(resolve(name))
+                if found is None:
+                    raise InputError(
+                        f"{name}: a sweep runs on simulated drives; name a profile or rig"
+                    )
+                self._bases[name] = found
+            base = self._bases[name]
+            rig = _core.Rig(base.rig, rig_name=base.source or base.name)
+            for key, text in own.items():
+                rig.set(key, text)
+            if len(self._rigs) >= RIGS_MAX:
+                self._rigs.clear()
+            self._rigs[known] = _Rig(Sim(base.name, rig.to_toml()), rig)
         return self._rigs[known]
+
+
+@dataclass(frozen=True)
+class _Rig:
+    """A rig with its keys set, and what was asked of it."""
+
+    target: Sim
+    tree: _core.Rig
+    _facts: dict[str, Value | None] = field(default_factory=dict)
+
+    def fact(self, name: str) -> Value | None:
+        if name not in self._facts:
+            self._facts[name] = facts.fact(self.tree, name)
+        return self._facts[name]
+
+
+def _of_job(block: Sequence[Axis]) -> bool:
+    return all(one.of_job for one in block)

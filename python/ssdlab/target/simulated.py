@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -60,7 +59,7 @@ class Sim:
         text = _core.check_job(
             job.text,
             job_name=job.name,
-            environment=dict(os.environ),
+            environment=job.environment(),
             include=job.include(),
             traces=job.traces(),
         )
@@ -158,7 +157,7 @@ class SimSession(AbstractContextManager["SimSession"]):
                 job.text,
                 job_name=job.name,
                 seed=seed,
-                environment=dict(os.environ),
+                environment=job.environment(),
                 include=job.include(),
                 traces=job.traces(),
                 progress=report,  # also without a listener: it is where Ctrl-C arrives

@@ -290,6 +290,7 @@ fn taken_in_turn(mut all: Vec<Box<dyn Device>>, requests: u32) -> f64 {
         len: 4096,
         compressible: 0,
         stamp: 0,
+        process: 0,
     };
     for device in &mut all {
         (0..32).for_each(|tag| device.submit(0, next(tag)));
@@ -392,6 +393,7 @@ fn untimed(device: &mut dyn Device, requests: u64) -> f64 {
             len: 4096,
             compressible: 0,
             stamp: 0,
+            process: 0,
         });
     }
     requests as f64 / start.elapsed().as_secs_f64()

@@ -112,7 +112,7 @@ impl Array {
             let member = parity.member(stripe, parity.data() + which);
             let stamp = self.stamp_parity(stripe, which as usize, span);
             let (offset, len) = (stripe * parity.chunk + span.lo, span.hi - span.lo);
-            let command = Command { tag: 0, op: Op::Write, offset, len, compressible: 0, stamp };
+            let command = Command { op: Op::Write, offset, len, stamp, ..Command::default() };
             self.apply_to(member, &command);
         }
         self.hole.heal(stripe, span);

@@ -10,6 +10,9 @@
 //! drew a shorter latency is there first. Data of reads crosses the wire afterwards, in the order in
 //! which the answers are there; on the wire nothing is overtaken. A slot is free when the answer is
 //! complete.
+//!
+//! A `host_time` is what a processor of the host takes for an I/O before it is sent, one I/O of a process after
+//! the other: the ceiling of a job, however fast the device. Devices made of devices submit at no such cost.
 
 use super::measured::{Drawn, LatencyKeys};
 use super::{Build, Command, Completion, Device, Drawing, Missed, Op};
@@ -35,6 +38,9 @@ pub struct LinkKeys {
     pub command_time: Nanos,
     /// Commands that the device can hold (SATA NCQ: 32).
     pub queue_slots: u32,
+    /// Time of the host's processor for each I/O, of each process (`numjobs`) by itself; not within an array.
+    #[serde(default)]
+    pub host_time: Nanos,
     /// Whether reads and writes share the bandwidth.
     #[serde(default)]
     pub duplex: Duplex,
@@ -94,6 +100,9 @@ pub enum Duplex {
 /// The timer of answers, after those of the lanes.
 const ANSWERS: u32 = 2;
 
+/// The timer of what the host is about to send.
+const SENDS: u32 = 3;
+
 /// How far a command has come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passage {
@@ -117,10 +126,14 @@ pub struct Link {
     answers: VecDeque<(u64, HostId)>,
     /// What the device has answered to commands that are on their way back, by their places.
     answered: Vec<Completion>,
+    /// When the processor of each process is free.
+    hosts_free_at: Vec<u64>,
+    /// Commands that it has not sent yet, by the instant at which it has.
+    sends: VecDeque<(u64, HostId)>,
 }
 
 persistent!(Link {
-    state { fleet, lanes, slots_free, waiting, answers, answered }
+    state { fleet, lanes, slots_free, waiting, answers, answered, hosts_free_at, sends }
     parts { latency }
     built { keys }
 });
@@ -137,6 +150,7 @@ impl Link {
             return Err(Error::rig("bandwidth", problem));
         }
         at_most_an_hour("command_time", keys.command_time)?;
+        at_most_an_hour("host_time", keys.host_time)?;
         if keys.queue_slots == 0 {
             return Err(Error::rig("queue_slots", "found 0, expected at least 1"));
         }
@@ -149,7 +163,9 @@ impl Link {
             latency: latency.map_err(|e| e.under("latency"))?,
             answers: VecDeque::new(),
             answered: Vec::new(),
-            fleet: Fleet::new(below.capacity(), vec![below], ANSWERS + 1, true),
+            hosts_free_at: Vec::new(),
+            sends: VecDeque::new(),
+            fleet: Fleet::new(below.capacity(), vec![below], SENDS + 1, true),
             slots_free: keys.queue_slots,
             keys: keys.clone(),
             lanes: [Lane::default(), Lane::default()],
@@ -174,6 +190,35 @@ impl Link {
     fn plan_answers(&mut self) {
         let next = self.answers.front().map_or(NEVER, |&(time, _)| time);
         self.fleet.set_timer(ANSWERS, next);
+    }
+
+    /// The processor of its process takes its time for a command before that is sent.
+    fn submit_later(&mut self, host: HostId, process: usize) {
+        if self.hosts_free_at.len() < process {
+            self.hosts_free_at.resize(process, 0);
+        }
+        let free_at = &mut self.hosts_free_at[process - 1];
+        *free_at = self.fleet.now.max(*free_at) + self.keys.host_time.0;
+        let sent = *free_at;
+        let place = self.sends.partition_point(|&(time, _)| time <= sent);
+        self.sends.insert(place, (sent, host));
+        self.plan_sends();
+    }
+
+    #[inline]
+    fn plan_sends(&mut self) {
+        let next = self.sends.front().map_or(NEVER, |&(time, _)| time);
+        self.fleet.set_timer(SENDS, next);
+    }
+
+    #[inline]
+    fn sent(&mut self, host: HostId) {
+        if self.slots_free == 0 {
+            self.waiting.push_back(host);
+        } else {
+            self.slots_free -= 1;
+            self.admit(host);
+        }
     }
 
     /// The command has a slot: it crosses, with its data if it is a write.
@@ -252,11 +297,11 @@ impl Composite for Link {
 
     #[inline]
     fn begin(&mut self, host: HostId) {
-        if self.slots_free == 0 {
-            self.waiting.push_back(host);
+        let process = self.fleet.hosts[host].command.process as usize;
+        if process > 0 && self.keys.host_time.0 > 0 {
+            self.submit_later(host, process);
         } else {
-            self.slots_free -= 1;
-            self.admit(host);
+            self.sent(host);
         }
     }
 
@@ -277,6 +322,11 @@ impl Composite for Link {
 
     #[inline]
     fn timer(&mut self, which: u32) {
+        if which == SENDS {
+            let (_, host) = self.sends.pop_front().expect("a command is due");
+            self.plan_sends();
+            return self.sent(host);
+        }
         if which != ANSWERS {
             return self.crossed(which as usize);
         }
@@ -299,6 +349,8 @@ impl Composite for Link {
         self.slots_free = self.keys.queue_slots;
         self.waiting.clear();
         self.answers.clear();
+        self.sends.clear();
+        self.hosts_free_at.clear();
         ready
     }
 

@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn command(tag: u64, op: Op, offset: u64, len: u64, stamp: u64) -> Command {
-        Command { tag, op, offset, len, compressible: 0, stamp }
+        Command { tag, op, offset, len, compressible: 0, stamp, process: 0 }
     }
 
     #[test]

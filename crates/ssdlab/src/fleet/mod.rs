@@ -365,7 +365,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         let &Io { member, op, offset, len, .. } = io;
         let tag = u64::from(id.number());
         let device = &mut self.members[member];
-        device.submit(self.now, Command { tag, op, offset, len, compressible, stamp });
+        device.submit(self.now, Command { tag, op, offset, len, compressible, stamp, process: 0 });
         let (slot, next) = (self.first_member + member as u32, device.next_event());
         // A busy member mostly takes it on later.
         if self.calendar.at(slot) != next {

@@ -350,7 +350,8 @@ impl<'a> Driver<'a> {
         self.slots[tag as usize] =
             Slot { issued: now, sent: now, offset, len, process, op, compressible };
         let tag = u64::from(tag);
-        let command = Command { tag, op, offset, len, compressible, stamp: 0 };
+        let process = process + 1;
+        let command = Command { tag, op, offset, len, compressible, stamp: 0, process };
         self.device.submit(now, command);
         let [later, soon] = self.processes[index].look_ahead();
         if let Some(io) = later {

@@ -196,7 +196,7 @@ pub(super) fn prepare_further(
 
 /// A command without data to it.
 pub(super) fn bare(op: Op, offset: u64, len: u64) -> Command {
-    Command { tag: 0, op, offset, len, compressible: 0, stamp: 0 }
+    Command { tag: 0, op, offset, len, compressible: 0, stamp: 0, process: 0 }
 }
 
 struct Work<'a> {

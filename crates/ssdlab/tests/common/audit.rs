@@ -166,7 +166,7 @@ impl<'a> Audit<'a> {
         // Not consecutive, so that a device that counts on it is found out.
         let tag = self.next_tag.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let compressible = [0, 50, 100, 33, 87, 12, 0][(self.next_tag % 7) as usize];
-        Command { tag, op, offset, len, compressible, stamp }
+        Command { tag, op, offset, len, compressible, stamp, process: 0 }
     }
 
     /// Cuts the power after so many ns. What is in flight then is never answered.

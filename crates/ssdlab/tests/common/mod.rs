@@ -87,7 +87,7 @@ pub fn all_counters(device: &dyn Device, path: &str, out: &mut BTreeMap<String, 
 
 /// A command without version and compressibility.
 pub fn command(op: Op, offset: u64, len: u64) -> Command {
-    Command { tag: 0, op, offset, len, compressible: 0, stamp: 0 }
+    Command { tag: 0, op, offset, len, compressible: 0, stamp: 0, process: 0 }
 }
 
 /// What a plain closed loop measured.

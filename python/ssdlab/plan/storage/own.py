@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from ssdlab import _core, bench
 from ssdlab.bench import Seat
@@ -55,7 +56,7 @@ class OwnLoad(Simulation):
 
     def pieces(self, candidate: Candidate) -> list[bench.Variant[Part]]:
         """The job on the candidate, several times if it has a cache."""
-        return [bench.Variant(lambda seat: self._run(candidate, seat))]
+        return [bench.Variant(partial(self._run, candidate))]
 
     def _run(self, one: Candidate, seat: Seat) -> Part:
         factor = self._factor(one)

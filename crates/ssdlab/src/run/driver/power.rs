@@ -42,8 +42,9 @@ impl Driver<'_> {
         for tag in again {
             let slot = &mut self.slots[tag];
             slot.sent = now;
-            let &mut Slot { offset, len, op, compressible, .. } = slot;
-            let command = Command { tag: tag as u64, op, offset, len, compressible, stamp: 0 };
+            let &mut Slot { offset, len, op, compressible, process, .. } = slot;
+            let (tag, process) = (tag as u64, process + 1);
+            let command = Command { tag, op, offset, len, compressible, stamp: 0, process };
             self.device.submit(now, command);
         }
     }

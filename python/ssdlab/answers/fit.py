@@ -1,0 +1,272 @@
+"""Fits and predictions as answers: what a twin is, how good it is, what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ssdlab import units
+from ssdlab.answer import (
+    Answer,
+    Cell,
+    Cells,
+    Curve,
+    Figure,
+    Number,
+    Section,
+    Table,
+    Verdict,
+    columns,
+)
+from ssdlab.fits.fit import Fit, missing
+from ssdlab.fits.observations import MEASURED, Load
+from ssdlab.fits.predict import Compared, Prediction
+from ssdlab.fits.search import MEANS
+from ssdlab.fits.twin import Judged, Twin, held_out, judged
+
+NAMES = {
+    "iops": ("IOPS", "IOPS"),
+    "lat_mean_us": ("lat mean", "us"),
+    "clat_mean_us": ("clat mean", "us"),
+    "clat_p50_us": ("clat p50", "us"),
+    "clat_p99_us": ("clat p99", "us"),
+    "waf": ("WA", ""),
+}
+"""Columns as people read them, and their units."""
+CURVES_MAX = 8
+"""Curves of one chart."""
+TOLD = 12
+"""So many misses are named."""
+
+
+def answer(fit: Fit, twin: Twin) -> Answer:
+    """What came of a fit: the twin's parameters, how near it comes, and what to measure next."""
+    found, loads = fit.found, [one.load for one in fit.observed]
+    errors, left = found.errors, held_out(found, fit.observed)
+    parameters = judged(found)
+    known = [one for one in parameters if one.determined]
+    median, left_median = _median(errors), _median(left)
+    said = [
+        f"{twin.name}: {_off(median)} off what was measured at the median, {_off(left_median)} "
+        f"where a curve was left out of the fit; {len(known)} of {len(parameters)} parameters are "
+        f"determined, started from {fit.start}"
+    ]
+    if fit.quick:
+        said.append("By closed forms alone: without --quick it is fitted to simulations.")
+    wanted = missing(loads)
+    if wanted:
+        said.append(f"Measure next: {units.listed(wanted[:3])}.")
+    compared = [
+        (
+            found.target.rows[i],
+            found.target.columns[i],
+            _exp(found.target.logs[i]),
+            _exp(found.logs[i]),
+        )
+        for i in range(len(found.target.rows))
+    ]
+    lead = Section(
+        said,
+        numbers=[
+            Number("error of the fit, median", 100 * median, "%", "lower"),
+            Number("held-out error, median", 100 * left_median, "%", "lower"),
+            Number("held-out error, 90th percentile", 100 * _high(left), "%", "lower"),
+            Number("parameters determined", len(known), ""),
+        ],
+        tables=[_parameters(parameters, loads), _errors(found.target.columns, errors, left)],
+        figures=_figures(loads, compared),
+        verdict=Verdict("fitted", {"error": median, "held_out": left_median, "start": fit.start}),
+        rows=[
+            {
+                "key": one.parameter.key, "value": one.value, "low": one.low, "high": one.high,
+                "determined": one.determined, "trades_off_with": list(one.with_),
+                "shown_by": [str(loads[row]) for row in one.shown_by],
+            }
+            for one in parameters
+        ],
+    )  # fmt: skip
+    notes = [
+        f"fitted to {len(fit.observed)} workloads; intervals are of 90 %",
+        "held-out: each curve over depth was predicted by a fit without it, to first order",
+    ]
+    return Answer(
+        f"fit of {twin.name}", "fit", [lead], notes=notes, texts={f"{twin.name}.toml": twin.text}
+    )
+
+
+def check(twin: Twin, compared: Sequence[Compared]) -> Answer:
+    """Measured beside predicted."""
+    errors = np.array([one.error for one in compared])
+    inside = sum(one.inside for one in compared)
+    share = inside / len(compared) if compared else 0.0
+    median = _median(errors)
+    said = [
+        f"{twin.name}: {_off(median)} off at the median, {_off(_high(errors))} at the 90th "
+        f"percentile, over {len(compared)} numbers; {100 * share:.0f} % lie in the 90 % intervals"
+    ]
+    loads = list(dict.fromkeys(one.observation.load for one in compared))
+    places = {load: place for place, load in enumerate(loads)}
+    points = [
+        (places[one.observation.load], one.column, one.measured, one.predicted) for one in compared
+    ]
+    rows: list[Cells] = [
+        [
+            str(one.observation.load), NAMES[one.column][0], Cell(one.measured),
+            Cell(one.predicted), Cell(one.low), Cell(one.high),
+            Cell(100 * (one.predicted / one.measured - 1)),
+        ]
+        for one in compared
+    ]  # fmt: skip
+    heads = "workload | number | measured | predicted | low | high | off [%]"
+    lead = Section(
+        said,
+        numbers=[
+            Number("error, median", 100 * median, "%", "lower"),
+            Number("error, 90th percentile", 100 * _high(errors), "%", "lower"),
+            Number("inside the 90 % interval", 100 * share, "%"),
+        ],
+        tables=[Table("Measured beside predicted", columns(heads), rows)],
+        figures=_figures(loads, points),
+        verdict=Verdict("checked", {"error": median, "inside": share}),
+    )
+    return Answer(f"check of {twin.name}", "fit", [lead])
+
+
+def predicted(twin: Twin, names: Sequence[str], found: Sequence[Prediction]) -> Answer:
+    """What a twin expects of workloads; ``names`` are those of jobs, empty for rows of a table."""
+    present = [name for name in MEASURED if any(name in one.values for one in found)]
+    shown = [name for name in present if name not in ("lat_mean_us", "clat_p50_us")]
+    rows: list[Cells] = []
+    for name, one in zip(names, found, strict=True):
+        row: Cells = [f"{name}: {one.load}" if name else str(one.load)]
+        for column in shown:
+            row += [Cell(one.values.get(column)), _interval(one, column)]
+        rows.append(row)
+    heads = ["workload"]
+    for column in shown:
+        title, unit = NAMES[column]
+        heads += [f"{title} [{unit}]" if unit else title, "90 %"]
+    what = f"{len(found)} workloads" if len(found) != 1 else str(found[0].load)
+    first = found[0].values.get("iops")
+    said = [f"{twin.name}: {what}"]
+    if len(found) == 1:
+        low, high = (units.iops(side.get("iops")) for side in (found[0].low, found[0].high))
+        said = [f"{twin.name}: {units.iops(first)} expected, {low} to {high} (90 %): {what}"]
+    lead = Section(
+        said,
+        tables=[Table("Predicted", columns(" | ".join(heads)), rows)],
+        verdict=Verdict("predicted", {"iops": first}),
+        rows=[{"workload": str(one.load), **one.row()} for one in found],
+    )
+    basis = twin.basis
+    rests = (
+        f"fitted to {basis.observations} workloads of {', '.join(basis.sources)}"
+        if basis.observations
+        else "not fitted: as sure as drives of a kind are alike"
+    )
+    return Answer(f"prediction for {twin.name}", "fit", [lead], notes=[rests])
+
+
+def _interval(one: Prediction, column: str) -> str | None:
+    if column not in one.low:
+        return None
+    unit = NAMES[column][1]
+    return f"{units.number(one.low[column], unit)} .. {units.number(one.high[column], unit)}"
+
+
+def _parameters(parameters: Sequence[Judged], loads: Sequence[Load]) -> Table:
+    rows: list[Cells] = []
+    for one in parameters:
+        shown = one.parameter.shown
+        by = str(loads[one.shown_by[0]]) if one.shown_by and one.determined else ""
+        state = "determined" if one.determined else "not determined"
+        if one.with_:
+            state += f", trades off with {units.listed(one.with_)}"
+        interval = f"{shown(one.low)} .. {shown(one.high)}"
+        rows.append([one.parameter.name, shown(one.value), interval, state, by])
+    return Table("Parameters", columns("parameter | value | 90 % | by the data | mostly by"), rows)
+
+
+def _errors(names: Sequence[str], errors: object, left: object) -> Table:
+    kinds, fitted, out = np.array(names), np.asarray(errors), np.asarray(left)
+    rows: list[Cells] = []
+    for name in MEASURED:
+        own = kinds == name
+        if own.any():
+            values = [f(one[own]) for one in (fitted, out) for f in (_median, _high)]
+            row: Cells = [NAMES[name][0], Cell(float(own.sum()))]
+            rows.append([*row, *(Cell(100 * one) for one in values)])
+    shares = " | ".join(
+        f"{what}, {of} [%]" for what in ("fit", "held out") for of in ("median", "p90")
+    )
+    heads = f"number | values | {shares}"
+    return Table("Errors", columns(heads), rows)
+
+
+def _figures(
+    loads: Sequence[Load], points: Sequence[tuple[int, str, float, float]]
+) -> list[Figure]:
+    """Measured curves over depth with the twin's in them, and how far each number is off."""
+    figures = []
+    for name in MEASURED:
+        own = [one for one in points if one[1] == name]
+        if not own or (name in MEANS[1:] and any(one[1] == "iops" for one in points)):
+            continue
+        groups: dict[str, list[tuple[float, float, float]]] = {}
+        for row, _, measured, twin in own:
+            load = loads[row]
+            x = float(load.namespace or 0) / 1e9 if name == "waf" else float(load.depth)
+            key = _family(load, depth=name == "waf")
+            groups.setdefault(key, []).append((x, measured, twin))
+        curves = []
+        for colour, (key, all_) in enumerate(list(groups.items())[:CURVES_MAX]):
+            places, seen, told = (list(one) for one in zip(*sorted(all_), strict=True))
+            curves.append(Curve(f"{key}, measured", places, seen, "published", colour))
+            curves.append(Curve(f"{key}, twin", places, told, "points", colour))
+        title, unit = NAMES[name]
+        axis = "namespace, GB" if name == "waf" else "I/Os in flight"
+        log = name != "waf"
+        figures.append(
+            Figure(f"{title}: measured and twin", axis, unit or title, curves, log, log, wide=True)
+        )
+    off = [
+        Curve(
+            NAMES[name][0],
+            [one[2] for one in points if one[1] == name],
+            [100 * (one[3] / one[2] - 1) for one in points if one[1] == name],
+            "dots", colour,
+        )
+        for colour, name in enumerate(MEASURED)
+        if name in MEANS[:2] and any(one[1] == name for one in points)
+    ]  # fmt: skip
+    if off:
+        lowest = min(min(one.y) for one in off)
+        figures.append(
+            Figure("Residuals", "measured", "twin off, %", off, True, y_min=min(lowest, 0.0))
+        )
+    return figures
+
+
+def _family(load: Load, *, depth: bool) -> str:
+    mix = "" if load.rwmixread is None else f" {load.rwmixread:g} % reads"
+    jobs = f", depth {load.depth}" if depth else f", {load.numjobs} jobs"
+    return f"{load.rw} {units.binary(load.bs)}{mix}{jobs}, {load.state}"
+
+
+def _median(errors: object) -> float:
+    values = np.abs(np.asarray(errors, dtype=float))
+    return float(np.median(values)) if values.size else 0.0
+
+
+def _high(errors: object) -> float:
+    values = np.abs(np.asarray(errors, dtype=float))
+    return float(np.percentile(values, 90)) if values.size else 0.0
+
+
+def _off(error: float) -> str:
+    return f"{100 * error:.1f} %"
+
+
+def _exp(log: float) -> float:
+    return float(np.exp(log))

@@ -1,0 +1,240 @@
+"""What was imported, as an answer: every job with its run, charts of each drive, and what was left
+out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdlab import units
+from ssdlab.analysis.comparison import Workload
+from ssdlab.analysis.measurement import SYNC, JobMeasurement
+from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
+from ssdlab.engine import grids
+from ssdlab.engine.grids import PATTERNS, Found, Spec
+from ssdlab.histogram import NOTHING, Histogram, merge, us
+from ssdlab.imports import Foreign, Scan
+from ssdlab.imports.find import DIGITS
+
+UNKNOWN = "?"
+"""Stands for an option that nobody tells."""
+MIXED = ("rw", "readwrite")
+HEADS = (
+    "rw | block | depth | jobs | operations [IOPS] | speed [MB/s] | clat mean [us] | p50 [us] | "
+    "p99 [us] | p99.9 [us] | max [us]"
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A document, its run, and whether that was there before."""
+
+    foreign: Foreign
+    run: Path | None
+    """None where nothing was kept."""
+    new: bool
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One job of a document."""
+
+    item: Item
+    job: JobMeasurement
+    cells: Mapping[str, Cell]
+    spec: Spec | None
+    """Where it stands in a grid; None where its options do not say."""
+
+
+def answer(items: Sequence[Item], found: Scan, *, planned: bool) -> Answer:
+    """``planned``: nothing has been kept."""
+    rows = [row for item in items for row in _rows(item)]
+    sections = [
+        Section(
+            _said(items, found, planned=planned),
+            tables=[*_tables(items, rows), *_refused(found)],
+            key="imported",
+            title="What was found" if planned else "Imported",
+            rows=[_document(item) for item in items],
+            verdict=Verdict(
+                "planned" if planned else "imported",
+                {
+                    "runs": float(len(items)),
+                    "new": float(sum(item.new for item in items)),
+                    "refused": float(len(found.refused)),
+                },
+            ),
+        )
+    ]
+    labels = dict.fromkeys(item.foreign.label for item in items)
+    for label in labels:
+        sections += _of_drive(label, [row for row in rows if row.item.foreign.label == label])
+    return Answer("Import of fio results", "import", sections, notes=_notes(items))
+
+
+def _said(items: Sequence[Item], found: Scan, *, planned: bool) -> list[str]:
+    new = sum(item.new for item in items)
+    verb = "would be imported" if planned else "imported"
+    said = [f"{_count(new, 'run')} {verb}"]
+    if before := len(items) - new:
+        said[0] += f", {before:,} already there with the same content"
+    if found.refused:
+        said[0] += f", {_count(len(found.refused), 'file')} left out"
+    said[0] += "."
+    layouts = dict.fromkeys(item.foreign.told.layout for item in items)
+    if layouts:
+        said.append(f"Recognised as results of {units.listed(list(layouts))}.")
+    if found.superseded:
+        documents = _count(found.superseded, "intermediate document")
+        said.append(f"{documents} of runs that went on were passed over (--status-interval).")
+    if found.others:
+        said.append(f"Other files without a result of fio: {found.others:,}.")
+    return said
+
+
+def _count(number: int, what: str) -> str:
+    plural = "" if number == 1 or what == "more" else "s"
+    return f"{number:,} {what}{plural}"
+
+
+def _notes(items: Sequence[Item]) -> list[str]:
+    if any(not item.foreign.knows_options for item in items):
+        return [f"{UNKNOWN} stands for options that neither a document nor its place tells."]
+    return []
+
+
+def _rows(item: Item) -> list[_Row]:
+    result = item.foreign.result
+    return [_row(item, job) for job in result.measurement.jobs if job.directions]
+
+
+def _row(item: Item, job: JobMeasurement) -> _Row:
+    told = [one for one in job.directions if one.ddir != SYNC]
+    whole: Histogram = merge(one.latency for one in told) or NOTHING
+    rates = [one.iops for one in told if one.iops is not None]
+    speeds = [one.bw_bytes for one in told if one.bw_bytes is not None]
+    source = (item.foreign.digest,)
+    values = {
+        "iops": sum(rates) if rates else None,
+        "mbps": sum(speeds) / 1e6 if speeds else None,
+        "mean": us(whole.mean_ns),
+        **{f"p{percent:g}": whole.percentile_us(percent) for percent in (50.0, 99.0, 99.9)},
+        "max": us(whole.max_ns) if whole.ios else None,
+        "waf": None,
+    }
+    cells = {name: Cell(value, source) for name, value in values.items()}
+    return _Row(item, job, cells, _spec(job.workload, known=item.foreign.knows_options))
+
+
+def _spec(workload: Workload, *, known: bool) -> Spec | None:
+    """Where a job stands in a grid of loads; None where its options do not say, or it has several
+    block sizes. What fio's ``known`` options leave out has fio's default."""
+    option, mix, size = workload.option, workload.read_percent, workload.block
+    told = [option("bs", "blocksize"), option("iodepth"), option("numjobs")]
+    if mix is None or size is None or not (known or all(told)):
+        return None
+    depth = option("iodepth") or "1"
+    if not depth.isdigit():
+        return None
+    pattern = "random" if workload.rw.startswith(PATTERNS["random"]) else "sequential"
+    return Spec(pattern, round(mix), size, int(depth), workload.workers)
+
+
+def _tables(items: Sequence[Item], rows: Sequence[_Row]) -> list[Table]:
+    return [_numbers(rows), _runs(items)] if items else []
+
+
+def _numbers(rows: Sequence[_Row]) -> Table:
+    """What every job did; columns that would say the same everywhere are left out."""
+    several = len({row.item.foreign.label for row in rows}) > 1
+    named = len({id(row.item) for row in rows}) < len(rows)
+    heads = ["run", *(["drive"] if several else []), *(["job"] if named else []), HEADS]
+    lines: list[Cells] = []
+    for row in rows:
+        foreign, workload = row.item.foreign, row.job.workload
+        option, mix = workload.option, workload.read_percent
+        default = "1" if foreign.knows_options else UNKNOWN
+        rw = option("rw", "readwrite") or UNKNOWN
+        rw += f" {mix:g}/{100 - mix:g}" if mix is not None and rw.endswith(MIXED) else ""
+        line: Cells = [short(foreign)]
+        line += [foreign.label] if several else []
+        line += [row.job.name] if named else []
+        line += [
+            rw,
+            option("bs", "blocksize") or option("bssplit", "bsrange") or UNKNOWN,
+            option("iodepth") or default,
+            option("numjobs") or default,
+            *(row.cells[name] for name in ("iops", "mbps", "mean", "p50", "p99", "p99.9", "max")),
+        ]
+        lines.append(line)
+    return Table("Every job", columns(" | ".join(heads)), lines)
+
+
+def short(foreign: Foreign) -> str:
+    """The piece of its run's name that no other has."""
+    return foreign.digest[:DIGITS]
+
+
+def _runs(items: Sequence[Item]) -> Table:
+    folder = os.path.commonpath([one.foreign.path.parent for one in items])
+    lines: list[Cells] = []
+    for item in items:
+        foreign = item.foreign
+        place = foreign.shown.removeprefix(folder).lstrip("/")
+        name = "" if item.run is None else item.run.name
+        series = "" if foreign.frames is None else f"{foreign.frames.interval_ms / 1000:g} s"
+        version = str(foreign.document.get("fio version", UNKNOWN))
+        lines.append([short(foreign), place, version, series, name])
+    heads = columns("run | file | fio | series | kept as")
+    return Table("Runs", heads, lines, f"Files below {folder}.")
+
+
+def _refused(found: Scan) -> list[Table]:
+    """A line for each file, of files that are alike one."""
+    if not found.refused:
+        return []
+    alike: dict[tuple[Path, str], list[Path]] = {}
+    for one in found.refused:
+        alike.setdefault((one.path.parent, one.why), []).append(one.path)
+    lines: list[Cells] = [
+        [str(first) + (f" and {_count(len(rest), 'more')} there" if rest else ""), why]
+        for (_, why), (first, *rest) in alike.items()
+    ]
+    return [Table("Not imported", columns("file | why"), lines)]
+
+
+def _of_drive(label: str, rows: Sequence[_Row]) -> list[Section]:
+    """The charts of a drive's grid, where its jobs are one."""
+    found: Found = {row.spec: row.cells for row in rows if row.spec is not None}
+    figures = [one for plane in grids.planes_of(found) for one in grids.figures(plane, found)]
+    if not figures:
+        return []
+    loads = dict.fromkeys((one.pattern, one.read_percent) for one in found)
+    own = [{s: c for s, c in found.items() if s[:2] == load} for load in loads]
+    said = [grids.said(of) for of in own]
+    return [Section(said, figures=figures, key=f"drive-{label}", title=label)]
+
+
+def _document(item: Item) -> dict[str, Any]:
+    """A document for scripts."""
+    foreign = item.foreign
+    return {
+        "file": str(foreign.path),
+        "document": foreign.place,
+        "layout": foreign.told.layout,
+        "run": None if item.run is None else item.run.name,
+        "new": item.new,
+        "sha256": foreign.digest,
+        "name": foreign.label,
+        "device": foreign.device,
+        "kind": foreign.kind,
+        "drive": dict(foreign.told.drive),
+        "fio": foreign.document.get("fio version"),
+        "knows_options": foreign.knows_options,
+        "logs": [log.name for log in foreign.logs],
+        "interval_ms": None if foreign.frames is None else foreign.frames.interval_ms,
+        "summary": foreign.result.summary(),
+    }

@@ -1,0 +1,275 @@
+"""``ssdlab.array``: what arrays of a drive would do, beside one drive alone, and which to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ssdlab import units
+from ssdlab.answer import Answer, Section
+from ssdlab.api.given import Many, Size, keys, listed, several, text
+from ssdlab.api.report import Report
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
+from ssdlab.arrays import studies
+from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
+from ssdlab.arrays.compare import study as compared
+from ssdlab.arrays.grid import DriveSetup, shapes
+from ssdlab.arrays.measured import measured_drive
+from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, named
+from ssdlab.arrays.workloads import DEPTH, workload
+from ssdlab.arrays.workloads import job as named_job
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.jobfile import JobText, read_job
+from ssdlab.progress import Notice, ProgressCallback, stage
+from ssdlab.rig import capacity_of, reduced, smaller
+
+MEMBER_BYTES = 1 << 30
+"""Drives that ship with ssdlab are made about this small unless ``scale`` says otherwise."""
+STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is compared."""
+
+    shapes: list[ArrayShape]
+    levels: list[str]
+    counts: list[int]
+    chunks: list[int]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Arrays of a drive, before anything is run on them."""
+
+    drive: DriveRig
+    grid: Grid
+    behind: Attachment
+    left_out: Sequence[str] = ()
+    """Levels of numbers of drives that are too few for them."""
+
+
+def array(
+    drive: str | Path | None = None,
+    *,
+    levels: Many = "0,10,5,6",
+    count: Many = "4,8",
+    chunk: Many = "512k",
+    job: str | Path | None = None,
+    workload: str | None = None,
+    depth: int = DEPTH,
+    study: str | Sequence[str] | None = None,
+    prepare: str | None = None,
+    measured: str | Path | None = None,
+    controller: str | None = None,
+    bus: Size | None = None,
+    scale: int | None = None,
+    set: Mapping[str, object] | None = None,
+    price: float | None = None,
+    seed: int = 1,
+    cluster: str | None = None,
+    progress: Watch = None,
+    notice: Notice | None = None,
+) -> Report:
+    """Compares arrays of a drive under a load, and says which to take and why.
+
+    Args:
+        drive: A profile's name or a rig file of one drive.
+        levels: RAID levels: 0, 1, 10, 5, 6, linear.
+        count: Numbers of drives, such as ``[4, 8]`` or ``"2..32x2"``.
+        chunk: Bytes of a chunk, such as ``["64k", "512k"]``.
+        job: The load, as :func:`ssdlab.run` takes it.
+        workload: Or a load by name.
+        depth: I/Os in flight of a load by name.
+        study: ``"arrays"`` (levels, counts and chunks; the default), ``"chunk"``, ``"scaling"``,
+            ``"depth"``, ``"degradation"``; one or several.
+        prepare: State at the start, as :func:`ssdlab.run` takes it; else the load's own.
+        measured: Instead of ``drive``: the latencies of a run of your own drive (a kept run, or
+            fio's JSON+ document).
+        controller: What the array stands behind: a name, or a file with [controller] and [bus].
+        bus: Bytes per second that all members share, such as ``"2GB/s"``.
+        scale: Scales the capacity of drives down by this.
+        set: Rig keys of the drive.
+        price: Of one drive.
+        seed: Seed of all random streams.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+        notice: Called with a sentence for people, such as which arrays are left out.
+
+    Raises:
+        InputError: the drive, the load or a list is wrong.
+        Interrupted: it was stopped; nothing was kept.
+    """
+    studies_ = _studies(several(study) or ["arrays"])
+    asked = ask(
+        drive, levels=levels, count=count, chunk=chunk, measured=measured, controller=controller,
+        bus=bus,
+    )  # fmt: skip
+    if asked.left_out and notice is not None:
+        notice(f"left out, too few drives for the level: {', '.join(asked.left_out)}")
+    load = _load(job, workload, depth)
+    setup = DriveSetup(
+        asked.drive,
+        overrides=keys(set),
+        # Measured latencies have no state.
+        prepare="fob" if measured is not None else prepare or load.prepare,
+        seed=seed,
+        price=price,
+        attachment=asked.behind,
+    )
+    setup = _scaled(setup, scale)
+    with working(f"arrays of {asked.drive.name}", progress, cluster, notice) as callback:
+        chapters = [
+            _run(key, setup, asked.grid, load, stage(callback, place, len(studies_)))
+            for place, key in enumerate(studies_)
+        ]
+    return Report(
+        Answer(
+            f"Arrays of {setup.drive.name}",
+            "arrays",
+            chapters,
+            notes=[_note(setup, load.job)],
+            texts={
+                load.job.name: load.job.text,
+                asked.drive.name: setup.rig(asked.grid.shapes[0]),
+            },
+            data=_document(setup, load.job),
+        )
+    )
+
+
+def ask(
+    drive: str | Path | None,
+    *,
+    levels: Many,
+    count: Many,
+    chunk: Many,
+    measured: str | Path | None,
+    controller: str | None,
+    bus: Size | None,
+) -> Asked:
+    """The arrays that are asked for; raises as :func:`array`."""
+    if (drive is None) == (measured is None):
+        raise InputError("name one drive: DRIVE, or --measured RUN for your own")
+    grid, left_out = _grid(
+        _levels(listed(levels) or ""), _counts(listed(count) or ""), _chunks(listed(chunk) or "")
+    )
+    one = named(str(drive)) if drive is not None else measured_drive(Path(measured or ""))
+    behind = attachment(controller) if controller is not None else DIRECT
+    if bus is not None:
+        behind = with_bus(behind, text(bus))
+    return Asked(one, grid, behind, left_out)
+
+
+@dataclass(frozen=True)
+class GridLoad:
+    """The load, and the state in which it finds the drives."""
+
+    job: JobText
+    name: str
+    prepare: str
+    options: str | None = None
+    """Lines of a load by name, for other depths; None for a job file."""
+
+
+def _run(
+    key: str, setup: DriveSetup, grid: Grid, load: GridLoad, report: ProgressCallback
+) -> Section:
+    if key == "chunk":
+        return studies.chunk_sizes(setup, grid.levels, grid.counts[-1], load.job, report)
+    if key == "scaling":
+        counts = {*range(1, 5), *(n for n in studies.COUNTS if n <= grid.counts[-1]), *grid.counts}
+        return studies.scaling(setup, counts, grid.chunks[0], report)
+    if key == "depth":
+        if load.options is None:
+            raise InputError("--study depth needs --workload: a job file has its own depth")
+        return studies.depths(setup, grid.shapes, load.options, load.name, report)
+    if key == "degradation":
+        return studies.degradation(setup, grid.shapes[0], report)
+    return compared(setup, grid.shapes, load.job, report)
+
+
+def _studies(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in STUDIES:
+            raise unknown_name("study of arrays", name, STUDIES)
+    return list(dict.fromkeys(names))
+
+
+def _levels(text: str) -> list[str]:
+    found = [one.lower().removeprefix("raid") for one in units.words("--levels", text)]
+    for one in found:
+        if one not in LEVELS:
+            raise unknown_name("RAID level", one, LEVELS)
+    return list(dict.fromkeys(found))
+
+
+def _counts(text: str) -> list[int]:
+    expected = "numbers from 1 to 255, such as 2,4,8 or 2..32x2"
+    return units.counts("--count", text, expected, lambda count: 1 <= count <= 255)
+
+
+def _chunks(text: str) -> list[int]:
+    expected = "multiples of 4k, such as 64k,512k"
+    return units.sizes("--chunk", text, expected, lambda size: size > 0 and size % 4096 == 0)
+
+
+def _grid(levels: list[str], counts: list[int], chunks: list[int]) -> tuple[Grid, Sequence[str]]:
+    """What is compared, and what takes more drives than there are."""
+    good, short = shapes(levels, counts, chunks)
+    if not good:
+        needed = ", ".join(f"{level} takes {MEMBERS_MIN[level]}" for level in levels)
+        raise InputError(
+            f"--count: too few drives for every level asked for; RAID {needed} or more"
+        )
+    left_out = dict.fromkeys(f"{one.level_name} of {one.count}" for one in short)
+    return Grid(good, levels, counts, chunks), list(left_out)
+
+
+def _load(given: str | Path | None, name: str | None, depth: int) -> GridLoad:
+    if given is not None and name is not None:
+        raise InputError("--job and --workload exclude each other; give one of them")
+    if given is not None:
+        job = read_job(given)
+        return GridLoad(job, Path(job.name).stem, "sequential")
+    one = workload(name or "random-write")
+    text = named_job(one.options, one.name, depth=depth)
+    return GridLoad(text, one.name, one.prepare, one.options)
+
+
+def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:
+    """With drives as small as they are simulated, and their full size where that is known."""
+    drive = setup.drive
+    if drive.profile is None and scale is not None:
+        raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
+    if drive.profile is None or "capacity" in setup.overrides:
+        return setup
+    full = capacity_of(drive.name)
+    about = smaller(drive.name, full // MEMBER_BYTES)
+    own = about if scale is None else reduced(drive.name, scale)
+    return replace(setup, capacity_bytes=full, overrides={**own, **setup.overrides})
+
+
+def _note(setup: DriveSetup, load: JobText) -> str:
+    size = setup.overrides.get("capacity")
+    small = ""
+    if size and setup.capacity_bytes:
+        each = units.parse_bytes("capacity", size)
+        small = f"; drives simulated at {each / 1e6:,.0f} MB each"
+    state = "new" if setup.prepare == "fob" else f"prepared with {setup.prepare}"
+    behind = f" behind {setup.attachment.name}" if setup.attachment else ""
+    return f"{load.name} on arrays of {setup.drive.name}{behind}, {state}{small}"
+
+
+def _document(setup: DriveSetup, load: JobText) -> dict[str, object]:
+    return {
+        "drive": setup.drive.name,
+        "job": load.text,
+        "prepare": setup.prepare,
+        "overrides": dict(setup.overrides),
+        "seed": setup.seed,
+        "price": setup.price,
+        "controller": setup.attachment.name or None,
+    }

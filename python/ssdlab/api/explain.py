@@ -1,0 +1,60 @@
+"""``ssdlab.explain``: where the time of a simulated run went, and what would help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ssdlab.analysis.measurement import SYNC, Direction
+from ssdlab.answers import explanation
+from ssdlab.api.kept import Kept, result_of
+from ssdlab.api.report import Report
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
+from ssdlab.results import Result
+from ssdlab.studies import explain as study
+from ssdlab.studies.explain import ChangeOutcome
+
+
+def explain(
+    run: Kept,
+    *,
+    tries: bool = True,
+    out: str | Path | None = None,
+    cluster: str | None = None,
+    progress: Watch = None,
+) -> Report:
+    """Says where the time of a simulated run went, and what would help.
+
+    Args:
+        run: A run of a job on a simulated drive: its folder or id, a :class:`ssdlab.Result`, or
+            what a function returned.
+        tries: Whether the run is repeated with one thing changed at a time (``--try``).
+        out: Where the runs are kept.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Raises:
+        InputError: there is no such run, or its drive was not simulated.
+        Interrupted: it was stopped; nothing was kept.
+    """
+    result = result_of(run, out)
+    study.require_simulated(result)
+    outcomes: list[ChangeOutcome] = []
+    if tries and result.rig_toml is not None and result.measurement.main is not None:
+        outcomes = _try(result, _main(result), progress, cluster)
+    return Report(explanation.answer(result, outcomes), [result])
+
+
+def _main(result: Result) -> Direction:
+    """The direction that changes are tried on: the busiest of the job that the run is about."""
+    job = result.measurement.main
+    assert job is not None
+    return max(job.directions, key=lambda one: one.total_ios if one.ddir != SYNC else 0)
+
+
+def _try(result: Result, main: Direction, watch: Watch, cluster: str | None) -> list[ChangeOutcome]:
+    tried = study.changes(result)
+    with working("trying changes", watch, cluster) as callback:
+        outcomes = study.attempt(result, main, tried, callback)
+    ranked = sorted(outcomes, key=lambda one: -one.iops)
+    return [study.outcome(result, main), *ranked]

@@ -1,0 +1,294 @@
+"""``ssdlab.plan_cache`` and ``ssdlab.plan_storage``: what to buy, and which cache to add."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ssdlab import _core, units
+from ssdlab.api.given import Many, Size, listed, several, size
+from ssdlab.api.report import Report
+from ssdlab.api.traces import reading
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
+from ssdlab.arrays.workloads import job as named_job
+from ssdlab.arrays.workloads import workload as named_load
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.jobfile import read_job
+from ssdlab.plan.cache import CacheStudy
+from ssdlab.plan.candidates import THRESHOLD_MAX
+from ssdlab.plan.prices import prices as read_prices
+from ssdlab.plan.rows import GOALS, Rules
+from ssdlab.plan.storage.candidates import DEFAULTS, Candidate
+from ssdlab.plan.storage.candidates import candidate as candidate_of
+from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, WRITES_PER_DAY, HotSet
+from ssdlab.plan.storage.measure import TableLoads
+from ssdlab.plan.storage.own import OwnLoad
+from ssdlab.plan.storage.study import WHOLE, StorageStudy
+from ssdlab.plan.stores import MODES, store
+from ssdlab.plan.study import carry_out
+from ssdlab.tracefile import FITS, existing
+
+QUICK: dict[str, Any] = {
+    "top": 4,
+    "passes": 2,
+    "policies": ("lru",),
+    "thresholds": (1,),
+    "blocks": (64 << 10,),
+}
+"""What --quick leaves of the defaults."""
+CANDIDATES_MAX = 26
+
+
+def plan_cache(
+    *,
+    pool: str,
+    cache: str | Sequence[str],
+    trace: str | Path | None = None,
+    job: str | Path | None = None,
+    sizes: Many | None = None,
+    blocks: Many | None = None,
+    thresholds: Many | None = None,
+    policies: str | Sequence[str] | None = None,
+    modes: str | Sequence[str] | None = None,
+    preset: str | Sequence[str] | None = None,
+    goal: str = "iops",
+    accept_loss: bool = False,
+    years: float = 5.0,
+    prices: str | Path | None = None,
+    top: int | None = None,
+    depth: int = 32,
+    passes: int | None = None,
+    fit: str = "as-is",
+    format: str | None = None,
+    action: str = "Q",
+    block: Size = "4096B",
+    skip_damaged: bool = False,
+    window: str | None = None,
+    device: int | None = None,
+    seed: int = 1,
+    quick: bool = False,
+    cluster: str | None = None,
+    progress: Watch = None,
+) -> Report:
+    """Finds the cache for a load: size, block, policy, mode; speed, warm-up, wear and price.
+
+    Args:
+        pool: What is cached: a drive, a rig file, or ``LEVEL:COUNT:DRIVE[:CHUNK]``.
+        cache: What to cache on, one or several; written as ``pool``.
+        trace: The load, as a trace.
+        job: Or the load as a fio job, as :func:`ssdlab.run` takes it.
+        sizes: Bytes of the cache, such as ``["16G", "32G"]``; else by the working set of the load.
+        blocks: Bytes of a block, such as ``["16k", "64k"]``.
+        thresholds: Admission thresholds: a block is admitted on its Nth access.
+        policies: Replacement policies, from ``ssdlab.policies.replacement``.
+        modes: Of the cache: write-through, write-back ...
+        preset: Products' caches with all of their settings, besides.
+        goal: What counts: ``"iops"`` when warm, ``"p99"``, or ``"price"`` per 1000 IOPS.
+        accept_loss: Allows configurations where one drive failure loses acknowledged writes.
+        years: How long the cache has to last.
+        prices: A file of prices of drives (TOML).
+        top: Caches that are simulated in time.
+        depth: Requests in flight at full speed.
+        passes: How often a trace is run at full speed, the cache growing warm.
+        fit: Addresses beyond the pool: ``"as-is"`` (refused), ``"wrap"`` or ``"scale"``.
+        format: Format of the trace, where its content does not tell.
+        action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
+        block: Bytes of a block, in traces that number blocks.
+        skip_damaged: Whether damaged lines of the trace are left out and counted.
+        window: Part of the time of the trace, such as ``"10s-20s"``.
+        device: This device of the trace alone.
+        seed: Seed of all random streams.
+        quick: Fewer candidates and passes, for a first look.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Raises:
+        InputError: a store, the load or a list is wrong.
+        Interrupted: it was stopped; nothing was kept.
+    """
+    if (trace is None) == (job is None):
+        raise InputError("name one load: --trace TRACE or --job JOB.fio")
+    if goal not in GOALS:
+        raise unknown_name("goal", goal, GOALS)
+    if fit not in FITS:
+        raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
+    study = CacheStudy(
+        pool=store(pool),
+        fasts=[store(name) for name in dict.fromkeys(several(cache))],
+        prices=read_prices(None if prices is None else Path(prices)),
+        trace=None if trace is None else existing(Path(trace)),
+        reading=reading(
+            format=format, action=action, block=block, skip_damaged=skip_damaged, window=window,
+            device=device,
+        ),
+        fit=fit,
+        job=None if job is None else read_job(job),
+        seed=seed,
+        depth=depth,
+        quick=quick,
+        rules=Rules(goal, accept_loss, years),
+        presets=_presets(several(preset)),
+    )  # fmt: skip
+    changes: dict[str, Any] = dict(QUICK) if quick else {}
+    changes |= _lists(*map(listed, (sizes, blocks, thresholds, policies, modes)))
+    study = replace(study, **changes)
+    study = replace(study, top=top or study.top)
+    needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
+    study = replace(study, passes=passes or min(needed, 10))
+    with working(study.subject, progress, cluster) as callback:
+        return Report(carry_out(study, callback))
+
+
+def plan_storage(
+    *,
+    candidate: str | Sequence[str] | None = None,
+    job: str | Path | None = None,
+    workload: str | None = None,
+    prices: str | Path | None = None,
+    depth: int | None = None,
+    hot: Size | None = None,
+    contiguous: bool = False,
+    writes_per_day: Size = int(WRITES_PER_DAY),
+    disk_cache: bool = False,
+    scale: int | None = None,
+    seed: int = 1,
+    quick: bool = False,
+    cluster: str | None = None,
+    progress: Watch = None,
+) -> Report:
+    """Compares what may be bought: speed, space, life, safety, price; and what to take for what.
+
+    Args:
+        candidate: What may be bought, one or several: ``"STORE"``, or ``"STORE + CACHE:STORE @
+            CONTROLLER"``; STORE is a drive, a rig file, or ``LEVEL:COUNT:DRIVE[:CHUNK]``. Without
+            it some usual ones are compared.
+        job: Your own load instead, as :func:`ssdlab.run` takes it.
+        workload: A load by name instead.
+        prices: A file of what you would pay (TOML).
+        depth: I/Os in flight; 256 unless given.
+        hot: Bytes where random I/O goes, or ``"all"``; 10.24 GB unless given.
+        contiguous: Whether the hot set lies at the beginning, not all over the store.
+        writes_per_day: Bytes, for the life of SSDs.
+        disk_cache: Whether disks acknowledge writes in their volatile caches.
+        scale: With a load of your own: scales capacity and duration down by this.
+        seed: Seed of all random streams.
+        quick: A rough look: shorter and smaller.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Raises:
+        InputError: a candidate, the load or a price is wrong.
+        Interrupted: it was stopped; nothing was kept.
+    """
+    candidates = _candidates(several(candidate))
+    cost = read_prices(None if prices is None else Path(prices))
+    daily = size("--writes-per-day", writes_per_day)
+    how: dict[str, Any] = {"seed": seed, "quick": quick, "disk_cache": disk_cache}
+    asked: TableLoads | OwnLoad | None = _own(job, workload, depth, scale, how)
+    if asked is None:
+        if scale is not None:
+            raise InputError(
+                "--scale is for --job and --workload; else sizes are chosen by the hot set"
+            )
+        asked = TableLoads(_hot(hot, contiguous), depth or DEPTH, **how)
+    elif hot is not None or contiguous:
+        raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
+    study = StorageStudy(candidates, asked, cost, daily)
+    with working(study.subject, progress, cluster) as callback:
+        return Report(carry_out(study, callback))
+
+
+def _lists(
+    sizes: str | None,
+    blocks: str | None,
+    thresholds: str | None,
+    policies: str | None,
+    modes: str | None,
+) -> dict[str, Any]:
+    """What the lists of the command line say, by the field of a study."""
+    found: dict[str, Any] = {}
+    if sizes is not None:
+        expected = "sizes from 1m on, such as 16G,32G or 4g..64gx2"
+        found["sizes"] = units.sizes(
+            "--sizes", sizes, expected, lambda size: size >= 1 << 20 and size % 4096 == 0
+        )
+    if blocks is not None:
+        expected = "powers of two from 512 bytes to 64 MiB, such as 16k,64k"
+        found["blocks"] = units.sizes(
+            "--blocks", blocks, expected,
+            lambda size: 512 <= size <= 64 << 20 and size & (size - 1) == 0,
+        )  # fmt: skip
+    if thresholds is not None:
+        expected = f"numbers of uses from 1 to {THRESHOLD_MAX}, such as 1,2"
+        found["thresholds"] = units.counts(
+            "--thresholds", thresholds, expected, lambda uses: 1 <= uses <= THRESHOLD_MAX
+        )
+    if policies is not None:
+        known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
+        known.remove("optimal")  # it knows the future
+        found["policies"] = _known("replacement policy", known, units.words("--policies", policies))
+    if modes is not None:
+        found["modes"] = _known("mode of a cache", MODES, units.words("--modes", modes))
+    return found
+
+
+def _known(kind: str, known: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    for name in names:
+        if name not in known:
+            raise unknown_name(kind, name, known)
+    return names
+
+
+def _presets(names: Sequence[str]) -> list[str]:
+    for name in names:
+        # The core knows the presets, and says so.
+        if not name.replace("-", "").isalnum():
+            raise InputError(f'--preset "{name}": expected the name of a product\'s cache')
+        fast = _core.Rig.wrap("null", {"capacity": "1GiB"})
+        pool = _core.Rig.wrap("null", {"capacity": "1TiB"})
+        rig = _core.Rig.wrap("cache", {"preset": name}, name="--preset", cache=fast, below=pool)
+        _core.rig_check(rig.to_toml(), rig_name="--preset")
+    return list(dict.fromkeys(names))
+
+
+def _candidates(texts: Sequence[str]) -> list[Candidate]:
+    found = [candidate_of(text) for text in texts or DEFAULTS]
+    if len(found) > CANDIDATES_MAX:
+        raise InputError(f"--candidate: found {len(found)}, expected at most {CANDIDATES_MAX}")
+    for one in found:
+        # The core says what is wrong with a preset, a chunk, a number of drives, or a rig.
+        one.check()
+    return found
+
+
+def _hot(given: Size | None, contiguous: bool) -> HotSet:
+    if given is None:
+        return HotSet(HOT_BYTES, spread=not contiguous)
+    if str(given).strip().lower() in ("all", "100%"):
+        return HotSet(WHOLE, spread=not contiguous)
+    hot = size("--hot", given)
+    if hot < 1 << 20:
+        raise InputError(f"--hot {given}: expected at least 1MiB, or all")
+    return HotSet(hot, spread=not contiguous)
+
+
+def _own(
+    job: str | Path | None,
+    name: str | None,
+    depth: int | None,
+    scale: int | None,
+    how: dict[str, Any],
+) -> OwnLoad | None:
+    if job is not None and name is not None:
+        raise InputError("--job and --workload exclude each other; give one of them")
+    if job is not None:
+        if depth is not None:
+            raise InputError("--depth is for loads by name; a job file has its own iodepth")
+        return OwnLoad(read_job(job), scale=scale, **how)
+    if name is None:
+        return None
+    one, depth = named_load(name), depth or DEPTH
+    return OwnLoad(named_job(one.options, one.name, depth=depth), one.prepare, scale, depth, **how)

@@ -1,0 +1,147 @@
+"""``ssdlab.reliability``: how likely an array of drives loses data, and what makes it safer."""
+
+from __future__ import annotations
+
+import math
+
+from ssdlab import units
+from ssdlab.analysis.reliability import HOURS_PER_YEAR
+from ssdlab.answers import reliability as study_answer
+from ssdlab.api.given import Many, Size, listed, size, text
+from ssdlab.api.report import Report
+from ssdlab.api.target import rated
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
+from ssdlab.errors import InputError
+from ssdlab.studies import reliability as study
+from ssdlab.studies.reliability import Question
+
+AFR_PERCENT = 1.0
+"""2 906 SSDs of a cloud provider: 25 failures in 934 441 drive days, 0.98 failures per 100 drive
+years (Backblaze Drive Stats, SSD edition, 2022)."""
+
+
+def reliability(
+    *,
+    level: Many | None = None,
+    members: int = 4,
+    copies: int = 2,
+    capacity: Size = "3.84TB",
+    afr: float | None = None,
+    mtbf: float | None = None,
+    uber: float = 1e-17,
+    rebuild_rate: Size = "204.8MB/s",
+    replace_after: float = 24.0,
+    one_at_a_time: bool = False,
+    years: float = 5.0,
+    tbw: Size | None = None,
+    writes_per_day: Size | None = None,
+    full_stripes: bool = False,
+    stagger: Many | None = None,
+    models: int | None = None,
+    spread: float = 5.0,
+    model_spread: float = 20.0,
+    renew_at: float | None = None,
+    runs: int = 50_000,
+    seed: int = 0,
+    cluster: str | None = None,
+    progress: Watch = None,
+) -> Report:
+    """Says how likely an array loses data: by closed form and by simulation, with wear.
+
+    Args:
+        level: RAID levels, of 0, 1, 10, 5, 6; all that the members allow without it.
+        members: Drives.
+        copies: Copies of RAID 10: 2 or 3.
+        capacity: Bytes of a drive, such as ``"3.84TB"``.
+        afr: Failures per 100 drive years; 1 unless given.
+        mtbf: Hours between failures, instead of ``afr``.
+        uber: Unrecoverable errors per bit read.
+        rebuild_rate: Bytes per second that a rebuild writes; the default is the limit of Linux md.
+        replace_after: Hours from failure to rebuild start; 0 with a hot spare.
+        one_at_a_time: Rebuilds one member after the other where several are missing.
+        years: Mission time of the array.
+        tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
+        writes_per_day: Bytes that the host writes to the array in a day.
+        full_stripes: Whether writes fill whole stripes.
+        stagger: Percent of the rating already written at the start: by how much neighbours
+            differ, or one number for each drive.
+        models: Different models among the drives.
+        spread: Percent by which the endurance of drives of one model differs.
+        model_spread: The same between models.
+        renew_at: Percent of its rating at which a drive is copied to a new one.
+        runs: Lives to simulate.
+        seed: Seed of all random streams.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Raises:
+        InputError: an option is wrong, or does not go with another.
+        Interrupted: it was stopped; nothing was kept.
+    """
+    if (tbw is None) != (writes_per_day is None):
+        raise InputError("wear takes both --tbw and --writes-per-day, found one of them")
+    wear_only = {"--stagger": stagger, "--models": models, "--renew-at": renew_at}
+    for name, value in wear_only.items():
+        if value is not None and tbw is None:
+            raise InputError(f"{name} changes how drives wear: give --tbw and --writes-per-day too")
+    question = Question(
+        members=members,
+        capacity_bytes=size("--capacity", capacity),
+        levels=_levels(listed(level)),
+        copies=copies,
+        failures_per_year=_failures(afr, mtbf),
+        uber=uber,
+        rebuild_bytes_per_s=size("--rebuild-rate", text(rebuild_rate).strip().removesuffix("/s")),
+        replace_hours=replace_after,
+        one_at_a_time=one_at_a_time,
+        years=years,
+        tbw_bytes=rated(tbw),
+        writes_per_day_bytes=None
+        if writes_per_day is None
+        else size("--writes-per-day", writes_per_day),
+        full_stripes=full_stripes,
+        stagger=_percents("--stagger", listed(stagger)),
+        models=models,
+        spread=_share("--spread", spread),
+        model_spread=_share("--model-spread", model_spread),
+        renew_at=None if renew_at is None else _share("--renew-at", renew_at),
+        runs=runs,
+        seed=seed,
+    )
+    with working("simulating lives", progress, cluster) as callback:
+        return Report(study_answer.answer(study.study(question, callback)))
+
+
+def _levels(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    return tuple(one.lower().removeprefix("raid") for one in units.words("--levels", text))
+
+
+def _failures(afr: float | None, mtbf: float | None) -> float:
+    """Failures of a drive per year."""
+    if afr is not None and mtbf is not None:
+        raise InputError("give --afr or --mtbf, not both")
+    if mtbf is not None:
+        if not (math.isfinite(mtbf) and mtbf >= 1):
+            raise InputError(f"--mtbf {mtbf:g}: expected hours, at least 1, such as 2000000")
+        return HOURS_PER_YEAR / mtbf
+    percent = AFR_PERCENT if afr is None else afr
+    if not 0 <= percent <= 10_000:
+        raise InputError(f"--afr {percent:g}: expected failures per 100 drive years, 0 to 10000")
+    return percent / 100
+
+
+def _share(option: str, percent: float) -> float:
+    if not 0 <= percent <= 1000:
+        raise InputError(f"{option} {percent:g}: expected percent, 0 to 1000")
+    return percent / 100
+
+
+def _percents(option: str, text: str | None) -> tuple[float, ...]:
+    if text is None:
+        return ()
+    expected = "percent, such as 10 or 0,15,30,45 or 0..45/4"
+    found = units.percents(option, text, expected, lambda percent: 0 <= percent <= 1000)
+    return tuple(percent / 100 for percent in found)

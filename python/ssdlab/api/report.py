@@ -1,0 +1,214 @@
+"""What a function found, for notebooks and scripts: an answer with tables, charts and a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ssdlab.answer import (
+    Answer,
+    Check,
+    Number,
+    Table,
+    Verdict,
+    named_tables,
+    table_heads,
+    table_values,
+)
+from ssdlab.errors import unknown_name
+from ssdlab.output import Output
+from ssdlab.results import Result
+
+if TYPE_CHECKING:
+    from bokeh.models import LayoutDOM
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """What a study found. Terminal, page, JSON and notebooks show the same :attr:`answer`."""
+
+    answer: Answer
+    """Verdict, sentences, numbers, tables, charts, and what puts them in doubt."""
+    results: Sequence[Result] = ()
+    """The runs of job files that it is about, where there are any."""
+    runs: Sequence[str] = ()
+    """Ids of kept runs that it is about, as :func:`ssdlab.load` takes them."""
+    table: pl.DataFrame | None = field(default=None)
+    """All that was measured, a row each, where that is more than the answer tells."""
+
+    @property
+    def title(self) -> str:
+        """What it is: the study and its target."""
+        return self.answer.title
+
+    @property
+    def sentences(self) -> list[str]:
+        """The answer in plain words, the most important first."""
+        return list(self.answer.lead.sentences)
+
+    @property
+    def numbers(self) -> dict[str, Number]:
+        """The few numbers that it is about, by name; each has ``value`` (None where nothing was
+        measured) and ``unit``."""
+        return {one.name: one for one in self.answer.lead.numbers}
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer for programs: a code and the values that it rests on."""
+        return self.answer.verdict
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """Those of all sections, by section."""
+        return {
+            one.key or one.title or str(place): one.verdict
+            for place, one in enumerate(self.answer.sections)
+        }
+
+    @property
+    def checks(self) -> list[Check]:
+        """Whether the numbers can be believed, the worst first."""
+        return list(self.answer.checks)
+
+    @property
+    def result(self) -> Result:
+        """The run that it is about.
+
+        Raises:
+            AttributeError: it is about none, or about several.
+        """
+        if len(self.results) != 1:
+            raise AttributeError(f"{self.title}: is about {len(self.results)} runs; see results")
+        return self.results[0]
+
+    @cached_property
+    def _tables(self) -> Mapping[str, Table]:
+        return dict(named_tables(self.answer))
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables, as :meth:`frame` and the files of ``--csv`` have them."""
+        return list(self._tables)
+
+    def frame(self, table: str | None = None) -> pl.DataFrame:
+        """A table as a frame; without a name that of all that was measured, else the first.
+
+        A row for each thing measured, columns with their units in the names; what was not
+        measured is null. ``frame().to_pandas()`` makes a frame of pandas, where that is.
+
+        Raises:
+            UnknownNameError: no table has the name.
+        """
+        if table is not None:
+            if table not in self._tables:
+                raise unknown_name("table of this report", table, self.tables)
+            return _frame(self._tables[table])
+        if self.table is not None:
+            return self.table
+        if self.answer.lead.rows:
+            return pl.DataFrame([dict(one) for one in self.answer.lead.rows], strict=False)
+        told = [one for _, one in self.answer.tables()]
+        return _frame(next(iter([*told, *self._tables.values()]), Table("", [], [])))
+
+    def plot(self, title: str | None = None) -> LayoutDOM:
+        """The main chart, as the page has it, or that called ``title``: a figure of bokeh, a
+        layout where several stand side by side; an empty layout where there are none.
+
+        Raises:
+            UnknownNameError: no chart has the title.
+        """
+        from ssdlab.report import drawing
+
+        figures = [one for section in self.answer.sections for one in section.figures]
+        if title is None:
+            return drawing.standing_alone(drawing.main_group(figures))
+        named = [one for one in figures if one.title == title]
+        if not named:
+            raise unknown_name("chart of this report", title, self.charts)
+        return drawing.standing_alone(named)
+
+    @property
+    def charts(self) -> list[str]:
+        """Titles of the charts, as :meth:`plot` takes them."""
+        titles = [one.title for section in self.answer.sections for one in section.figures]
+        return list(dict.fromkeys(titles))
+
+    def page(self, path: str | Path, *, title: str | None = None) -> None:
+        """Writes the page: one HTML file that needs no network.
+
+        Raises:
+            InputError: nothing can be written there.
+            ExperimentError: the disk is full.
+        """
+        from ssdlab.report import answer_page
+
+        answer_page.render(self.answer, Output(path), title=title)
+
+    def json(self, indent: int | None = 2) -> str:
+        """The answer as JSON text, the same as ``--json`` of the command."""
+        return json.dumps(self.answer.as_json(), indent=indent)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, to the last number."""
+        if not isinstance(other, Report):
+            return NotImplemented
+        return self.answer.as_json() == other.answer.as_json() and _equal(self.table, other.table)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        told = [self.title, *([self.answer.headline] if self.answer.headline else [])]
+        more = [f"tables: {', '.join(self.tables)}"] if self.tables else []
+        return f"<ssdlab.Report {'; '.join([*told, *more])}>"
+
+    def _repr_html_(self) -> str:
+        """The first screen of the page, for notebooks: as text and drawn without scripts."""
+        from ssdlab.report import cell
+
+        return cell.first_screen(self.answer)
+
+
+def of_results(results: Sequence[Result], runs: Sequence[str] = ()) -> Report:
+    """Runs of job files beside each other.
+
+    Raises:
+        InputError: there are none.
+    """
+    from ssdlab.answers import run
+
+    rows = [{"run": one.name, **_numbers(row)} for one in results for row in one.summary()]
+    return Report(run.answer(results), results, runs, pl.DataFrame(rows, infer_schema_length=None))
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a summary, its window as two columns."""
+    start, end = row["window_s"]
+    rest = {key: value for key, value in row.items() if key != "window_s"}
+    return {**rest, "window_start_s": start, "window_end_s": end}
+
+
+def _frame(table: Table) -> pl.DataFrame:
+    heads = table_heads(table)
+    names = [one if one not in heads[:n] else f"{one} ({n})" for n, one in enumerate(heads)]
+    rows = table_values(table)[1:]
+    columns = {name: [row[n] for row in rows] for n, name in enumerate(names)}
+    return pl.DataFrame({name: _series(name, values) for name, values in columns.items()})
+
+
+def _series(name: str, values: Sequence[float | str | None]) -> pl.Series:
+    """Numbers; text where the cells of a column are mixed."""
+    if any(isinstance(one, str) for one in values):
+        return pl.Series(name, [None if v is None else str(v) for v in values], pl.String())
+    return pl.Series(name, values, pl.Float64(), strict=False)
+
+
+def _equal(one: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.equals(other)

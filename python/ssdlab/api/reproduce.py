@@ -1,0 +1,44 @@
+"""``ssdlab.reproduce``: published experiments on simulated drives, the two side by side."""
+
+from __future__ import annotations
+
+from ssdlab.answers import reproduction
+from ssdlab.api.report import Report
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
+from ssdlab.errors import InputError
+from ssdlab.experiments import find
+from ssdlab.experiments.base import Mode
+from ssdlab.experiments.runner import run
+
+
+def reproduce(
+    *names: str,
+    quick: bool = False,
+    full: bool = False,
+    seed: int = 1,
+    cluster: str | None = None,
+    progress: Watch = None,
+) -> Report:
+    """Repeats published experiments on simulated drives; published beside simulated.
+
+    Args:
+        names: Of experiments; all without one. After ``"measured"`` also names of drives.
+        quick: Very small drives: a few minutes in all, rough.
+        full: Drives and times at full size.
+        seed: Seed of the runs.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Raises:
+        InputError: there is no such experiment.
+        Interrupted: it was stopped; nothing was kept.
+    """
+    experiments = find(list(names))
+    if quick and full:
+        raise InputError("--quick and --full exclude each other; give one of them")
+    mode: Mode = "quick" if quick else "full" if full else "reduced"
+    what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
+    with working(what, progress, cluster) as callback:
+        outcomes = run(experiments, mode, seed=seed, progress=callback)
+    return Report(reproduction.answer(outcomes))

@@ -1,0 +1,213 @@
+"""``ssdlab.run`` and ``ssdlab.replay``: a job, or a recorded load, on a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ssdlab.api.given import Size, keys
+from ssdlab.api.target import On, target_of
+from ssdlab.api.traces import reading
+from ssdlab.api.watching import Watch, shown
+from ssdlab.errors import InputError
+from ssdlab.jobfile import JobText, read_job
+from ssdlab.progress import Notice
+from ssdlab.rating import Rating
+from ssdlab.results import Result
+from ssdlab.rig import SUPERBLOCKS_MIN
+from ssdlab.target import Settings, Target
+from ssdlab.tracefile import FITS, Replay, existing
+from ssdlab.units import parse_bytes
+
+DEPTH_OPEN = 32
+"""I/Os that fio keeps in flight at most where it follows the times of a trace."""
+
+
+def run(
+    job: str | Path,
+    on: On,
+    *,
+    set: Mapping[str, object] | None = None,
+    scale: int = 1,
+    seed: int = 1,
+    prepare: str | None = None,
+    destroy: str | None = None,
+    setup: str = "none",
+    use_existing_file: bool = False,
+    redact: bool = False,
+    tbw: Size | None = None,
+    progress: Watch = None,
+    notice: Notice | None = None,
+) -> Result:
+    """Runs a fio job on a target and returns what happened; nothing is kept.
+
+    Args:
+        job: Path of a fio job file, or the text of one (a string with a line break).
+        on: A profile's name, a rig file, a :class:`ssdlab.Rig`, a plain file, a block device, or a
+            :class:`ssdlab.Target`.
+        set: Rig keys to change, such as ``{"ftl.over_provisioning": 0.28}``; simulated only.
+        scale: How many times smaller simulated drives are made; ``set`` is applied to them then.
+        seed: Seed of all random streams of a simulated run.
+        prepare: State of a simulated drive at the start: ``"fob"`` (fresh, the default),
+            or steps joined by commas: ``"sequential"``, ``"random:N"``, ``"steady"``,
+            ``"trim"``, ``"purge"``, ``"compressible:46"`` (percent by which what the steps after
+            it write shrinks, where a drive compresses; otherwise nothing does), ``"idle:30s"``.
+        destroy: Serial number of the block device whose data may be lost.
+        setup: What is set on a real drive and its system for the run and restored after it:
+            ``"pts"``, or single settings such as ``"scheduler=none,governor=performance"``.
+        use_existing_file: Whether a plain file that exists may be written.
+        redact: Whether serial numbers and paths are left out of the result.
+        tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
+        progress: Who is told how far it is: a callback, called a few times a second, which stops
+            the run by returning False; True for standard error; None for a notebook alone.
+        notice: Called with a sentence for people, such as what will be lost.
+
+    Returns:
+        The result; ``result.save()`` keeps it as a run.
+
+    Raises:
+        InputError: the job, the target or a setting is wrong.
+        RefusedError: the run could destroy data.
+        ExperimentError: the run failed.
+        Interrupted: the run was stopped; nothing half-written remains.
+    """
+    target, rating = target_of(
+        on,
+        destroy=destroy,
+        setup=setup,
+        use_existing_file=use_existing_file,
+        redact=redact,
+        tbw=tbw,
+    )
+    settings = settings_of(
+        target, set=set, scale=scale, seed=seed, prepare=prepare, rating=rating, notice=notice
+    )
+    return watched(target, read_job(job), settings, progress)
+
+
+def settings_of(
+    target: Target,
+    *,
+    set: Mapping[str, object] | None = None,
+    scale: int = 1,
+    seed: int = 1,
+    prepare: str | None = None,
+    rating: Rating | None = None,
+    notice: Notice | None = None,
+    logs: bool = False,
+) -> Settings:
+    """How a job is run; keys are those of the drive at its scale. Raises InputError."""
+    return Settings(
+        seed=seed,
+        prepare=prepare,
+        overrides={**target.smaller(scale, fewest=SUPERBLOCKS_MIN), **keys(set)},
+        notice=notice,
+        logs=logs,
+        rating=rating,
+    )
+
+
+def watched(target: Target, job: JobText, settings: Settings, progress: Watch) -> Result:
+    """A job on a target while somebody is told how far it is; raises as :func:`run`."""
+    with shown(progress, f"{job.name} on {target.name}") as callback:
+        return target.run(job, replace(settings, progress=callback))
+
+
+def replay(
+    trace: str | Path,
+    on: On,
+    *,
+    speed: float = 1.0,
+    depth: int | None = None,
+    fit: str = "as-is",
+    size: Size | None = None,
+    prepare: str | None = None,
+    set: Mapping[str, object] | None = None,
+    seed: int = 1,
+    format: str | None = None,
+    action: str = "Q",
+    block: Size = "4096B",
+    skip_damaged: bool = False,
+    window: str | None = None,
+    device: int | None = None,
+    redact: bool = False,
+    destroy: str | None = None,
+    use_existing_file: bool = False,
+    progress: Watch = None,
+    notice: Notice | None = None,
+) -> Result:
+    """Replays a trace on a target: as recorded, faster, or at a depth; nothing is kept.
+
+    Args:
+        trace: A trace, compressed or not.
+        on: A target, as :func:`ssdlab.run` takes it.
+        speed: Times the recorded speed: 2 halves all pauses.
+        depth: As fast as possible with so many requests in flight, whatever the times are.
+        fit: Addresses beyond the target: refused (``"as-is"``), begun again at 0 (``"wrap"``), or
+            all scaled to it (``"scale"``).
+        size: Of the file that is made on a real target.
+        prepare: State of a simulated drive at the start, as :func:`ssdlab.run` takes it.
+        set: Rig keys to change; simulated only.
+        seed: Seed of all random streams of a simulated run.
+        format: Format of the trace, where its content does not tell.
+        action: Event of a block-layer trace that is the request: ``"Q"`` (queued), ``"D"``
+            (issued) or ``"C"`` (completed).
+        block: Bytes of a block, in formats that number blocks.
+        skip_damaged: Whether damaged lines are left out and counted.
+        window: Part of the time, such as ``"10s-20s"``.
+        device: This device of the trace alone.
+        redact: Whether serial numbers and paths are left out of the result.
+        destroy: Serial number of the block device whose data may be lost.
+        use_existing_file: Whether a plain file that exists may be written.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+        notice: Called with a sentence for people.
+
+    Raises:
+        InputError: the trace, the target or a setting is wrong.
+        RefusedError: the run could destroy data.
+        ExperimentError: the run failed.
+        Interrupted: the run was stopped; nothing half-written remains.
+    """
+    if fit not in FITS:
+        raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
+    if not 0.01 <= speed <= 10_000:
+        raise InputError(f"--speed {speed:g}: expected a factor from 0.01 to 10000")
+    if depth is not None and speed != 1.0:
+        raise InputError("--speed has no meaning with --depth, which follows no times")
+    target, _ = target_of(on, destroy=destroy, use_existing_file=use_existing_file, redact=redact)
+    simulated = target.simulated
+    if size is not None and simulated:
+        raise InputError("--size is for files on real drives; a rig says its own capacity")
+    capacity = None if size is None else parse_bytes("--size", str(size))
+    how = reading(
+        format=format,
+        action=action,
+        block=block,
+        skip_damaged=skip_damaged,
+        window=window,
+        device=device,
+    )
+    given = Replay(how, fit, open_loop=simulated and depth is None, capacity_bytes=capacity)
+    job = _replay_job(existing(Path(trace)), speed, depth, given, simulated=simulated)
+    settings = settings_of(target, set=set, seed=seed, prepare=prepare, notice=notice)
+    return watched(target, job, settings, progress)
+
+
+def _replay_job(
+    trace: Path, speed: float, depth: int | None, replay: Replay, *, simulated: bool
+) -> JobText:
+    """The job that replays ``trace``."""
+    if any(c in str(trace) for c in ";#\n") or "${" in str(trace):
+        raise InputError(f"{trace}: a job file cannot carry this path; rename the trace")
+    lines = ["[replay]", f"read_iolog={trace}"]
+    if depth is not None:
+        lines += ["replay_no_stall=1", f"iodepth={depth}"]
+    elif not simulated:
+        lines.append(f"iodepth={DEPTH_OPEN}")
+    if speed != 1.0:
+        lines.append(f"replay_time_scale={round(100 * speed)}")
+    if not simulated:
+        lines += ["ioengine=libaio", "direct=1"]
+    note = f"; addresses: {replay.fit}" + ("; open loop" if replay.open_loop else "")
+    return JobText(f"replay of {trace.name}", "\n".join([note, *lines]) + "\n", Path.cwd(), replay)

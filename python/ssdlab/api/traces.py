@@ -1,0 +1,111 @@
+"""``ssdlab.trace``: what a recorded load is like."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal, cast
+
+from ssdlab import _core
+from ssdlab.answers import trace as trace_answer
+from ssdlab.api.given import Size, size
+from ssdlab.api.report import Report
+from ssdlab.api.watching import Watch, shown
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.tracefile import TIME_MAX_NS, Reading
+from ssdlab.traces import profile
+
+_UNITS = {
+    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
+    "d": 86_400 * 10**9,
+}  # fmt: skip
+
+
+def trace(
+    trace: str | Path,
+    *,
+    format: str | None = None,
+    action: str = "Q",
+    block: Size = "4096B",
+    skip_damaged: bool = False,
+    window: str | None = None,
+    device: int | None = None,
+    progress: Watch = None,
+) -> Report:
+    """Characterises a trace: request sizes, mix, footprint, working set, reuse, order, arrivals.
+
+    Args:
+        trace: A trace, compressed or not.
+        format: Format of the trace, where its content does not tell.
+        action: Event of a block-layer trace that is the request: ``"Q"`` (queued), ``"D"``
+            (issued) or ``"C"`` (completed).
+        block: Bytes of a block, in formats that number blocks.
+        skip_damaged: Whether damaged lines are left out and counted.
+        window: Part of the time, such as ``"10s-20s"``, ``"1h-"``, ``"-500ms"``.
+        device: This device of the trace alone.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Raises:
+        InputError: the trace cannot be read, or an option is wrong.
+        Interrupted: it was stopped.
+    """
+    how = reading(
+        format=format,
+        action=action,
+        block=block,
+        skip_damaged=skip_damaged,
+        window=window,
+        device=device,
+    )
+    with shown(progress, f"reading {trace}") as callback:
+        found = profile.profile(Path(trace), how, callback)
+    return Report(trace_answer.answer(found))
+
+
+def reading(
+    *,
+    format: str | None = None,
+    action: str = "Q",
+    block: Size = "4096B",
+    skip_damaged: bool = False,
+    window: str | None = None,
+    device: int | None = None,
+    share: float = 1.0,
+) -> Reading:
+    """What is read of a trace, and how; of a share of the blocks. Raises InputError."""
+    known = [one["name"] for one in _core.trace_formats()]
+    if format is not None and format not in known:
+        raise unknown_name("trace format", format, known)
+    letter = action.upper()
+    if letter not in ("Q", "D", "C"):
+        raise InputError(f'--action "{action}": expected Q (queued), D (issued) or C (completed)')
+    if device is not None and device >= 2**32:
+        raise InputError(f"--device {device}: expected a number below 2^32")
+    from_ns, to_ns = _window(window)
+    return Reading(
+        format=format,
+        action=cast("Literal['Q', 'D', 'C']", letter),
+        block_bytes=size("--block", block),
+        skip_damaged=skip_damaged,
+        from_ns=from_ns,
+        to_ns=to_ns,
+        share=share,
+        device=device,
+    )
+
+
+def _window(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 0, TIME_MAX_NS
+    first, dash, last = text.partition("-")
+    ends = _time(first), _time(last)
+    wrong = not dash or (first.strip() and ends[0] is None) or (last.strip() and ends[1] is None)
+    begin, end = ends[0] or 0, TIME_MAX_NS if ends[1] is None else ends[1]
+    if wrong or begin >= end:
+        raise InputError(f'--window "{text}": write it as FROM-TO with units, such as 10s-20s')
+    return begin, end
+
+
+def _time(text: str) -> int | None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h|d)", text.strip())
+    return None if match is None else round(float(match[1]) * _UNITS[match[2]])

@@ -1,0 +1,91 @@
+"""``ssdlab query``: SQL over kept runs and the tables of sweeps."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ssdlab.cli import light
+from ssdlab.cli.options import Json, Quiet, Wide, document
+from ssdlab.output import Output
+
+if light.BODIES:
+    import csv
+    import math
+    from io import StringIO
+
+    from ssdlab.answer import Cell, Column, Table
+    from ssdlab.cli.answer import print_table
+    from ssdlab.cli.console import progress
+    from ssdlab.cli.output import check_stdout, results, say, write_json
+    from ssdlab.sweeps.query import ask, sources
+
+
+def command(
+    sql: Annotated[
+        str,
+        typer.Argument(
+            metavar="SQL",
+            help="One SELECT over the tables runs, summary and series, joined by key.",
+        ),
+    ],
+    folders: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--in",
+            metavar="DIR",
+            help="A sweep's folder, a kept run, or a store of runs; may be given again. Without: "
+            "the store, and sweeps in this folder or right below it.",
+        ),
+    ] = None,
+    json_: Json = None,
+    csv_: Annotated[
+        Output | None, document("--csv", help="Write the rows as CSV there; - is standard output.")
+    ] = None,
+    wide: Wide = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask kept runs and the tables of sweeps in SQL (DuckDB); only reads."""
+    check_stdout({"--json": json_, "--csv": csv_})
+    with progress("query", quiet=quiet) as callback:
+        found = ask(sql, sources(folders or ()), callback)
+    if json_ is not None:
+        write_json(
+            json_, [_plain(dict(zip(found.columns, row, strict=True))) for row in found.rows]
+        )
+    if csv_ is not None:
+        text = StringIO()
+        csv.writer(text, lineterminator="\n").writerows([found.columns, *found.rows])
+        csv_.write(text.getvalue())
+    if quiet or json_ is not None or csv_ is not None:
+        return
+    console = results()
+    rows = [[_cell(one) for one in row] for row in found.rows]
+    print_table(console, Table("", [Column(one) for one in found.columns], rows), wide=wide)
+    if console.is_terminal:
+        say(console, f"{len(rows):,} rows")
+
+
+def _cell(value: Any) -> Any:
+    """A value as the table shows it: numbers with all that can matter of them."""
+    if value is None:
+        return None
+    value = float(value) if isinstance(value, Decimal) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Cell(float(value), text=str(value))
+    if isinstance(value, float) and math.isfinite(value):
+        return Cell(value, text=f"{value:.7g}")
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON; dates and the like as text."""
+    value = float(value) if isinstance(value, Decimal) else value
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

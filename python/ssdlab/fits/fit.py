@@ -1,0 +1,189 @@
+"""Fitting a twin: from closed forms and the nearest shipped drive to a search by simulations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ssdlab.errors import InputError
+from ssdlab.fits import starts, trial
+from ssdlab.fits.observations import Load, Observation
+from ssdlab.fits.parameters import Floats, Space
+from ssdlab.fits.search import DAMPINGS, Found, Target, search
+from ssdlab.fits.trial import Effort
+from ssdlab.progress import Progress, ProgressCallback
+
+ROUNDS = 5
+"""Of the search by simulations, at most."""
+CONTENDERS = 3
+"""So many shipped drives are simulated before one of them is started from."""
+ROWS = 60
+"""So many observations are simulated, evenly taken from more."""
+CHANGED = 2.0
+"""The same workload measured twice may differ by this factor."""
+STRIPE = 32
+"""Parity of drives whose write amplification is known only with collection: 3 % of what is
+written, as drives of data centres have where it was measured."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be fitted, and how."""
+
+    observed: Sequence[Observation]
+    capacity: int | None = None
+    """Bytes; None for that of ``start``."""
+    start: str | None = None
+    """A profile or rig file; None for the shipped drive that is most like it."""
+    fixed: Mapping[str, str] | None = None
+    """Keys of the rig that are known."""
+    seed: int = 1
+    quick: bool = False
+    """By closed forms alone."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What came of it."""
+
+    found: Found
+    start: str
+    observed: Sequence[Observation]
+    """Those that were fitted to."""
+    quick: bool
+
+
+def fit(order: Order, progress: ProgressCallback | None = None) -> Fit:
+    """Fits a twin to observations.
+
+    Raises InputError where they are too few or the start is wrong, Interrupted on Ctrl-C.
+    """
+    observed = [one for one in order.observed if one.measured]
+    _check(observed, order)
+    fixed = {**_parity(observed), **(order.fixed or {})}
+    if order.start is None:
+        candidates = starts.likely(order.capacity)
+    else:
+        candidates = [starts.named(order.start, order.capacity)]
+    ranked = starts.ranked(candidates, observed, fixed)
+    if order.quick:
+        start = ranked[0][0]
+        return Fit(starts.in_closed_form(start, observed, fixed), start.name, observed, True)
+    some = observed[:: math.ceil(len(observed) / ROWS)]
+    return _by_simulation(ranked[:CONTENDERS], some, fixed, order.seed, progress)
+
+
+def _check(observed: Sequence[Observation], order: Order) -> None:
+    if not observed:
+        raise InputError(
+            "there is nothing to fit: no row has a measured number (iops, lat_mean_us, "
+            "clat_mean_us, clat_p50_us, clat_p99_us or waf)"
+        )
+    seen: dict[Load, Observation] = {}
+    for one in observed:
+        before = seen.setdefault(one.load, one)
+        rates = [found.measured.get("iops") for found in (before, one)]
+        if rates[0] and rates[1] and not 1 / CHANGED < rates[1] / rates[0] < CHANGED:
+            raise InputError(
+                f"{one.where}: the same workload did {rates[1]:,.0f} IOPS here and "
+                f"{rates[0]:,.0f} IOPS in {before.where}: the drive changed in between; name its "
+                "states, or leave one of them out"
+            )
+        size, capacity = one.load.namespace, order.capacity
+        if size is not None and capacity is not None and size > capacity * 1.01:
+            raise InputError(
+                f"{one.where}: its namespace of {size} bytes is larger than the drive of "
+                f"{capacity} bytes (--capacity)"
+            )
+
+
+def _parity(observed: Sequence[Observation]) -> dict[str, str]:
+    """The stripe of parity that write amplification tells of."""
+    stripe = starts.overhead(observed)
+    sequential = any("waf" in one.measured and one.load.sequential for one in observed)
+    if not sequential and any("waf" in one.measured for one in observed):
+        stripe = STRIPE
+    return {"ftl.parity.stripe": str(stripe)} if stripe else {}
+
+
+def _by_simulation(
+    contenders: Sequence[tuple[starts.Start, Found]], observed: Sequence[Observation],
+    fixed: Mapping[str, str], seed: int, progress: ProgressCallback | None,
+) -> Fit:  # fmt: skip
+    loads, target = [one.load for one in observed], Target.of(observed)
+    spaces = [Space.of(start.rig, observed, fixed) for start, _ in contenders]
+    firsts = [_from(found, space) for (_, found), space in zip(contenders, spaces, strict=True)]
+    size = len(spaces[0].parameters)
+    told = _Course(progress, CONTENDERS + 1 + size + ROUNDS * len(DAMPINGS))
+    effort = Effort(seed=seed)
+    rigs = [space.rig(first) for space, first in zip(spaces, firsts, strict=True)]
+    answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))
+    errors = [
+        float(np.log1p((target.residuals(target.take(one)) / 2.5) ** 2).sum()) for one in answers
+    ]
+    best = int(np.argmin(errors))
+    space = spaces[best]
+
+    def evaluate(vectors: Sequence[Floats]) -> list[list[Mapping[str, float]]]:
+        rigs = [space.rig(vector) for vector in vectors]
+        return trial.answers(rigs, loads, effort, told.batch(len(rigs)))
+
+    found = search(space, target, evaluate, firsts[best], ROUNDS, told.round)
+    return Fit(found, contenders[best][0].name, observed, False)
+
+
+def _from(found: Found, space: Space) -> Floats:
+    """The vector of a fit by closed forms in another space, of more parameters perhaps."""
+    known = {one.key: x for one, x in zip(found.space.parameters, found.vector, strict=True)}
+    pairs = zip(space.parameters, space.prior, strict=True)
+    return np.array([known.get(one.key, prior) for one, prior in pairs])
+
+
+class _Course:
+    """Tells how far a search is, over its batches."""
+
+    def __init__(self, progress: ProgressCallback | None, whole: int) -> None:
+        self._progress, self._whole = progress, whole
+        self._done, self._text = 0, "choosing where to start"
+
+    def batch(self, size: int) -> ProgressCallback | None:
+        """The listener of a batch of so many vectors."""
+        if self._progress is None:
+            return None
+        listener, before = self._progress, self._done
+        self._done += size
+
+        def hear(news: Progress) -> bool:
+            share = (before + size * (news.fraction or 0.0)) / self._whole
+            return listener(replace(news, fraction=min(share, 1.0), text=self._text))
+
+        return hear
+
+    def round(self, nth: int, error: float) -> None:
+        """A round is over."""
+        self._text = f"round {nth} of {ROUNDS}, median error {100 * error:.1f} %"
+
+
+def missing(loads: Sequence[Load]) -> list[str]:
+    """Measurements that would tell more of a drive than these do, the most useful first."""
+    wanted = [
+        ("4 KiB random reads at depth 1", any(_is(one, "randread", 4096, 1, 1) for one in loads)),
+        ("4 KiB random reads at depth 128 or more",
+         any(_is(one, "randread", 4096, 128, 10**6) for one in loads)),
+        ("4 KiB random reads of several jobs",
+         any(one.rw == "randread" and one.numjobs > 1 for one in loads)),
+        ("random reads of 64 KiB or more",
+         any(one.rw == "randread" and one.bs >= 65536 for one in loads)),
+        ("sequential writes of 128 KiB or more",
+         any(one.rw == "write" and one.bs >= 131072 for one in loads)),
+        ("4 KiB random writes at steady state",
+         any(one.rw == "randwrite" and one.state == "steady" for one in loads)),
+    ]  # fmt: skip
+    return [what for what, there in wanted if not there]
+
+
+def _is(load: Load, rw: str, bs: int, shallow: int, deep: int) -> bool:
+    return load.rw == rw and load.bs == bs and shallow <= load.depth <= deep

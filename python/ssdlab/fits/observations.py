@@ -1,0 +1,339 @@
+"""What was asked of a drive and what it did: the table that twins are fitted to and checked by.
+
+A row is a workload and what was measured of it. As CSV its head names any of the columns of
+:data:`ASKED` and :data:`MEASURED`, in any order; a cell is empty where nothing is known.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ssdlab import units
+from ssdlab.analysis.measurement import JobMeasurement
+from ssdlab.errors import InputError, nearest
+from ssdlab.histogram import merge
+from ssdlab.jobfile import read_text
+from ssdlab.results import Result
+
+ASKED = ("rw", "bs", "iodepth", "numjobs", "rwmixread", "state", "namespace")
+"""Columns of the question. Empty cells mean ``4k``, depth and jobs of 1, half reads in a mix, the
+state of :func:`usual_state`, and a namespace of the whole drive."""
+MEASURED = ("iops", "lat_mean_us", "clat_mean_us", "clat_p50_us", "clat_p99_us", "waf")
+"""Columns of the answer: I/Os of all directions and jobs together."""
+INTERVALS = tuple(f"{name}_{end}" for name in MEASURED for end in ("low", "high"))
+"""Columns that a prediction adds; they are not read as measurements."""
+BESIDE = ("device", "note")
+"""Columns of a table that are no numbers: whose they are, and a remark."""
+STATES = ("fob", "filled", "steady", "steady-seq")
+"""Fresh out of the box; written once in order; in the steady state of random writes, or of
+sequential ones."""
+PATTERNS = {
+    "read": "read",
+    "write": "write",
+    "randread": "randread",
+    "randwrite": "randwrite",
+    "rw": "rw",
+    "readwrite": "rw",
+    "randrw": "randrw",
+}
+"""What ``rw`` may say, and how fio shortens it."""
+SCHEMA = pl.Schema(
+    {
+        "rw": pl.String,
+        "bs": pl.Int64,
+        "iodepth": pl.Int64,
+        "numjobs": pl.Int64,
+        "rwmixread": pl.Float64,
+        "state": pl.String,
+        "namespace": pl.Int64,
+        **dict.fromkeys(MEASURED, pl.Float64),
+    }
+)
+"""Of the table as a frame: sizes in bytes, the share of reads in percent."""
+OFF_BY = 30.0
+"""Rate times latency against depth: an average that is more than so many times off is of another
+unit than its column says."""
+SLACK = 1.02
+"""Rounded numbers may contradict each other by so much."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A workload: what is asked of a drive, in which state."""
+
+    rw: str
+    bs: int = 4096
+    iodepth: int = 1
+    numjobs: int = 1
+    rwmixread: float | None = None
+    """Percent; None where all I/Os have one direction."""
+    state: str = "filled"
+    namespace: int | None = None
+    """Bytes; None for the whole drive."""
+
+    @property
+    def reads(self) -> float:
+        """Share of reads."""
+        if self.rwmixread is not None:
+            return self.rwmixread / 100
+        return 1.0 if self.rw.endswith("read") else 0.0
+
+    @property
+    def sequential(self) -> bool:
+        """Whether its I/Os follow one another in address."""
+        return not self.rw.startswith("rand")
+
+    @property
+    def depth(self) -> int:
+        """I/Os in flight of all its jobs."""
+        return self.iodepth * self.numjobs
+
+    def __str__(self) -> str:
+        mix = "" if self.rwmixread is None else f", {self.rwmixread:g} % reads"
+        jobs = "" if self.numjobs == 1 else f" x {self.numjobs} jobs"
+        part = "" if self.namespace is None else f", namespace of {units.size_text(self.namespace)}"
+        block = units.binary(self.bs)
+        return f"{self.rw} {block}{mix}, depth {self.iodepth}{jobs}, {self.state}{part}"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A workload and what was measured of it."""
+
+    load: Load
+    measured: Mapping[str, float] = field(default_factory=dict)
+    """By the names of :data:`MEASURED`; only what is known."""
+    where: str = ""
+    """File and line, or run and job."""
+
+
+def usual_state(reads: float) -> str:
+    """The state that is meant where a table names none: steady where anything is written."""
+    return "filled" if reads == 1 else "steady"
+
+
+def frame(observations: Iterable[Observation]) -> pl.DataFrame:
+    """The table of observations, one row each, in order (:data:`SCHEMA`)."""
+    rows = [
+        {name: getattr(one.load, name) for name in ASKED}
+        | {name: one.measured.get(name) for name in MEASURED}
+        for one in observations
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def rows(table: pl.DataFrame, where: str) -> list[Observation]:
+    """The observations of a frame with columns of the table.
+
+    Raises InputError, with ``where`` and the row, where a cell is wrong.
+    """
+    _check_heads(table.columns, where)
+    return [
+        _observation({name: _text(cell) for name, cell in row.items()}, f"{where}, row {place}")
+        for place, row in enumerate(table.iter_rows(named=True), 1)
+    ]
+
+
+def read(path: Path) -> list[Observation]:
+    """The observations of a CSV file, in its order.
+
+    Raises InputError with file and line where it is no such table: an unknown column, state or
+    size, numbers that contradict each other, rows of several drives.
+    """
+    lines = csv.reader(io.StringIO(read_text(path, "table").lstrip("\ufeff")))
+    heads = [one.strip() for one in next(lines, [])]
+    _check_heads(heads, str(path))
+    found: list[Observation] = []
+    devices: dict[str, int] = {}
+    for cells in lines:
+        where = f"{path}, line {lines.line_num}"
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) != len(heads):
+            raise InputError(f"{where}: has {len(cells)} cells, expected {len(heads)} as the head")
+        row = dict(zip(heads, (cell.strip() for cell in cells), strict=True))
+        devices.setdefault(row.get("device", ""), lines.line_num)
+        found.append(_observation(row, where))
+    if len(devices) > 1:
+        (one, first), (other, second), *_ = devices.items()
+        raise InputError(
+            f'{path}: is of several drives, "{one}" in line {first} and "{other}" in line '
+            f"{second}; a twin is of one: make a table of each"
+        )
+    if not found:
+        raise InputError(f"{path}: has a head and no rows, expected one for each workload")
+    return found
+
+
+def text(table: pl.DataFrame) -> str:
+    """A table as CSV."""
+    return table.write_csv(float_precision=None)
+
+
+def observations(run: Result, state: str | None = None) -> list[Observation]:
+    """One for each job of a run that does more than fill the drive, in its measurement window.
+
+    A job that does not say what it does (as some of imported runs), and one of several block sizes,
+    has none. ``state`` is that of the drive at its start; None for the usual one of such a job.
+    """
+    measured = run.measurement
+    last = measured.jobs[-1].name if measured.jobs else ""
+    jobs = [one for one in measured.jobs if not one.workload.fills(last)]
+    found = [_of_job(one, state, f"{run.name}, job {one.name}") for one in jobs]
+    return [one for one in found if one is not None]
+
+
+def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation | None:
+    workload = job.workload
+    rw, size, mix = PATTERNS.get(workload.rw), workload.block, workload.read_percent
+    told = [one for one in job.directions if one.ddir in ("read", "write")]
+    if rw is None or size is None or mix is None or not told:
+        return None
+    rw, share = _pattern(rw, f"{mix:g}", where)
+    depth = _count(workload.option("iodepth"), f"{where}: iodepth")
+    load = Load(rw, size, depth, workload.workers, share, state or usual_state(mix / 100))
+    iops = sum(one.iops or 0.0 for one in told)
+    latencies = {
+        kind: merge(one.latencies[kind] for one in told if kind in one.latencies)
+        for kind in ("lat", "clat")
+    }
+    lat, clat = latencies["lat"], latencies["clat"]
+    values = {
+        "iops": iops or None,
+        "lat_mean_us": lat and lat.mean_ns and lat.mean_ns / 1e3,
+        "clat_mean_us": clat and clat.mean_ns and clat.mean_ns / 1e3,
+        "clat_p50_us": clat and clat.percentile_us(50.0),
+        "clat_p99_us": clat and clat.percentile_us(99.0),
+        "waf": next((one.waf for one in told if one.ddir == "write"), None),
+    }
+    known = {name: float(value) for name, value in values.items() if value}
+    return Observation(load, known, where)
+
+
+def _check_heads(heads: Sequence[str], where: str) -> None:
+    known = (*ASKED, *MEASURED, *INTERVALS, *BESIDE)
+    if not any(heads):
+        raise InputError(f"{where}: is empty, expected a head such as {','.join(ASKED)},iops")
+    for head in heads:
+        if head not in known:
+            near = nearest(head, known)
+            hint = f' (did you mean "{near}"?)' if near else ""
+            raise InputError(
+                f'{where}: has an unknown column "{head}"{hint}; there are: '
+                f"{', '.join((*ASKED, *MEASURED, *BESIDE))}"
+            )
+    if len(set(heads)) < len(heads):
+        twice = next(one for one in heads if heads.count(one) > 1)
+        raise InputError(f'{where}: has the column "{twice}" twice')
+    if "rw" not in heads:
+        raise InputError(f'{where}: has no column "rw", expected it with values such as randread')
+
+
+def _observation(row: Mapping[str, str], where: str) -> Observation:
+    said = {name: row.get(name, "").strip() for name in (*ASKED, *MEASURED)}
+    rw, mix = _pattern(said["rw"], said["rwmixread"], where)
+    reads = mix / 100 if mix is not None else float(rw.endswith("read"))
+    state = said["state"] or usual_state(reads)
+    if state not in STATES:
+        near = nearest(state, STATES)
+        hint = f' (did you mean "{near}"?)' if near else ""
+        raise InputError(
+            f'{where}: no state is called "{state}"{hint}; there are: {", ".join(STATES)}'
+        )
+    load = Load(
+        rw,
+        _size(said["bs"] or "4k", f"{where}: bs"),
+        _count(said["iodepth"], f"{where}: iodepth"),
+        _count(said["numjobs"], f"{where}: numjobs"),
+        mix,
+        state,
+        _size(said["namespace"], f"{where}: namespace") if said["namespace"] else None,
+    )
+    measured = {name: _number(said[name], f"{where}: {name}") for name in MEASURED if said[name]}
+    _check_units(load, measured, where)
+    return Observation(load, measured, where)
+
+
+def _pattern(rw: str, mix: str, where: str) -> tuple[str, float | None]:
+    """The pattern and its share of reads; a mix of one direction is that direction."""
+    if rw.lower() not in PATTERNS:
+        near = nearest(rw, PATTERNS)
+        hint = f' (did you mean "{near}"?)' if near else ""
+        raise InputError(f'{where}: rw "{rw}"{hint}: expected one of {", ".join(PATTERNS)}')
+    pattern = PATTERNS[rw.lower()]
+    share = float(mix.removesuffix("%")) if _is_number(mix.removesuffix("%")) else None
+    if mix and (share is None or not 0 <= share <= 100):
+        raise InputError(f'{where}: rwmixread "{mix}": expected percent from 0 to 100')
+    random = "rand" if pattern.startswith("rand") else ""
+    if pattern not in ("rw", "randrw"):
+        own = 100.0 if pattern.endswith("read") else 0.0
+        if share is not None and share != own:
+            raise InputError(
+                f'{where}: rwmixread "{mix}" contradicts rw "{rw}"; a mix is rw or randrw'
+            )
+        return pattern, None
+    share = 50.0 if share is None else share
+    if share in (0.0, 100.0):
+        return random + ("read" if share else "write"), None
+    return pattern, share
+
+
+def _check_units(load: Load, measured: Mapping[str, float], where: str) -> None:
+    """Raises InputError where numbers contradict each other: one is of another unit."""
+    iops = measured.get("iops")
+    for name in ("lat_mean_us", "clat_mean_us"):
+        if iops and (mean := measured.get(name)):
+            off = iops * mean / 1e6 / load.depth
+            if not 1 / OFF_BY <= off <= OFF_BY:
+                raise InputError(
+                    f"{where}: {iops:g} IOPS at {name} of {mean:g} would take a depth of "
+                    f"{iops * mean / 1e6:.3g} and not of {load.depth}; latencies are in "
+                    "microseconds, iops in I/Os per second"
+                )
+    for low, high in (("clat_p50_us", "clat_p99_us"), ("clat_mean_us", "lat_mean_us")):
+        if low in measured and high in measured and measured[low] > SLACK * measured[high]:
+            raise InputError(
+                f"{where}: {low} of {measured[low]:g} is more than {high} of {measured[high]:g}"
+            )
+
+
+def _size(said: str, where: str) -> int:
+    size = units.parse_bytes(where, said)
+    if size < 512:
+        raise InputError(f'{where} "{said}": expected 512 bytes or more, such as 4k')
+    return size
+
+
+def _count(said: str, where: str) -> int:
+    if not said:
+        return 1
+    if not _is_number(said) or float(said) != int(float(said)) or float(said) < 1:
+        raise InputError(f'{where} "{said}": expected a whole number from 1')
+    return int(float(said))
+
+
+def _number(said: str, where: str) -> float:
+    if not _is_number(said) or float(said) <= 0:
+        raise InputError(
+            f'{where} "{said}": expected a number above 0, or nothing where it is not known'
+        )
+    return float(said)
+
+
+def _is_number(said: str) -> bool:
+    try:
+        return math.isfinite(float(said))
+    except ValueError:
+        return False
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell)

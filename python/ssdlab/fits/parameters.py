@@ -1,0 +1,162 @@
+"""The parameters of a drive that measurements can tell: where a rig says them, how well they are
+known beforehand, and what a rig with other values is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab import _core, units
+from ssdlab.errors import InputError
+from ssdlab.fits.observations import Observation
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["time", "rate", "number"]
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]*)")
+_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value of a rig that can be fitted, in logarithms."""
+
+    key: str
+    """As ``--set`` takes it."""
+    name: str
+    kind: Kind
+    """Times are in ns, rates in bytes/s."""
+    width: float
+    """Standard deviation of its logarithm beforehand: how far drives of a kind differ in it."""
+    usual: float = 1.0
+    """Where the rig that is started from has none."""
+    low: float = 0.0
+    high: float = np.inf
+    writes: bool = False
+    """Whether only writes show it."""
+    reads: bool = False
+    """Whether only reads show it."""
+
+    def read(self, rig: _core.Rig) -> float:
+        """Its value in a rig."""
+        said = rig.get(self.key)
+        value = 0.0 if said is None else _amount(self.key, said)
+        return value if value > 0 else self.usual
+
+    def written(self, value: float) -> str:
+        """A value as rigs write it."""
+        if self.kind == "time":
+            return f"{round(value)}ns"
+        return f"{value / 1e3:.0f}kB/s" if self.kind == "rate" else f"{value:.6g}"
+
+    def shown(self, value: float) -> str:
+        """A value as people read it."""
+        if self.kind == "time":
+            return units.latency(value)
+        return units.bytes_per_s(value) if self.kind == "rate" else f"{value:.3g}"
+
+
+PARAMETERS = (
+    Parameter("latency", "latency of host and link", "time", 0.7, 6_500, 100, 1e6),
+    Parameter("host_time", "host processor, per I/O of a job", "time", 1.2, 2_000, 20, 2e5),
+    Parameter("bandwidth", "link bandwidth", "rate", 0.25, 550e6, 1e7, 1e11),
+    Parameter("controller.command_time", "controller, per command", "time", 0.8, 1_500, 50, 2e5),
+    Parameter(
+        "controller.write_time", "controller, per write on top", "time", 1.2, 300, 5, 2e5,
+        writes=True,
+    ),
+    Parameter("nand.t_read", "tR", "time", 0.4, 60_000, 1_000, 5e5, reads=True),
+    Parameter("nand.transfer_mts", "flash channel, MT/s", "number", 0.4, 800, 20, 5_000),
+    Parameter("nand.t_program", "tPROG", "time", 0.4, 700_000, 5_000, 1e7, writes=True),
+    Parameter(
+        "ftl.over_provisioning", "over-provisioning", "number", 0.5, 0.1, 0.01, 1.5, writes=True
+    ),
+)  # fmt: skip
+"""All of them. What a drive has for a value of its own is only ever changed together with what
+the data say of it; everything else stays as in the rig that is started from."""
+FITTED = "fitted"
+
+
+@dataclass(frozen=True)
+class Space:
+    """The rig that is started from and the parameters that are to be fitted."""
+
+    start: str
+    """TOML."""
+    parameters: Sequence[Parameter]
+    prior: Floats
+    """Logarithms of their values in the rig that is started from."""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    """Keys that are set as told (``--fix``, what was found in closed form)."""
+
+    @staticmethod
+    def of(start: str, observed: Sequence[Observation], fixed: Mapping[str, str]) -> Space:
+        """The parameters that these observations could show.
+
+        Raises InputError where a fixed key is none of the rig.
+        """
+        rig = with_keys(start, fixed)
+        writes = any(one.load.reads < 1 for one in observed)
+        reads = any(one.load.reads > 0 for one in observed)
+        timed = any(set(one.measured) - {"waf"} for one in observed)
+        closed = {_bare(key) for key in fixed}
+        chosen = [
+            one
+            for one in PARAMETERS
+            if (writes or not one.writes)
+            and (reads or not one.reads)
+            and (timed or one.key == "ftl.over_provisioning")
+            and _bare(one.key) not in closed
+        ]
+        prior = np.log([one.read(rig) for one in chosen])
+        return Space(start, chosen, prior, dict(fixed))
+
+    @property
+    def widths(self) -> Floats:
+        """Standard deviations of the prior."""
+        return np.array([one.width for one in self.parameters])
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Least and greatest logarithms."""
+        low = np.log([max(one.low, 1e-9) for one in self.parameters])
+        return low, np.log([one.high for one in self.parameters])
+
+    def keys(self, vector: Floats) -> dict[str, str]:
+        """What a vector of logarithms sets."""
+        values = np.exp(vector)
+        pairs = zip(self.parameters, values, strict=True)
+        return {one.key: one.written(float(value)) for one, value in pairs}
+
+    def rig(self, vector: Floats) -> str:
+        """The rig with these values, as TOML."""
+        return with_keys(self.start, {**self.overrides, **self.keys(vector)}).to_toml()
+
+
+def with_keys(rig: str, keys: Mapping[str, str], name: str = "rig") -> _core.Rig:
+    """A rig with keys set; raises InputError where one is wrong."""
+    found = _core.Rig(rig, rig_name=name)
+    for key, value in keys.items():
+        found.set(key, value)
+    return found
+
+
+def _bare(key: str) -> str:
+    return key.removeprefix("below.")
+
+
+def _amount(key: str, said: str) -> float:
+    """A time in ns, a rate in bytes/s or a plain number, as rigs write them."""
+    match = _AMOUNT.fullmatch(said.strip())
+    if match is None:
+        raise InputError(f"{key}: found {said}, expected a number")
+    value, unit = float(match[1]), match[2]
+    if unit in _NS:
+        return value * _NS[unit]
+    if unit.endswith("/s"):
+        return value * units.parse_bytes(key, f"1{unit.removesuffix('/s')}")
+    return value

@@ -1,0 +1,205 @@
+"""What a twin does under workloads that were not measured, with 90 % intervals.
+
+The twin is simulated, and so are drives whose parameters are drawn from what the fit leaves open;
+how far they are apart, and how far the twin was off where it was not fitted, is the interval.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from ssdlab import _core
+from ssdlab.errors import InputError
+from ssdlab.fits import trial
+from ssdlab.fits.observations import (
+    ASKED,
+    INTERVALS,
+    MEASURED,
+    PATTERNS,
+    SCHEMA,
+    Load,
+    Observation,
+    usual_state,
+)
+from ssdlab.fits.parameters import Floats
+from ssdlab.fits.search import value_of
+from ssdlab.fits.trial import FINE, Effort
+from ssdlab.fits.twin import Z90, Twin
+from ssdlab.jobfile import JobText
+from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.units import parse_bytes, size_text
+
+DRAWS = 8
+"""Drives beside the twin, in pairs on both sides of it."""
+FURTHEST = 2.5
+"""Standard deviations of a parameter in a draw, at most."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is expected of a workload, by the columns of the table."""
+
+    load: Load
+    values: Mapping[str, float]
+    low: Mapping[str, float]
+    high: Mapping[str, float]
+    """Ends of the 90 % intervals."""
+
+    def row(self) -> dict[str, float | None]:
+        """The columns that a table of answers has besides those of the question."""
+        found: dict[str, float | None] = {name: self.values.get(name) for name in MEASURED}
+        for name in MEASURED:
+            found[f"{name}_low"] = self.low.get(name)
+            found[f"{name}_high"] = self.high.get(name)
+        return found
+
+
+def predict(
+    twin: Twin, loads: Sequence[Load], *, seed: int = 1, draws: int = DRAWS,
+    progress: ProgressCallback | None = None,
+) -> list[Prediction]:  # fmt: skip
+    """Predictions in the order of the workloads.
+
+    Raises InputError where a workload does not fit the drive, Interrupted on Ctrl-C.
+    """
+    _check(twin, loads)
+    different = list(dict.fromkeys(loads))
+    vectors = _draws(twin, draws, seed)
+    whole = 1.0 + len(vectors)
+    heard = [_part(progress, 0.0, 1 / whole), _part(progress, 1 / whole, 1.0)]
+    (fine,) = trial.answers([twin.rig], different, replace(FINE, seed=seed), heard[0])
+    rigs = [twin.having(one) for one in vectors]
+    drawn = trial.answers(rigs, different, Effort(seed=seed), heard[1]) if rigs else []
+    found = {
+        load: _prediction(twin, load, fine[place], [one[place] for one in drawn])
+        for place, load in enumerate(different)
+    }
+    return [found[load] for load in loads]
+
+
+def _check(twin: Twin, loads: Sequence[Load]) -> None:
+    capacity = _core.Rig(twin.rig, rig_name=twin.name).bytes("capacity") or 0
+    for load in loads:
+        size = load.namespace
+        if capacity and size is not None and size > capacity * 1.01:
+            raise InputError(
+                f"{load}: the namespace is larger than the drive of {size_text(capacity)}"
+            )
+
+
+def _draws(twin: Twin, count: int, seed: int) -> list[Floats]:
+    """Vectors of parameters around the twin's, each with its mirror image."""
+    covariance = np.array(twin.basis.covariance)
+    if not covariance.size:
+        return []
+    values, axes = np.linalg.eigh(covariance)
+    root = axes * np.sqrt(np.maximum(values, 0.0))
+    random = np.random.default_rng(seed)
+    normal = np.clip(random.standard_normal((count // 2, len(values))), -FURTHEST, FURTHEST)
+    centre = twin.vector()
+    moves = [root @ one for one in normal]
+    return [vector for move in moves for vector in (centre + move, centre - move)]
+
+
+def _part(progress: ProgressCallback | None, start: float, end: float) -> ProgressCallback | None:
+    if progress is None:
+        return None
+    listener = progress
+
+    def hear(news: Progress) -> bool:
+        return listener(replace(news, fraction=start + (end - start) * (news.fraction or 0.0)))
+
+    return hear
+
+
+def _prediction(
+    twin: Twin, load: Load, fine: Mapping[str, float], drawn: Sequence[Mapping[str, float]]
+) -> Prediction:
+    basis = twin.basis
+    values, low, high = {}, {}, {}
+    for name in MEASURED:
+        value = value_of(fine, name, basis.submission_us)
+        if value is None:
+            continue
+        others = [value_of(one, name, basis.submission_us) for one in drawn]
+        logs = np.log([one for one in others if one])
+        spread = float(np.sqrt(np.mean((logs - logs.mean()) ** 2))) if len(logs) > 1 else 0.0
+        off = Z90 * math.hypot(spread, basis.spread(load, name))
+        values[name], low[name], high[name] = value, value * math.exp(-off), value * math.exp(off)
+    if "waf" in low:
+        low["waf"] = max(low["waf"], min(1.0, values["waf"]))
+    return Prediction(load, values, low, high)
+
+
+def frame(predictions: Sequence[Prediction]) -> pl.DataFrame:
+    """The table of answers: the questions, the numbers, and the ends of their intervals."""
+    rows = [{name: getattr(one.load, name) for name in ASKED} | one.row() for one in predictions]
+    return pl.DataFrame(rows, schema={**SCHEMA, **dict.fromkeys(INTERVALS, pl.Float64)})
+
+
+def loads_of(job: JobText) -> list[tuple[str, Load]]:
+    """The sections of a job file as workloads, each by itself, with their names.
+
+    Raises InputError where it is no job, or has nothing that a table could ask.
+    """
+    described = json.loads(
+        _core.check_job(
+            job.text, job_name=job.name, environment=dict(os.environ), include=job.include(),
+            traces=job.traces(),
+        )
+    )  # fmt: skip
+    found = []
+    for one in described["jobs"]:
+        options = {**described["global_options"], **one["options"]}
+        rw = PATTERNS.get(str(options.get("rw", "read")).split(":")[0])
+        if rw is None or "read_iolog" in options:
+            continue
+        mix = float(options.get("rwmixread", 50)) if rw in ("rw", "randrw") else None
+        reads = mix / 100 if mix is not None else float(rw.endswith("read"))
+        size = parse_bytes(f"{job.name}: bs", str(options.get("bs", "4k")).split(",")[0])
+        depth, jobs = int(one["iodepth"]), int(one["numjobs"])
+        found.append((str(one["name"]), Load(rw, size, depth, jobs, mix, usual_state(reads))))
+    if not found:
+        raise InputError(f"{job.name}: has no job of reads or writes that could be predicted")
+    return found
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A measured number beside the predicted one."""
+
+    observation: Observation
+    column: str
+    measured: float
+    predicted: float
+    low: float
+    high: float
+
+    @property
+    def error(self) -> float:
+        """Natural logarithm of predicted / measured."""
+        return math.log(self.predicted / self.measured)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measured number lies within the interval."""
+        return self.low <= self.measured <= self.high
+
+
+def compare(observed: Sequence[Observation], predictions: Sequence[Prediction]) -> list[Compared]:
+    """Every measured number beside what was predicted of its workload, in order."""
+    return [
+        Compared(
+            one, name, one.measured[name], found.values[name], found.low[name], found.high[name]
+        )
+        for one, found in zip(observed, predictions, strict=True)
+        for name in MEASURED
+        if name in one.measured and name in found.values
+    ]

@@ -1,0 +1,246 @@
+"""The search: parameters whose drive does what was measured, and how sure they are.
+
+Damped least squares in logarithms (Levenberg 1944) with the prior as further residuals, and with
+outliers weighed down (Cauchy). Derivatives are differences between simulations of the same seed,
+asked for in batches of fixed size, so that a search is the same whatever runs beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssdlab.fits.observations import MEASURED, Load, Observation
+from ssdlab.fits.parameters import Floats, Space
+
+NOISE = {
+    "iops": 0.03,
+    "lat_mean_us": 0.03,
+    "clat_mean_us": 0.03,
+    "clat_p50_us": 0.06,
+    "clat_p99_us": 0.15,
+    "waf": 0.01,
+}
+"""Standard deviations of the logarithms of measured numbers from run to run."""
+MODEL = {"iops": 0.04, "lat_mean_us": 0.04, "clat_mean_us": 0.04, "clat_p50_us": 0.1,
+         "clat_p99_us": 0.25, "waf": 0.005}  # fmt: skip
+"""The same of what a model of a drive leaves out, at best."""
+OUTLYING = 2.5
+"""Residuals of more standard deviations count less and less."""
+STEP = 0.08
+"""Of a parameter's logarithm, for its derivatives."""
+DAMPINGS = (0.03, 1.0, 30.0)
+"""Tried at once; relative to the curvature."""
+MEANS = ("iops", "lat_mean_us", "clat_mean_us")
+"""Columns that say the same thing of a closed loop (Little's law)."""
+ENOUGH = 0.01
+"""A search ends where a round improves the error by less than this share."""
+
+Evaluate = Callable[[Sequence[Floats]], Sequence[Sequence[Mapping[str, float]]]]
+"""Numbers by workload for each of several vectors of parameters."""
+Told = Callable[[int, float], None]
+"""Told the round and the error after it."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be met: one entry for each measured number."""
+
+    rows: Sequence[int]
+    """Places of the observations."""
+    columns: Sequence[str]
+    logs: Floats
+    sigma: Floats
+    submission_us: float
+    """Time of a request before it reaches the device, which clat does not have."""
+
+    @staticmethod
+    def of(observed: Sequence[Observation]) -> Target:
+        """Of observations."""
+        rows, columns, logs, sigma = [], [], [], []
+        for place, one in enumerate(observed):
+            same = sum(name in one.measured for name in MEANS)
+            for name in MEASURED:
+                if (value := one.measured.get(name)) is None:
+                    continue
+                rows.append(place)
+                columns.append(name)
+                logs.append(math.log(value))
+                width = math.hypot(NOISE[name], MODEL[name])
+                sigma.append(width * math.sqrt(same if name in MEANS else 1))
+        return Target(rows, columns, np.array(logs), np.array(sigma), _submission(observed))
+
+    def take(self, answers: Sequence[Mapping[str, float]]) -> Floats:
+        """The logarithms of the numbers of the same entries; NaN for what was not found."""
+        pairs = zip(self.rows, self.columns, strict=True)
+        found = [value_of(answers[row], name, self.submission_us) for row, name in pairs]
+        return np.array([math.log(one) if one else math.nan for one in found])
+
+    def residuals(self, logs: Floats) -> Floats:
+        """In standard deviations; 0 for what was not found."""
+        return np.nan_to_num((logs - self.logs) / self.sigma)
+
+
+def value_of(answer: Mapping[str, float], name: str, submission_us: float) -> float | None:
+    """A number of an answer as the table means it: clat without the time of submission."""
+    value = answer.get(name)
+    if value is None or not name.startswith("clat"):
+        return value
+    return max(value - submission_us, 0.3 * value)
+
+
+def _submission(observed: Sequence[Observation]) -> float:
+    """Median of lat - clat at small depth; 0 where they are not both known."""
+    gaps = [
+        one.measured["lat_mean_us"] - one.measured["clat_mean_us"]
+        for one in observed
+        if one.load.depth <= 8 and {"lat_mean_us", "clat_mean_us"} <= set(one.measured)
+    ]
+    return max(0.0, float(np.median(gaps))) if gaps else 0.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a search ended."""
+
+    space: Space
+    target: Target
+    vector: Floats
+    logs: Floats
+    """Of the numbers there."""
+    jacobian: Floats
+    """Of these by parameter."""
+    cost: float
+
+    @property
+    def weights(self) -> Floats:
+        """Of the entries: robust, by their noise; 0 for what could not be simulated."""
+        scaled = self.target.residuals(self.logs)
+        return _robust(scaled) / self.target.sigma**2 * np.isfinite(self.logs)
+
+    @property
+    def errors(self) -> Floats:
+        """Natural logarithms of simulated / measured."""
+        return np.nan_to_num(self.logs - self.target.logs)
+
+    def covariance(self, keep: Floats | None = None) -> Floats:
+        """Of the parameters' logarithms (Laplace); ``keep`` weighs entries."""
+        weights = self.weights if keep is None else self.weights * keep
+        scaled = self.jacobian * np.sqrt(weights)[:, None]
+        information = scaled.T @ scaled + np.diag(self.space.widths**-2.0)
+        spread: Floats = np.asarray(np.linalg.inv(information)) * max(1.0, self._excess(weights))
+        return spread
+
+    def _excess(self, weights: Floats) -> float:
+        """By how much residuals are larger than they should be, squared."""
+        used = weights > 0
+        free = max(1, int(used.sum()) - len(self.vector) // 2)
+        return float((weights * self.errors**2).sum()) / free
+
+    def without(self, left_out: Sequence[bool]) -> Floats:
+        """Errors of all entries were the fit made without some of them, to first order."""
+        kept = np.array([not one for one in left_out], dtype=float)
+        weights = self.weights * kept
+        scaled = self.jacobian * weights[:, None]
+        prior = np.diag(self.space.widths**-2.0)
+        pull = self.space.widths**-2.0 * (self.space.prior - self.vector)
+        step = np.linalg.solve(self.jacobian.T @ scaled + prior, pull - scaled.T @ self.errors)
+        found: Floats = self.errors + self.jacobian @ np.clip(step, -1.0, 1.0)
+        return found
+
+
+def search(
+    space: Space, target: Target, evaluate: Evaluate, start: Floats, rounds: int,
+    told: Told | None = None,
+) -> Found:  # fmt: skip
+    """The best parameters within so many rounds of simulations from ``start``.
+
+    The derivatives take an evaluation for each parameter, each round one for each of
+    :data:`DAMPINGS`, by which the derivatives are corrected.
+    """
+    low, high = space.bounds
+    vector = np.clip(start, low, high)
+    logs = target.take(evaluate([vector])[0])
+    cost = _cost(space, target, vector, logs)
+    jacobian = _jacobian(space, target, evaluate, vector, logs)
+    for nth in range(rounds):
+        steps = [_step(space, target, vector, logs, jacobian, one) for one in DAMPINGS]
+        tried = [np.clip(vector + step, low, high) for step in steps]
+        found = [target.take(one) for one in evaluate(tried)]
+        costs = [_cost(space, target, x, y) for x, y in zip(tried, found, strict=True)]
+        for there, seen in zip(tried, found, strict=True):
+            jacobian = _corrected(jacobian, there - vector, np.nan_to_num(seen - logs))
+        best = int(np.argmin(costs))
+        gain = (cost - costs[best]) / max(cost, 1e-9)
+        if gain > 0:
+            vector, logs, cost = tried[best], found[best], costs[best]
+        if told is not None:
+            told(nth + 1, float(np.median(np.abs(np.nan_to_num(logs - target.logs)))))
+        if gain < ENOUGH and nth:
+            break
+    return Found(space, target, vector, logs, jacobian, cost)
+
+
+def _jacobian(
+    space: Space, target: Target, evaluate: Evaluate, vector: Floats, logs: Floats
+) -> Floats:
+    low, high = space.bounds
+    steps = [STEP if vector[i] + STEP <= high[i] else -STEP for i in range(len(vector))]
+    moved = [np.clip(vector + step * np.eye(len(vector))[i], low, high)
+             for i, step in enumerate(steps)]  # fmt: skip
+    columns = [
+        (target.take(answers) - logs) / step
+        for answers, step in zip(evaluate(moved), steps, strict=True)
+    ]
+    return np.nan_to_num(np.array(columns).T)
+
+
+def _corrected(jacobian: Floats, step: Floats, change: Floats) -> Floats:
+    """The derivatives that explain a change as well (Broyden 1965)."""
+    length = float(step @ step)
+    if length < 1e-6:
+        return jacobian
+    found: Floats = jacobian + np.outer(change - jacobian @ step, step) / length
+    return found
+
+
+def _step(
+    space: Space, target: Target, vector: Floats, logs: Floats, jacobian: Floats, damping: float
+) -> Floats:
+    scaled = target.residuals(logs)
+    weights = _robust(scaled) / target.sigma**2
+    errors = np.nan_to_num(logs - target.logs)
+    curvature = jacobian.T @ (jacobian * weights[:, None]) + np.diag(space.widths**-2.0)
+    slope = jacobian.T @ (weights * errors) + (vector - space.prior) / space.widths**2
+    damped = curvature + damping * np.diag(space.widths**-2.0)
+    step: Floats = np.clip(-np.linalg.solve(damped, slope), -1.5, 1.5)
+    return step
+
+
+def _robust(scaled: Floats) -> Floats:
+    weights: Floats = 1.0 / (1.0 + (scaled / OUTLYING) ** 2)
+    return weights
+
+
+def _cost(space: Space, target: Target, vector: Floats, logs: Floats) -> float:
+    scaled = target.residuals(logs)
+    data = OUTLYING**2 * np.log1p((scaled / OUTLYING) ** 2)
+    # What could not be found at all is as bad as an outlier.
+    missing = (~np.isfinite(logs)).sum() * OUTLYING**2 * 3
+    prior = ((vector - space.prior) / space.widths) ** 2
+    return float(data.sum() + missing + prior.sum())
+
+
+def regions(loads: Sequence[Load], target: Target) -> list[list[bool]]:
+    """Entries by region, each to be left out once: curves over depth, or halves of the only one."""
+    keys = [(one.rw, one.bs, one.numjobs, one.rwmixread, one.state, one.namespace) for one in loads]
+    if len(set(keys)) < 2:
+        middle = float(np.median([one.depth for one in loads]))
+        groups: list[object] = [one.depth > middle for one in loads]
+    else:
+        groups = list(keys)
+    names = list(dict.fromkeys(groups))
+    return [[groups[row] == name for row in target.rows] for name in names]

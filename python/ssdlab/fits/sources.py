@@ -1,0 +1,70 @@
+"""Where observations come from: tables, kept runs, and folders of either."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab.errors import InputError
+from ssdlab.fits.observations import Observation, observations, read
+from ssdlab.store import RunStore, open_run
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What was found in all the places."""
+
+    observed: list[Observation]
+    capacity: int | None
+    """Bytes of the drive, where runs tell it."""
+
+
+def gather(places: Sequence[str]) -> Gathered:
+    """The observations of tables (``*.csv``), runs, and folders of them, in the order given.
+
+    Raises InputError where a place is none of these, has nothing measured, or where runs are of
+    several drives.
+    """
+    drives: dict[tuple[str, int | None], str] = {}
+    found: list[Observation] = []
+    for place in places:
+        for path in _inside(place):
+            if path.suffix == ".csv":
+                found += read(path)
+            else:
+                found += _of_run(path, drives)
+    if len(drives) > 1:
+        ((one, _), first), ((other, _), second), *_ = drives.items()
+        raise InputError(
+            f"{second}: is of the drive {other}, and {first} of {one}; a twin is of one drive"
+        )
+    return Gathered(found, next((capacity for _, capacity in drives), None))
+
+
+def _inside(place: str) -> list[Path]:
+    path = Path(place)
+    if path.suffix == ".csv" or (path / "manifest.json").is_file():
+        return [path]
+    if path.is_dir():
+        inside = sorted(
+            one
+            for one in path.iterdir()
+            if one.suffix == ".csv" or (one / "manifest.json").is_file()
+        )
+        if not inside:
+            raise InputError(f"{place}: holds neither tables (.csv) nor runs")
+        return inside
+    return [RunStore().find(place)]
+
+
+def _of_run(path: Path, drives: dict[tuple[str, int | None], str]) -> list[Observation]:
+    folder = open_run(path)
+    target = folder.manifest.target
+    drives.setdefault((target.name or folder.manifest.name, target.capacity_bytes), str(path))
+    found: list[Observation] = []
+    for entry in folder.journal():
+        found += observations(folder.load(entry))
+    if not found:
+        raise InputError(f"{path}: no job of it reads or writes in a way that a table can say")
+    return found

@@ -1,0 +1,121 @@
+"""Where a search starts: the shipped drive that is most like the one measured, at its capacity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ssdlab import _core
+from ssdlab.errors import InputError
+from ssdlab.fits import closed
+from ssdlab.fits.observations import Load, Observation
+from ssdlab.fits.parameters import Floats, Space, with_keys
+from ssdlab.fits.search import Found, Target, search
+from ssdlab.rig import profiles, resolve
+from ssdlab.target import sim
+
+NEAR = 2.5
+"""A shipped drive is like one of at most so many times its capacity, and of as small a part."""
+ROWS = 24
+"""So many observations, evenly taken, choose among shipped drives."""
+ROUNDS_CLOSED = 8
+LEFT_OUT = ("demo", "lab", "wd-zn540")
+"""Beginnings of names of drives that do not exist, or are zoned."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A rig to start from."""
+
+    name: str
+    rig: str
+    """TOML, at the capacity of the drive measured."""
+
+
+def named(place: str, capacity: int | None) -> Start:
+    """That of a profile or a rig file, at a capacity; InputError where it is no single SSD."""
+    target = sim(resolve(place))
+    if target is None:
+        raise InputError(f"--start {place}: expected a profile's name or a rig file (.toml)")
+    return Start(Path(place).stem, _at(_core.Rig(target.rig, rig_name=place), capacity, place))
+
+
+def likely(capacity: int | None) -> list[Start]:
+    """The shipped SSDs of about that capacity; those next to it where there are none."""
+    found = []
+    for one in profiles():
+        rig = one.rig()
+        if one.name.startswith(LEFT_OUT) or rig.find("ssd") not in ([""], ["below."]):
+            continue
+        far = abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
+        found.append((far, one.name, rig))
+    found.sort(key=lambda one: one[:2])
+    near = [one for one in found if one[0] <= math.log(NEAR)] or found[:8]
+    return [Start(name, _at(rig, capacity, name)) for _, name, rig in near]
+
+
+def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:
+    """The rig with another capacity: so many more dies on each channel, the same spare share."""
+    if rig.find("ssd") not in ([""], ["below."]):
+        raise InputError(f"--start {name}: is no single SSD, expected one to start from")
+    spare = rig.get("ftl.over_provisioning")
+    if capacity is not None and (ratio := capacity / (rig.bytes("capacity") or 1)) != 1.0:
+        ways = int(rig.get("nand.ways") or 1)
+        rig.set("capacity", f"{capacity // 4096 * 4096}B")
+        # Dies are a power of two more or fewer: a channel has as many as its neighbours.
+        rig.set("nand.ways", str(max(1, round(ways * 2 ** round(math.log2(ratio))))))
+    if spare is not None:
+        rig.set("ftl.over_provisioning", spare)
+    return rig.to_toml()
+
+
+def closed_forms(space: Space, loads: Sequence[Load], vectors: Sequence[Floats]) -> list[
+    list[Mapping[str, float]]
+]:  # fmt: skip
+    """What closed forms say of the workloads for each vector of parameters."""
+    drive = closed.Drive.of(with_keys(space.start, space.overrides))
+    found: list[list[Mapping[str, float]]] = []
+    for vector in vectors:
+        own = drive.having(
+            {one.key: float(np.exp(x)) for one, x in zip(space.parameters, vector, strict=True)}
+        )
+        found.append(closed.answers(own, loads))
+    return found
+
+
+def in_closed_form(
+    start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]
+) -> Found:
+    """The parameters by closed forms alone."""
+    space = Space.of(start.rig, observed, fixed)
+    loads = [one.load for one in observed]
+    return search(
+        space, Target.of(observed), lambda vectors: closed_forms(space, loads, vectors),
+        space.prior, ROUNDS_CLOSED,
+    )  # fmt: skip
+
+
+def ranked(
+    starts: Sequence[Start], observed: Sequence[Observation], fixed: Mapping[str, str]
+) -> list[tuple[Start, Found]]:
+    """The starts with their fits in closed form, the best first."""
+    step = max(1, math.ceil(len(observed) / ROWS))
+    some = observed[::step]
+    fits = [(one, in_closed_form(one, some, fixed)) for one in starts]
+    return sorted(fits, key=lambda pair: (pair[1].cost, pair[0].name))
+
+
+def overhead(observed: Sequence[Observation]) -> int:
+    """Program units of a stripe of parity that explains the write amplification of sequential
+    writes; 0 where none is known or needed."""
+    found = [
+        one.measured["waf"]
+        for one in observed
+        if "waf" in one.measured and one.load.sequential and one.load.reads == 0
+    ]
+    extra = float(np.median(found)) - 1.0 if found else 0.0
+    return min(255, max(2, round(1 / extra) + 1)) if extra > 0.004 else 0

@@ -1,0 +1,201 @@
+"""What a rig does under workloads of the table, found by simulating it at reduced size.
+
+A drive is prepared once for each state and namespace; the workloads that leave that state as it is
+run on it one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab import _core, bench
+from ssdlab.errors import InputError
+from ssdlab.fits.observations import Load, Observation, observations
+from ssdlab.jobfile import JobText
+from ssdlab.progress import ProgressCallback
+from ssdlab.target import Sim, SimSession, Terms
+
+BYTES = 3 * 10**9
+"""Size of a reduced drive, about; WA needs many superblocks of each die."""
+SUPERBLOCKS = 96
+"""Least number of them in a reduced drive."""
+STATES = {
+    "fob": "purge",
+    "filled": "sequential",
+    "steady": "steady",
+    "steady-seq": "sequential,sequential",
+}
+"""States of the table as ``--prepare`` writes them."""
+SCATTERED = "sequential,random:1"
+PROBE = 256
+"""I/Os by which the rate is found that says how long a point lasts; more at larger depth."""
+TURNS = 24
+"""A point is at least so many times the I/Os in flight."""
+SHORT_SHARE = 0.012
+"""Of the capacity, written to a drive that is not to leave its state."""
+TIMES = "[point]\nrw={rw}\nbs={bs}\niodepth={depth}\nnumjobs={jobs}\ngroup_reporting\nnorandommap\n"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated."""
+
+    ios: int = 3000
+    """Of a point, about, and as many before they count."""
+    writes: int = 24_000
+    """The same of a point that writes to a drive in steady state, which has to collect."""
+    seed: int = 1
+
+
+FINE = Effort(20_000, 160_000)
+"""Of a prediction."""
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A rig at the size at which it is simulated."""
+
+    rig: str
+    """TOML."""
+    overrides: Mapping[str, str]
+    share: float
+    """Its capacity by that of the full drive."""
+
+    @staticmethod
+    def of(rig: str, name: str, room: int = BYTES) -> Reduced:
+        """The rig, so much smaller that it has about ``room`` bytes; raises InputError where it is
+        wrong."""
+        whole = _core.Rig(rig, rig_name=name)
+        full = whole.bytes("capacity") or 1
+        factor = max(1, round(full / room))
+        while True:
+            try:
+                small = dict(whole.scale(factor, fewest=SUPERBLOCKS)) if factor > 1 else {}
+                _core.rig_check(rig, rig_name=name, overrides=list(small.items()))
+            except InputError:
+                if factor == 1:
+                    raise
+                factor //= 2
+                continue
+            for key, value in small.items():
+                whole.set(key, value)
+            return Reduced(rig, small, (whole.bytes("capacity") or 1) / full)
+
+    def namespace(self, size: int | None) -> Mapping[str, str]:
+        """Overrides that give the host a namespace of so many bytes of the full drive."""
+        if size is None:
+            return self.overrides
+        return {**self.overrides, "namespace": f"{int(size * self.share) // 2**20 * 2**20}B"}
+
+
+def answers(
+    rigs: Sequence[str], loads: Sequence[Load], effort: Effort = Effort(),
+    progress: ProgressCallback | None = None,
+) -> list[list[Mapping[str, float]]]:  # fmt: skip
+    """What each rig does under each workload: the columns that are measured, by name.
+
+    Raises InputError where a rig or a workload cannot be simulated, Interrupted on Ctrl-C.
+    """
+    groups = _groups(loads)
+    variants = [
+        bench.Variant(_body(rig, [loads[place] for place in group], effort), len(group) + 3.0)
+        for rig in rigs
+        for group in groups
+    ]
+    done = iter(bench.run(variants, progress))
+    found = []
+    for _ in rigs:
+        by_place = dict(pair for group in groups for pair in zip(group, next(done), strict=True))
+        found.append([by_place[place] for place in range(len(loads))])
+    return found
+
+
+def _groups(loads: Sequence[Load]) -> list[list[int]]:
+    """Places of workloads that share a prepared drive, those that write after those that read."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for place in sorted(range(len(loads)), key=lambda place: (loads[place].reads < 1, place)):
+        load = loads[place]
+        # Sequential and large writes leave another layout than the random ones of the steady state.
+        alone = load.reads < 1 and (load.sequential or load.bs > 4096 or load.state != "steady")
+        found.setdefault((load.state, load.namespace, place if alone else None), []).append(place)
+    return list(found.values())
+
+
+def _body(rig: str, loads: Sequence[Load], effort: Effort) -> _Body:
+    return _Body(rig, tuple(loads), effort)
+
+
+@dataclass(frozen=True)
+class _Body:
+    """Runs a group of workloads on one drive."""
+
+    rig: str
+    loads: tuple[Load, ...]
+    effort: Effort
+
+    def __call__(self, seat: bench.Seat) -> list[Mapping[str, float]]:
+        small = Reduced.of(self.rig, "twin")
+        first = self.loads[0]
+        overrides = small.namespace(first.namespace)
+        terms = Terms(overrides, self.effort.seed, seat.memory_bytes)
+        found: list[Mapping[str, float]] = []
+        with Sim("twin", self.rig).open(terms) as drive:
+            drive.prepare(_steps(self.loads), None)
+            for load in self.loads:
+                job = _job(drive, load, self.effort)
+                run = drive.run(JobText("point", job, Path()), seat.report, interval_ms=60_000)
+                (one,) = observations(run, load.state)
+                found.append(_with_waf(one, run.waf, load))
+        return found
+
+
+def _steps(loads: Sequence[Load]) -> str:
+    """How the drive is prepared; reads ask no more of a steady state than scattered data."""
+    state = loads[0].state
+    if state == "steady" and all(one.reads == 1 for one in loads):
+        return SCATTERED
+    return STATES[state]
+
+
+def _with_waf(one: Observation, waf: float | None, load: Load) -> Mapping[str, float]:
+    """The numbers of a point; write amplification only of what writes."""
+    if waf is None or load.reads == 1:
+        return {name: value for name, value in one.measured.items() if name != "waf"}
+    return {**one.measured, "waf": waf}
+
+
+def _job(drive: SimSession, load: Load, effort: Effort) -> str:
+    """The job of a point: how long it lasts is found by a probe on the same drive."""
+    mix = "" if load.rwmixread is None else f"rwmixread={load.rwmixread:g}\n"
+    head = TIMES.format(rw=load.rw, bs=load.bs, depth=load.iodepth, jobs=load.numjobs) + mix
+    ios, warm = _extent(drive.capacity, load, effort)
+    count = max(PROBE, 2 * load.depth)
+    probe = drive.run(
+        JobText("probe", f"{head}number_ios={max(2, count // load.numjobs)}\n", Path()), None,
+        interval_ms=60_000,
+    )  # fmt: skip
+    rate = sum(one.iops or 0.0 for one in probe.measurement.directions) or 1.0
+    ramp, run = (max(1, math.ceil(1e6 * part / rate)) for part in (warm, ios))
+    return f"{head}time_based\nramp_time={ramp}us\nruntime={run}us\n"
+
+
+def _extent(capacity: int, load: Load, effort: Effort) -> tuple[int, int]:
+    """I/Os of a point and before it."""
+    least = TURNS * load.depth
+    if load.reads == 1:
+        return max(effort.ios, least), max(effort.ios // 4, 2 * load.depth)
+    if load.state != "steady" or load.sequential:
+        most = max(256, int(SHORT_SHARE * capacity / load.bs))
+        ios = min(max(effort.ios, least), most)
+        return ios, ios
+    writes = max(effort.writes * 4096 // load.bs, effort.ios, least)
+    warm = capacity // load.bs if load.bs > 4096 else writes // 2
+    return writes, warm
+
+
+def of(observed: Iterable[Observation]) -> list[Load]:
+    """The workloads of observations."""
+    return [one.load for one in observed]

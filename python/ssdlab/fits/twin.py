@@ -1,0 +1,301 @@
+"""A twin: the rig that a fit leaves, as a file that any command takes, with what it rests on.
+
+Values that the data determine say so in their source, with their 90 % interval. The table ``fit``
+beside the device has what predictions need besides: how sure the parameters are, by how much the
+twin is off where it was not fitted, and which workloads it was fitted to. No measured number is
+kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssdlab import _core
+from ssdlab.errors import InputError
+from ssdlab.fits.observations import MEASURED, Load, Observation
+from ssdlab.fits.parameters import FITTED, PARAMETERS, Floats, Parameter, with_keys
+from ssdlab.fits.search import Found, regions
+from ssdlab.rig import resolve
+from ssdlab.target import sim
+
+Z90 = 1.645
+"""Standard deviations of a 90 % interval."""
+KNOWN = 0.6
+"""A parameter is determined where its spread is less than this share of the prior's."""
+TRADE_OFF = 0.9
+"""Correlation from which two parameters trade off."""
+LEAST_ERROR = {"iops": 0.03, "lat_mean_us": 0.03, "clat_mean_us": 0.04, "clat_p50_us": 0.06,
+               "clat_p99_us": 0.15, "waf": 0.012}  # fmt: skip
+"""Of predictions beside the best of measurements, as a logarithm."""
+UNTRIED_ERROR = {"iops": 0.25, "lat_mean_us": 0.25, "clat_mean_us": 0.25, "clat_p50_us": 0.3,
+                 "clat_p99_us": 0.6, "waf": 0.1}  # fmt: skip
+"""Of columns that nothing was fitted to."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Workloads of one kind that a twin was fitted to."""
+
+    rw: str
+    state: str
+    bs: tuple[int, int]
+    depth: tuple[int, int]
+    numjobs: tuple[int, int]
+    columns: tuple[str, ...] = ()
+    """What was measured of them."""
+
+    def distance(self, load: Load) -> float:
+        """How far a workload is outside, in doublings of its block size and halves of those of
+        its depth and jobs; 2 more for another pattern, 1 for another state."""
+        away = _outside(load.bs, self.bs) + 0.5 * _outside(load.depth, self.depth)
+        away += 0.25 * _outside(load.numjobs, self.numjobs)
+        return away + 2.0 * (load.rw != self.rw) + (load.state != self.state)
+
+
+def _outside(value: float, span: tuple[int, int]) -> float:
+    low, high = span
+    return max(0.0, math.log2(low / value), math.log2(value / high))
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a twin's values rest on."""
+
+    sources: tuple[str, ...] = ()
+    observations: int = 0
+    start: str = ""
+    seed: int = 1
+    submission_us: float = 0.0
+    keys: tuple[str, ...] = ()
+    covariance: tuple[tuple[float, ...], ...] = ()
+    """Of the logarithms of the values of ``keys``."""
+    error: Mapping[str, float] = field(default_factory=dict)
+    """By column: standard deviation of the logarithm of predicted by measured, of regions that
+    were left out of the fit."""
+    regions: tuple[Region, ...] = ()
+
+    def parameters(self) -> list[Parameter]:
+        """Those that were fitted."""
+        known = {one.key: one for one in PARAMETERS}
+        return [known[key] for key in self.keys if key in known]
+
+    def spread(self, load: Load, column: str) -> float:
+        """Standard deviation of the logarithm of what a prediction is off by, its parameters being
+        right: more for columns and workloads further from what the twin was fitted to."""
+        own = [one for one in self.regions if column in one.columns]
+        least = self.error.get(column, 0.0)
+        if not own:
+            return max(least, UNTRIED_ERROR[column])
+        away = min(one.distance(load) for one in own)
+        more = (UNTRIED_ERROR[column] - LEAST_ERROR[column]) * min(1.0, away / 6)
+        return max(LEAST_ERROR[column], least) + more
+
+    def as_toml(self) -> str:
+        """The table ``fit``."""
+        lines = [
+            "[fit]",
+            f"sources = {json.dumps(list(self.sources))}",
+            f"observations = {self.observations}",
+            f"start = {json.dumps(self.start)}",
+            f"seed = {self.seed}",
+            f"submission_us = {self.submission_us:.4g}",
+            f"keys = {json.dumps(list(self.keys))}",
+            "# Covariance of the logarithms of their values:",
+            "covariance = [",
+            *(f"    [{', '.join(f'{x:.4g}' for x in row)}]," for row in self.covariance),
+            "]",
+            "",
+            "# Standard deviations of the logarithm of predicted / measured, of what was left out:",
+            "[fit.error]",
+            *(f"{name} = {value:.4g}" for name, value in self.error.items()),
+        ]
+        for one in self.regions:
+            lines += [
+                "",
+                "[[fit.regions]]",
+                f"rw = {json.dumps(one.rw)}",
+                f"state = {json.dumps(one.state)}",
+                f"bs = {list(one.bs)}",
+                f"depth = {list(one.depth)}",
+                f"numjobs = {list(one.numjobs)}",
+                f"columns = {json.dumps(list(one.columns))}",
+            ]
+        return "\n".join(lines) + "\n"
+
+    @staticmethod
+    def of_toml(table: Mapping[str, Any], where: str) -> Basis:
+        """The table as it was read; raises InputError where it is none."""
+        try:
+
+            def span(one: Mapping[str, Any], what: str) -> tuple[int, int]:
+                return int(one[what][0]), int(one[what][1])
+
+            found = [
+                Region(
+                    one["rw"], one["state"], span(one, "bs"), span(one, "depth"),
+                    span(one, "numjobs"), tuple(one["columns"]),
+                )
+                for one in table.get("regions", ())
+            ]  # fmt: skip
+            keys = tuple(table["keys"])
+            rows = tuple(tuple(float(x) for x in row) for row in table["covariance"])
+            if len(rows) != len(keys) or any(len(row) != len(keys) for row in rows):
+                raise ValueError
+            return Basis(
+                tuple(table["sources"]), int(table["observations"]), str(table["start"]),
+                int(table["seed"]), float(table["submission_us"]), keys, rows,
+                {name: float(value) for name, value in table["error"].items()}, tuple(found),
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise InputError(f"{where}: its table [fit] is not one that ssdlab wrote") from None
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A rig and what it rests on."""
+
+    name: str
+    rig: str
+    """TOML, without the table ``fit``."""
+    basis: Basis
+
+    @property
+    def text(self) -> str:
+        """It as a file."""
+        return f"{self.rig.rstrip()}\n\n{self.basis.as_toml()}"
+
+    def vector(self) -> Floats:
+        """Logarithms of the fitted values."""
+        rig = _core.Rig(self.rig, rig_name=self.name)
+        return np.log([one.read(rig) for one in self.basis.parameters()])
+
+    def having(self, vector: Floats) -> str:
+        """The rig with other values of its parameters, as TOML."""
+        keys = {
+            one.key: one.written(float(np.exp(x)))
+            for one, x in zip(self.basis.parameters(), vector, strict=True)
+        }
+        return with_keys(self.rig, keys, self.name).to_toml()
+
+    @staticmethod
+    def load(place: str) -> Twin:
+        """A twin's file, or any other simulated drive; InputError where it is none."""
+        target = sim(resolve(place))
+        if target is None:
+            raise InputError(f"{place}: expected a rig file (.toml) such as `ssdlab fit` writes")
+        rig = _core.Rig(target.rig, rig_name=place)
+        table = tomllib.loads(target.rig).get("fit")
+        if table is None:
+            present = [one for one in PARAMETERS if rig.get(one.key) is not None]
+            keys = tuple(one.key for one in present)
+            diagonal = np.diag([one.width**2 for one in present]).tolist()
+            return Twin(
+                rig.name, rig.to_toml(), Basis(keys=keys, covariance=tuple(map(tuple, diagonal)))
+            )
+        return Twin(rig.name, rig.to_toml(), Basis.of_toml(table, place))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A parameter after a fit."""
+
+    parameter: Parameter
+    value: float
+    low: float
+    high: float
+    """Ends of its 90 % interval."""
+    determined: bool
+    """Whether the data say more of it than was known."""
+    with_: tuple[str, ...]
+    """Names of those that it trades off with: the data tell a combination of them."""
+    shown_by: tuple[int, ...]
+    """Places of the observations that determine it most, the most important first."""
+
+
+def judged(found: Found) -> list[Judged]:
+    """The parameters of a fit, with their intervals."""
+    covariance = found.covariance()
+    spread = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(spread, spread)
+    pull = np.abs(found.jacobian) * np.sqrt(found.weights)[:, None]
+    answers = []
+    for place, one in enumerate(found.space.parameters):
+        value, off = float(np.exp(found.vector[place])), float(spread[place])
+        partners = np.flatnonzero(np.abs(correlation[place]) > TRADE_OFF)
+        strongest = [int(row) for row in np.argsort(-pull[:, place])[:3] if pull[row, place] > 0]
+        answers.append(
+            Judged(
+                one, value, value * math.exp(-Z90 * off), value * math.exp(Z90 * off),
+                off < KNOWN * one.width,
+                tuple(found.space.parameters[int(i)].name for i in partners if i != place),
+                tuple(dict.fromkeys(found.target.rows[row] for row in strongest)),
+            )
+        )  # fmt: skip
+    return answers
+
+
+def held_out(found: Found, observed: Sequence[Observation]) -> Floats:
+    """Natural logarithms of predicted / measured of each entry, by a fit without its region."""
+    left = np.array(found.errors)
+    for out in regions([one.load for one in observed], found.target):
+        left[out] = found.without(out)[out]
+    return left
+
+
+def covered(observed: Sequence[Observation]) -> tuple[Region, ...]:
+    """The regions of observations: by pattern and state."""
+    groups: dict[tuple[str, str], list[Observation]] = {}
+    for one in observed:
+        groups.setdefault((one.load.rw, one.load.state), []).append(one)
+
+    def span(group: Sequence[Observation], what: str) -> tuple[int, int]:
+        values = [int(getattr(one.load, what)) for one in group]
+        return min(values), max(values)
+
+    return tuple(
+        Region(
+            rw, state, span(group, "bs"), span(group, "depth"), span(group, "numjobs"),
+            tuple(name for name in MEASURED if any(name in one.measured for one in group)),
+        )
+        for (rw, state), group in groups.items()
+    )  # fmt: skip
+
+
+def twin_of(
+    found: Found, observed: Sequence[Observation], *, name: str, start: str,
+    sources: Sequence[str], seed: int,
+) -> Twin:  # fmt: skip
+    """The twin that a fit leaves."""
+    rig = with_keys(found.space.start, found.space.overrides)
+    told = ", ".join(Path(one).name for one in sources)
+    for one in judged(found):
+        shown = one.parameter.shown
+        if one.determined:
+            source = f"{FITTED} from {told}, {shown(one.low)} .. {shown(one.high)}"
+        else:
+            source = f"assumed: about as {start}; the measurements do not determine it"
+        value = one.parameter.written(one.value)
+        number = value if one.parameter.kind == "number" else json.dumps(value)
+        rig.set(one.parameter.key, f"{{ value = {number}, source = {json.dumps(source)} }}")
+    errors = held_out(found, observed)
+    columns = np.array(found.target.columns)
+    error = {
+        column: float(np.median(np.abs(errors[columns == column])) / 0.6745)
+        for column in MEASURED
+        if (columns == column).any()
+    }
+    summary = f"Twin of a drive, fitted to {len(observed)} measurements, started from {start}"
+    basis = Basis(
+        tuple(Path(one).name for one in sources), len(observed), start, seed,
+        found.target.submission_us, tuple(one.key for one in found.space.parameters),
+        tuple(map(tuple, found.covariance().tolist())), error, covered(observed),
+    )  # fmt: skip
+    return Twin(name, rig.copy(name=name, summary=summary).to_toml(), basis)

@@ -1,0 +1,55 @@
+"""The files that an import may read: regular ones, at or below the places that are named."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from ssdlab.errors import InputError
+from ssdlab.opened import opening
+from ssdlab.store import MANIFEST
+
+BYTES_MAX = 512 << 20
+"""A larger file is no document of fio."""
+
+
+def text_of(path: Path) -> str:
+    """The text of a regular file; bytes that are none are replaced.
+
+    Raises InputError where it is no such file, too large, or cannot be read.
+    """
+    with opening(path):
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise InputError(f"{path}: is no plain file, and nothing else is read")
+        if about.st_size > BYTES_MAX:
+            raise InputError(f"{path}: is larger than {BYTES_MAX >> 20} MiB, so no result of fio")
+        # Between the look and the opening it may have become something else.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise InputError(f"{path}: is no plain file, and nothing else is read")
+            data = file.read()
+    if b"\0" in data[:4096]:
+        return ""
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def below(folder: Path) -> Iterator[Path]:
+    """The regular files below a folder in order, without following links; of a run of ssdlab, its
+    manifest alone.
+
+    Raises InputError where it cannot be read.
+    """
+    with opening(folder):
+        entries = sorted(os.scandir(folder), key=lambda one: one.name)
+    names = {one.name for one in entries}
+    for one in entries:
+        if MANIFEST in names and one.name != MANIFEST:
+            continue
+        if one.is_dir(follow_symlinks=False):
+            yield from below(Path(one.path))
+        elif one.is_file(follow_symlinks=False):
+            yield Path(one.path)

@@ -1,0 +1,65 @@
+"""Foreign documents as runs of the store: the same content is the same run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ssdlab.errors import InputError
+from ssdlab.imports.find import DIGITS, Foreign, scan
+from ssdlab.results import Result
+from ssdlab.store import RunStore
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A document and its run."""
+
+    foreign: Foreign
+    folder: Path
+    new: bool
+    """False where the store had it before."""
+
+
+class Keeper:
+    """Keeps documents in a store, each content once."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._there = {one.rpartition("-")[2]: store.root / one for one in store.ids()}
+
+    def before(self, foreign: Foreign) -> Path | None:
+        """The run of the same content; None where the store has none."""
+        return self._there.get(foreign.digest[:DIGITS])
+
+    def keep(self, foreign: Foreign) -> Kept:
+        """Keeps a document as a run, unless the store has it."""
+        if (before := self.before(foreign)) is not None:
+            return Kept(foreign, before, False)
+        ending = foreign.digest[:DIGITS]
+        folder = self._store.save(foreign.result, made=_measured(foreign), ending=ending)
+        self._there[ending] = folder
+        return Kept(foreign, folder, True)
+
+
+def imported_runs(path: Path | str, *, name: str | None = None) -> list[Result]:
+    """The results in a file or folder of others, in the order of their names; nothing is kept.
+
+    ``name``: what they are called, instead of the drive as far as it is known.
+
+    Raises InputError where there is none; what else could not be read is left out.
+    """
+    found = scan([Path(path)], name=name)
+    if not found.found:
+        why = f"{found.refused[0].path}: {found.refused[0].why}" if found.refused else ""
+        raise InputError(why or f"{path}: holds no JSON document of fio")
+    return [one.result for one in found.found]
+
+
+def _measured(foreign: Foreign) -> datetime | None:
+    """When fio wrote the document; None where it does not say."""
+    moment = foreign.document.get("timestamp")
+    if not isinstance(moment, int | float) or not 0 < moment < 1e11:
+        return None
+    return datetime.fromtimestamp(moment, UTC)

@@ -1,0 +1,63 @@
+"""What a run's numbers depend on of its job, wherever the files of it are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+
+from ssdlab.errors import InputError
+from ssdlab.jobfile import JobText
+from ssdlab.tracefile import Replay, existing
+
+DEPTH_MAX = 10
+_REPLAYED = re.compile(r"^\s*read_iolog\s*=\s*(.+?)\s*$", re.MULTILINE)
+_INCLUDED = re.compile(r"^\s*include\s+(.+?)\s*$", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def content_of(job: JobText) -> str:
+    """A text that is the same for jobs that do the same: traces are named by what is in them,
+    included files and variables of the environment stand beside.
+
+    Raises InputError where a file cannot be read.
+    """
+    text = _REPLAYED.sub(lambda one: f"read_iolog={_hash(job, one[1])}", job.text)
+    beside = list(_beside(job, job.text, DEPTH_MAX))
+    if job.replay != Replay():
+        beside.append(json.dumps(asdict(job.replay)))
+    return json.dumps([text, *beside]) if beside else text
+
+
+def _beside(job: JobText, text: str, depth: int) -> Iterator[str]:
+    """Included files, and the variables that a text asks for."""
+    if depth == 0:
+        return  # the core says that files include each other
+    for name in sorted(set(_VARIABLE.findall(text))):
+        yield f"{name}={os.environ.get(name)}"
+    for path in _INCLUDED.findall(text):
+        inner = job.include()(path)
+        yield inner
+        yield from (_hash(job, one) for one in _REPLAYED.findall(inner))
+        yield from _beside(job, inner, depth - 1)
+
+
+def _hash(job: JobText, name: str) -> str:
+    found = existing(name, job.folder)
+    status = found.stat()
+    return _of_file(found, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _of_file(path: Path, _size: int, _changed_ns: int) -> str:
+    """The hash of a trace, read once while it stays as it is."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this trace ({error.strerror})") from None

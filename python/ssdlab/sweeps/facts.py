@@ -1,0 +1,55 @@
+"""What is known of a rig before anything runs on it: what filters ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ssdlab import _core
+from ssdlab.sweeps.formula import Value, value
+
+DRIVES = ("ssd", "hdd")
+
+
+def members(rig: _core.Rig) -> int:
+    """The drives that it is made of."""
+    return sum(_times(rig, place) for kind in DRIVES for place in rig.find(kind))
+
+
+def _times(rig: _core.Rig, place: str) -> int:
+    """How often the device at a place is there: arrays above it have so many of it."""
+    found, above = 1, ""
+    for step in place.split(".")[:-1]:
+        if step == "member":
+            found *= int(rig.get(f"{above}count") or 1)
+        above += f"{step}."
+    return found
+
+
+FACTS: Mapping[str, Callable[[_core.Rig], Value | None]] = {
+    "capacity": lambda rig: _bytes(rig.bytes("capacity")),
+    "usable": lambda rig: _bytes(rig.capacity_bytes),
+    "members": lambda rig: Value(float(members(rig))),
+    "memory": lambda rig: _bytes(rig.memory_bytes),
+}
+"""Of one drive, of the whole rig; the number of drives; what simulating it takes."""
+
+
+def _bytes(count: int | None) -> Value | None:
+    return None if count is None else Value(float(count), "B")
+
+
+def names(rig: _core.Rig) -> set[str]:
+    """What may be asked of it: its keys, also without the devices that stand above them."""
+    found = set(FACTS)
+    for key, _, _ in rig.values():
+        steps = key.split(".")
+        found |= {".".join(steps[start:]) for start in range(len(steps))}
+    return found
+
+
+def fact(rig: _core.Rig, name: str) -> Value | None:
+    """What is known by that name; None where the rig does not say."""
+    if name in FACTS:
+        return FACTS[name](rig)
+    text = rig.get(name)
+    return None if text is None else value(text)

@@ -1,0 +1,97 @@
+"""What a run is worth: a name for each number of its rows, and of its rig."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ssdlab.errors import InputError, nearest
+from ssdlab.histogram import KINDS
+from ssdlab.results import DIRECTIONS
+from ssdlab.sweeps import facts
+from ssdlab.sweeps.formula import Value
+from ssdlab.sweeps.plan import PRICE
+
+SHARES = ("mean", "p50", "p99", "p999", "p9999", "p99999", "max")
+RATES = ("iops", "bw_bytes", "ios", "bytes")
+"""Of several jobs and directions together: the sum."""
+LEAST = ("endurance_bytes", "dwpd_5_years")
+"""The least; of all others the largest, so of latencies the worst."""
+HIGHER = (*RATES, *LEAST, "usable", "capacity")
+"""Better high; all others are better low."""
+ALIASES: Mapping[str, str] = {
+    "bw": "bw_bytes",
+    "endurance": "endurance_bytes",
+    "dwpd": "dwpd_5_years",
+    **{share: f"clat_{share}_ns" for share in SHARES},
+    **{f"{kind}_{share}": f"{kind}_{share}_ns" for kind in KINDS for share in SHARES},
+}
+MEASURED = (*RATES, *LEAST, "waf", *(f"{k}_{s}_ns" for k in KINDS for s in SHARES))
+KNOWN = (*facts.FACTS, PRICE)
+"""Of the rig, before anything runs."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A measure, and which way it is good."""
+
+    name: str
+    """As it was given, without the way."""
+    higher: bool
+
+    @property
+    def measure(self) -> str:
+        """Its name in the table or among the facts of a rig."""
+        return _full(self.name)
+
+
+def names() -> list[str]:
+    """Every name of a measure; ``read.``, ``write.`` ... before one of a run is that direction's
+    alone."""
+    of_run = [*MEASURED, *ALIASES]
+    return [*of_run, *KNOWN, *(f"{d}.{name}" for d in (*DIRECTIONS, "sync") for name in of_run)]
+
+
+def goal(text: str, where: str = "--search") -> Goal:
+    """``waf``, or with the way ``max:iops``, ``min:read.p99``.
+
+    Raises InputError where there is no such measure.
+    """
+    way, colon, name = text.strip().rpartition(":")
+    if colon and way not in ("min", "max"):
+        raise InputError(f'{where} "{text}": expected MEASURE, min:MEASURE or max:MEASURE')
+    known = names()
+    if name not in known:
+        near = nearest(name, known)
+        hint = f'did you mean "{near}"?' if near else f"such as {', '.join(known[:4])}, waf or p99"
+        raise InputError(f'{where}: no measure is called "{name}", {hint}')
+    measure = _full(name).rpartition(".")[2]
+    return Goal(name, way == "max" if way else measure in HIGHER)
+
+
+def unit(name: str) -> str:
+    """Its unit: ``"ns"``, ``"B"``, ``"IOPS"`` or none."""
+    measure = _full(name).rpartition(".")[2]
+    if measure.endswith("_ns"):
+        return "ns"
+    if measure == "iops":
+        return "IOPS"
+    return "B" if measure.endswith("bytes") or measure in ("capacity", "usable", "memory") else ""
+
+
+def measured(rows: Sequence[Mapping[str, Any]], name: str) -> Value | None:
+    """What the rows of a run say of a measure; None where they do not."""
+    ddir, _, measure = _full(name).rpartition(".")
+    own = [row for row in rows if not ddir or row["ddir"] == ddir]
+    found = [float(row[measure]) for row in own if row.get(measure) is not None]
+    if not found:
+        return None
+    of = sum if measure in RATES else min if measure in LEAST else max
+    kind = unit(measure)
+    return Value(of(found), "" if kind == "IOPS" else kind)
+
+
+def _full(name: str) -> str:
+    ddir, dot, measure = name.rpartition(".")
+    return f"{ddir}{dot}{ALIASES.get(measure, measure)}"

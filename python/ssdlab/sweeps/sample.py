@@ -1,0 +1,73 @@
+"""Samples of ranges: points that cover a space of many keys with few runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ssdlab.errors import InputError
+from ssdlab.sweeps.axes import Axis
+
+METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}
+GROUP = "--sample"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """So many points, by a method of :data:`METHODS`."""
+
+    method: str
+    count: int
+    seed: int = 1
+
+
+def sample(text: str, where: str = "--sample") -> Sample:
+    """``lhs:200``, or with a seed ``sobol:256:7``.
+
+    Raises InputError where it is neither, or a Sobol sequence would be cut short.
+    """
+    found = re.fullmatch(r"(\w+):(\d{1,7})(?::(\d{1,9}))?", text.strip(), re.ASCII)
+    if found is None or found[1] not in METHODS or int(found[2]) < 1:
+        raise InputError(
+            f'{where} "{text}": expected lhs:N or sobol:N, or with a seed lhs:N:SEED, such as '
+            "lhs:200"
+        )
+    count = int(found[2])
+    if found[1] == "sobol" and count & (count - 1):
+        raise InputError(
+            f'{where} "{text}": a Sobol sequence is even at powers of two alone; '
+            f"take {1 << count.bit_length() - 1} or {1 << count.bit_length()}"
+        )
+    return Sample(found[1], count, int(found[3] or 1))
+
+
+def sampled(axes: Sequence[Axis], asked: Sample) -> list[Axis]:
+    """The axes, with values drawn for those that are ranges; these go together.
+
+    Raises InputError where no axis is a range, or scipy is missing.
+    """
+    open_ = [one for one in axes if one.span is not None]
+    if not open_:
+        raise InputError(
+            f"{GROUP}: no key has a range to draw from, such as ftl.over_provisioning=0.07..0.5; "
+            "ranges with a number of values (/8) and lists are run each with each"
+        )
+    try:
+        from scipy.stats import qmc
+    except ImportError:
+        raise InputError(f"{GROUP} needs scipy: install ssdlab[sample]") from None
+    kind = qmc.LatinHypercube if asked.method == "lhs" else qmc.Sobol
+    points = kind(d=len(open_), rng=asked.seed).random(asked.count)
+    drawn = {one.key: points[:, place] for place, one in enumerate(open_)}
+    return [
+        one
+        if one.span is None
+        else replace(
+            one,
+            values=tuple(one.span.at(float(share)) for share in drawn[one.key]),
+            group=GROUP,
+            span=None,
+        )
+        for one in axes
+    ]

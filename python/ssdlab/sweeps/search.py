@@ -1,0 +1,381 @@
+"""The best combination of what varies, found by simulating few of all that there are.
+
+Optuna's TPE asks for combinations in batches of one size, so that what is asked for follows from
+the seed and from results alone. With one goal, what is poor in a shortened run, or by its first
+seeds, is broken off. The best are simulated again with other seeds, since the best of many is
+partly the luckiest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ssdlab import _core
+from ssdlab.errors import InputError
+from ssdlab.progress import ProgressCallback, within
+from ssdlab.sweeps import measures
+from ssdlab.sweeps.axes import Axis
+from ssdlab.sweeps.carry import Outcome, carry_out
+from ssdlab.sweeps.dataset import Dataset
+from ssdlab.sweeps.formula import Condition, Value, condition
+from ssdlab.sweeps.measures import Goal, goal
+from ssdlab.sweeps.plan import Run, Sweep
+
+BATCH = 8
+"""Combinations asked for at once, whatever the number of cores."""
+STARTUP = 16
+"""So many are drawn at random before what came is used."""
+SHORTER = 4
+"""A shortened run is shorter by this."""
+SHORT_MIN_S = 1
+BUDGET = 100
+AGAIN = 3
+"""Other seeds of the best."""
+BEST_MAX, FRONT_MAX = 3, 8
+"""So many of the best, or of those that none surpasses in all, are simulated again."""
+RUNTIME = "job.runtime"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A combination that was asked for."""
+
+    number: int
+    values: Mapping[str, str]
+    found: tuple[float, ...] = ()
+    """The mean of each goal over the seeds; empty where it was broken off or could not be run."""
+    meets: bool = False
+    """Whether all conditions are met by each seed."""
+    fate: str = ""
+    """Why there is nothing."""
+    keys: tuple[str, ...] = ()
+    """Of its runs at full length."""
+    again: tuple[float, ...] = ()
+    """The mean over the other seeds; empty where it was not simulated again."""
+    meets_again: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to."""
+
+    sweep: Sweep
+    goals: Sequence[Goal]
+    conditions: Sequence[str]
+    trials: Sequence[Trial]
+    best: Sequence[Trial]
+    """The best first; with several goals, those that none surpasses in all."""
+    ran: int
+    before: int
+
+    @property
+    def shortened(self) -> bool:
+        """Whether runs of two lengths are in the table."""
+        return any(one.key == RUNTIME for one in self.sweep.axes)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched: the best by the goals of what meets the conditions.
+
+    ``sweep`` says what varies; its axes may be ranges. Raises InputError where a goal or condition
+    cannot be read.
+    """
+
+    sweep: Sweep
+    goals: Sequence[Goal]
+    conditions: Sequence[Condition] = ()
+    budget: int = BUDGET
+    seed: int = 1
+    short_s: int | None = None
+    """Length of a shortened run, where jobs can be shortened; the whole one is the last value of
+    the axis :data:`RUNTIME`."""
+    _rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False, compare=False)
+
+    @staticmethod
+    def of(
+        sweep: Sweep,
+        search: Sequence[str],
+        target: Sequence[str] = (),
+        budget: int = BUDGET,
+        seed: int = 1,
+    ) -> Search:
+        """A search as options say it."""
+        goals = [goal(name) for one in search for name in one.split(",")]
+        if len({one.measure for one in goals}) < len(goals):
+            raise InputError("--search: names a measure twice")
+        known = {*measures.names(), *sweep.names()}
+        conditions = [condition(one, "--target", known) for one in target]
+        short = _short_s(sweep) if len(goals) == 1 else None
+        if short is not None:
+            length = Axis(RUNTIME, (str(short), str(short * SHORTER)))
+            sweep = replace(sweep, axes=[*sweep.axes, length])
+        return Search(sweep, goals, conditions, budget, seed, short)
+
+    def carry_out(self, dataset: Dataset, progress: ProgressCallback | None = None) -> Found:
+        """Searches. What is in the table is not run again.
+
+        Raises as :func:`ssdlab.sweeps.carry_out`, and InputError where Optuna is missing, no
+        combination could be run, or none has what is asked for.
+        """
+        study = self._study()
+        trials: list[Trial] = []
+        ran = before = 0
+        tried: set[tuple[str, ...]] = set()
+        possible = self._possible()
+        while len(trials) < self.budget and (possible is None or len(tried) < possible):
+            count = min(BATCH, self.budget - len(trials))
+            report = None
+            if progress is not None:
+                report = within(
+                    progress, len(trials) / self.budget, (len(trials) + count) / self.budget
+                )
+            batch = _Batch(self, dataset, study, [study.ask() for _ in range(count)], len(trials))
+            trials += batch.carry_out(report)
+            tried |= {tuple(one.values.values()) for one in batch.done}
+            ran, before = ran + batch.ran, before + batch.before
+        best, more = self._again(dataset, self._best(trials), progress)
+        if not best:
+            fates = [one.fate for one in trials if one.fate]
+            if fates and not any(one.found for one in trials):
+                raise InputError(f"no combination could be judged; the first: {fates[0]}")
+        shown = {one.number: one for one in best}
+        trials = [shown.get(one.number, one) for one in trials]
+        texts = [one.text for one in self.conditions]
+        ran, before = ran + more.ran, before + more.before
+        return Found(self.sweep, self.goals, texts, trials, best, ran, before)
+
+    def length(self, short: bool) -> dict[str, str]:
+        """The value of the axis of lengths, if there is one."""
+        if self.short_s is None:
+            return {}
+        return {RUNTIME: str(self.short_s if short else self.short_s * SHORTER)}
+
+    def values(self, trial: Any) -> dict[str, str]:
+        """The combination that Optuna asks for."""
+        found: dict[str, str] = {}
+        for block in self.sweep.blocks():
+            first = block[0]
+            if first.key == RUNTIME and self.short_s is not None:
+                continue
+            if first.span is not None:
+                found[first.key] = first.span.at(trial.suggest_float(first.key, 0.0, 1.0))
+                continue
+            name = "+".join(one.key for one in block)
+            if all(one.numeric for one in block):
+                place = trial.suggest_int(name, 0, len(first.values) - 1)
+            else:
+                place = trial.suggest_categorical(name, list(range(len(first.values))))
+            found |= {one.key: one.values[place] for one in block}
+        return found
+
+    def judged(self, run: Run, values: Mapping[str, str], name: str) -> Value | None:
+        """A measure of a run, or what was known before."""
+        if name in values or name.rpartition(".")[2] not in {*measures.MEASURED, *measures.ALIASES}:
+            return self.sweep.known(values, name)
+        return measures.measured(self._rows[run.key], name)
+
+    def read(self, dataset: Dataset, runs: Sequence[Run]) -> None:
+        """Takes what the table has of these runs."""
+        for row in dataset.of(_Chosen(runs)).iter_rows(named=True):
+            rows = self._rows.setdefault(row["key"], [])
+            if all((row["job"], row["ddir"]) != (one["job"], one["ddir"]) for one in rows):
+                rows.append(row)
+
+    def results(self, run: Run, values: Mapping[str, str]) -> tuple[tuple[float, ...], bool] | str:
+        """The goals, and whether the conditions are met; or why neither can be told."""
+        if run.key not in self._rows:
+            return "could not be run"
+        found = []
+        for one in self.goals:
+            known = self.judged(run, values, one.name)
+            if known is None or isinstance(known.value, str):
+                return f"nothing is known of {one.name}"
+            found.append(float(known.value))
+        meets = all(
+            one.holds(lambda name: self.judged(run, values, name)) for one in self.conditions
+        )
+        return tuple(found), meets
+
+    def _study(self) -> Any:
+        try:
+            import optuna
+        except ImportError:
+            raise InputError("--search needs Optuna: install ssdlab[search]") from None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sampler = optuna.samplers.TPESampler(
+            seed=self.seed, n_startup_trials=STARTUP, constant_liar=True
+        )
+        return optuna.create_study(
+            directions=["maximize" if one.higher else "minimize" for one in self.goals],
+            sampler=sampler,
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=BATCH, n_min_trials=4),
+        )
+
+    def _possible(self) -> int | None:
+        """How many combinations there are; None where a range has no end of them."""
+        count = 1
+        for block in self.sweep.blocks():
+            if block[0].span is not None:
+                return None
+            if block[0].key != RUNTIME or self.short_s is None:
+                count *= len(set(zip(*(one.values for one in block), strict=True)))
+        return count
+
+    def _best(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The best that meet the conditions, each combination once."""
+        met = {
+            tuple(one.values.values()): one for one in reversed(trials) if one.found and one.meets
+        }
+        fit = sorted(met.values(), key=lambda one: (self._costs(one), one.number))
+        if len(self.goals) == 1:
+            return fit[:BEST_MAX]
+        front = [one for one in fit if not any(self._surpasses(other, one) for other in fit)]
+        if len(front) <= FRONT_MAX:
+            return front
+        return [front[place * (len(front) - 1) // (FRONT_MAX - 1)] for place in range(FRONT_MAX)]
+
+    def _costs(self, trial: Trial) -> tuple[float, ...]:
+        return tuple(
+            -x if one.higher else x for one, x in zip(self.goals, trial.found, strict=True)
+        )
+
+    def _surpasses(self, one: Trial, other: Trial) -> bool:
+        """Whether one is nowhere worse and somewhere better."""
+        a, b = self._costs(one), self._costs(other)
+        return a != b and all(x <= y for x, y in zip(a, b, strict=True))
+
+    def _again(
+        self, dataset: Dataset, best: Sequence[Trial], progress: ProgressCallback | None
+    ) -> tuple[list[Trial], Outcome]:
+        """The best with what other seeds find."""
+        seeds = range(self.sweep.seeds + 1, self.sweep.seeds + 1 + AGAIN)
+        runs = {
+            one.number: [self.sweep.run({**one.values, **self.length(False)}, s) for s in seeds]
+            for one in best
+        }
+        every = [run for own in runs.values() for run in own]
+        outcome = carry_out(_Chosen(every), dataset, progress)
+        self.read(dataset, every)
+        found = []
+        for one in best:
+            results = [self.results(run, one.values) for run in runs[one.number]]
+            whole = [result for result in results if not isinstance(result, str)]
+            again = tuple(statistics.fmean(x) for x in zip(*(x for x, _ in whole), strict=True))
+            found.append(replace(one, again=again, meets_again=all(meets for _, meets in whole)))
+        return found, outcome
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Some runs."""
+
+    chosen: Sequence[Run]
+
+    def runs(self) -> Iterator[Run]:
+        yield from self.chosen
+
+
+class _Batch:
+    """Combinations that are run at once: shortened first, then seed by seed, without those that
+    are poor so far."""
+
+    def __init__(
+        self, search: Search, dataset: Dataset, study: Any, asked: Sequence[Any], first: int
+    ) -> None:
+        self._search, self._dataset, self._study = search, dataset, study
+        self._asked = {first + place: trial for place, trial in enumerate(asked)}
+        self.done: list[Trial] = [
+            Trial(number, search.values(trial)) for number, trial in self._asked.items()
+        ]
+        self.ran = self.before = 0
+
+    def carry_out(self, progress: ProgressCallback | None) -> list[Trial]:
+        """Runs and tells Optuna; the trials in their order."""
+        search = self._search
+        for place, one in enumerate(self.done):
+            if not search.sweep.meets(one.values):
+                self.done[place] = replace(one, fate="does not meet --where")
+        short = [(True, 1)] if search.short_s is not None else []
+        steps = [*short, *((False, seed) for seed in range(1, search.sweep.seeds + 1))]
+        results: dict[int, list[tuple[tuple[float, ...], bool]]] = {}
+        for step, (is_short, seed) in enumerate(steps):
+            part = None
+            if progress is not None:
+                part = within(progress, step / len(steps), (step + 1) / len(steps))
+            self._step(step, is_short, seed, results, part)
+        return [self._told(one, results.get(one.number, [])) for one in self.done]
+
+    def _step(
+        self,
+        step: int,
+        short: bool,
+        seed: int,
+        results: dict[int, list[tuple[tuple[float, ...], bool]]],
+        progress: ProgressCallback | None,
+    ) -> None:
+        search = self._search
+        left = {place: one for place, one in enumerate(self.done) if not one.fate}
+        runs: dict[int, Run] = {}
+        for place, one in left.items():
+            try:
+                runs[place] = search.sweep.run({**one.values, **search.length(short)}, seed)
+            except InputError as error:
+                self.done[place] = replace(one, fate=error.message)
+        outcome = carry_out(_Chosen(list(runs.values())), self._dataset, progress)
+        self.ran, self.before = self.ran + outcome.ran, self.before + outcome.before
+        why = {run.key: error.message for run, error in outcome.failed}
+        search.read(self._dataset, list(runs.values()))
+        for place, run in runs.items():
+            one = left[place]
+            found = search.results(run, one.values)
+            if isinstance(found, str):
+                self.done[place] = replace(one, fate=why.get(run.key, found))
+                continue
+            if not short:
+                results.setdefault(one.number, []).append(found)
+                self.done[place] = one = replace(one, keys=(*one.keys, run.key))
+            if len(search.goals) == 1:
+                trial = self._asked[one.number]
+                trial.report(found[0][0], step)
+                if trial.should_prune():
+                    self.done[place] = replace(one, fate="poor" + " when shortened" * short)
+
+    def _told(self, one: Trial, results: Sequence[tuple[tuple[float, ...], bool]]) -> Trial:
+        """The trial with what came of it, of which Optuna is told."""
+        from optuna.trial import TrialState
+
+        trial = self._asked[one.number]
+        if one.fate:
+            pruned = one.fate.startswith("poor")
+            self._study.tell(trial, state=TrialState.PRUNED if pruned else TrialState.FAIL)
+            return one
+        found = tuple(statistics.fmean(x) for x in zip(*(x for x, _ in results), strict=True))
+        meets = all(meets for _, meets in results)
+        if self._search.conditions:
+            trial.set_constraint("target", 0.0 if meets else 1.0)
+        self._study.tell(trial, list(found))
+        return replace(one, found=found, meets=meets)
+
+
+def _short_s(sweep: Sweep) -> int | None:
+    """How long a shortened run of the jobs is; None where they cannot be shortened alike."""
+    keys = {one.key for one in sweep.axes}
+    if keys & {RUNTIME, "trace"} or "include " in sweep.job.text:
+        return None
+    text = _core.check_job(
+        sweep.job.text,
+        job_name=sweep.job.name,
+        environment=dict(os.environ),
+        traces=sweep.job.traces(),
+    )
+    lengths = {one["runtime_s"] for one in json.loads(text)["jobs"]}
+    whole = lengths.pop() if len(lengths) == 1 else None
+    if not whole or whole % SHORTER or whole // SHORTER < SHORT_MIN_S:
+        return None
+    return int(whole) // SHORTER

@@ -1,0 +1,141 @@
+"""Twins: tables of observations, fits, predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ssdlab
+from ssdlab.cli import run_command
+from ssdlab.errors import InputError
+from ssdlab.fits import observations
+from ssdlab.fits.observations import Load
+
+HEAD = "rw,bs,iodepth,numjobs,rwmixread,state,namespace,iops,lat_mean_us\n"
+
+
+def table(folder: Path, text: str) -> Path:
+    """A CSV file of that text."""
+    path = folder / "table.csv"
+    path.write_text(text)
+    return path
+
+
+def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    text = HEAD + (
+        "randread,4k,4,2,,,,50000,160\nrandrw,16KiB,1,1,70,,480GB,,\nwrite,1m,,,,steady-seq,,900,\n"
+    )
+    read = observations.read(table(tmp_path, text))
+    assert [one.load for one in read] == [
+        Load("randread", 4096, 4, 2),
+        Load("randrw", 16384, 1, 1, 70.0, "steady", 480 * 10**9),
+        Load("write", 1 << 20, 1, 1, None, "steady-seq"),
+    ]
+    assert read[0].measured == {"iops": 50000.0, "lat_mean_us": 160.0}
+    again = table(tmp_path, observations.text(observations.frame(read)))
+    assert [(one.load, one.measured) for one in observations.read(again)] == [
+        (one.load, one.measured) for one in read
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("rw,iops\n", "no rows"),
+        ("bs,iops\n4k,1\n", 'no column "rw"'),
+        ("rw,iop\nrandread,1\n", 'did you mean "iops"'),
+        ("rw,rw\nread,read\n", "twice"),
+        ("rw,iops\nrandred,1\n", 'did you mean "randread"'),
+        ("rw,state\nread,filed\n", 'did you mean "filled"'),
+        ("rw,bs\nread,4q\n", "line 2: bs"),
+        ("rw,bs\nread,100\n", "512"),
+        ("rw,iodepth\nread,0\n", "whole number from 1"),
+        ("rw,iops\nread,fast\n", "above 0"),
+        ("rw,iops\nread,1,2\n", "3 cells"),
+        ("rw,rwmixread\nrandread,50\n", "contradicts"),
+        ("rw,rwmixread\nrandrw,170\n", "0 to 100"),
+        ("rw,iops,lat_mean_us\nrandread,10000,0.1\n", "microseconds"),
+        ("rw,clat_p50_us,clat_p99_us\nrandread,90,80\n", "is more than"),
+        ("rw,device\nread,A\nread,B\n", "several drives"),
+    ],
+)
+def test_a_wrong_table_is_told_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        observations.read(table(tmp_path, text))
+    assert said in error.value.message
+    assert str(tmp_path) in error.value.message
+
+
+def test_a_run_gives_the_rows_that_its_summary_has() -> None:
+    job = (
+        "[fill]\nrw=write\nbs=128k\n[r]\nstonewall\nrw=randread\nbs=8k\niodepth=4\nnumber_ios=500\n"
+    )
+    result = ssdlab.run(job, on="lab-reference", set={"capacity": "64MiB"})
+    (only,) = observations.observations(result)
+    assert only.load == Load("randread", 8192, 4)
+    shown = result.summary()[-1]
+    assert only.measured["iops"] == shown["iops"]
+    assert only.measured["clat_mean_us"] == pytest.approx(shown["clat_mean_ns"] / 1e3)
+
+
+def test_the_host_holds_each_job_to_its_processor() -> None:
+    job = "[r]\nrw=randread\nbs=4k\niodepth=32\nnumjobs={}\nnumber_ios=2000\ngroup_reporting\n"
+    keys = {"capacity": "256MiB", "host_time": "25us"}
+    rates = [
+        ssdlab.run(job.format(jobs), on="demo-enterprise", set=keys).summary()[0]["iops"]
+        for jobs in (1, 2)
+    ]
+    assert rates[0] == pytest.approx(1 / 25e-6, rel=0.03)
+    assert rates[1] == pytest.approx(2 / 25e-6, rel=0.05)
+
+
+COMMON = "rw,bs,iodepth,numjobs,state,iops\n"
+MEASURED_TABLE = COMMON + (
+    "randread,4k,1,1,filled,8900\nrandread,4k,8,1,filled,58700\nrandread,4k,64,1,filled,96000\n"
+    "randwrite,4k,1,1,filled,37600\nrandwrite,4k,32,1,filled,58400\n"
+)
+
+
+def ssdlab_command(*arguments: object) -> int:
+    """The exit status of a command line."""
+    return run_command([str(one) for one in arguments])
+
+
+def test_a_table_becomes_a_twin_that_answers_in_the_order_of_the_questions(tmp_path: Path) -> None:
+    twin, answers = tmp_path / "my.toml", tmp_path / "answers.csv"
+    measured = table(tmp_path, MEASURED_TABLE)
+    line = ("fit", measured, "--capacity", "480GB", "--quick", "-q", "-o")
+    assert ssdlab_command(*line, twin) == 0
+    assert ssdlab_command(*line, tmp_path / "again" / "my.toml") == 2  # there is no such folder
+    again = tmp_path / "again.toml"
+    assert ssdlab_command(*line, again) == 0
+    assert again.read_text().replace("again", "my") == twin.read_text()
+    ask = tmp_path / "ask.csv"
+    ask.write_text("rw,bs,iodepth,state\nrandread,16k,4,filled\nrandread,4k,8,filled\n")
+    assert ssdlab_command("predict", twin, "--table", ask, "-q", "-o", answers) == 0
+    found = pl.read_csv(answers)
+    assert found["bs"].to_list() == [16384, 4096]
+    assert found["iops"][1] == pytest.approx(58_700, rel=0.15)
+    for column in ("iops", "lat_mean_us", "clat_p99_us"):
+        assert (found[f"{column}_low"] < found[column]).all()
+        assert (found[f"{column}_high"] > found[column]).all()
+    assert found["waf"].to_list() == [None, None]
+    assert ssdlab_command("fit", "--check", twin, measured, "-q") == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [COMMON + "randread,4k,1,1,filled,\n", COMMON + "randread,4k,1,1,filled,9000\n" * 2 + "x\n",
+     COMMON + "randread,4k,1,1,filled,9000\nrandread,4k,1,1,filled,90000\n"],
+)  # fmt: skip
+def test_what_cannot_be_fitted_is_refused_and_nothing_is_written(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twin = tmp_path / "my.toml"
+    line = ("fit", table(tmp_path, text), "--capacity", "480GB", "--quick", "-o", twin)
+    assert ssdlab_command(*line) == 2
+    assert not twin.exists()
+    assert capsys.readouterr().err.count("\n") == 1
