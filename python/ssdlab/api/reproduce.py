@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from ssdlab.answers import reproduction
+from ssdlab.answers import reproduction, twins
 from ssdlab.api.report import Report
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError
 from ssdlab.experiments import find
 from ssdlab.experiments.base import Mode
 from ssdlab.experiments.runner import run
+from ssdlab.experiments.twin import carry_out
+
+TWIN = "twin"
+"""Fits of drives that others measured, asked for by itself."""
 
 
 def reproduce(
@@ -21,7 +25,9 @@ def reproduce(
     """Repeats published experiments on simulated drives; published beside simulated.
 
     Args:
-        names: Of experiments; all without one. After ``"measured"`` also names of drives.
+        names: Of experiments; all without one. After ``"measured"`` also names of drives. By
+            itself, ``"twin"``: fits of drives that others measured, held to what they were not
+            fitted to.
         quick: Very small drives: a few minutes in all, rough.
         full: Drives and times at full size.
         seed: Seed of the runs.
@@ -31,9 +37,12 @@ def reproduce(
         InputError: there is no such experiment.
         Interrupted: it was stopped; nothing was kept.
     """
-    experiments = find(list(names))
     if quick and full:
         raise InputError("--quick and --full exclude each other; give one of them")
+    if names == (TWIN,):
+        with shown(progress, "twins") as callback:
+            return Report(twins.answer(carry_out(quick=quick, seed=seed, progress=callback)))
+    experiments = find(list(names))
     mode: Mode = "quick" if quick else "full" if full else "reduced"
     what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
     with shown(progress, what) as callback:

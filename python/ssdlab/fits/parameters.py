@@ -62,14 +62,14 @@ class Parameter:
 
 PARAMETERS = (
     Parameter("latency", "latency of host and link", "time", 0.7, 6_500, 100, 1e6),
-    Parameter("host_time", "host processor, per I/O of a job", "time", 1.2, 2_000, 20, 2e5),
+    Parameter("host_time", "host processor, per I/O of a job", "time", 0.5, 2_000, 20, 2e5),
     Parameter("bandwidth", "link bandwidth", "rate", 0.25, 550e6, 1e7, 1e11),
     Parameter("controller.command_time", "controller, per command", "time", 0.8, 1_500, 50, 2e5),
     Parameter(
         "controller.write_time", "controller, per write on top", "time", 1.2, 300, 5, 2e5,
         writes=True,
     ),
-    Parameter("nand.t_read", "tR", "time", 0.4, 60_000, 1_000, 5e5, reads=True),
+    Parameter("nand.t_read", "tR", "time", 0.5, 60_000, 1_000, 5e5, reads=True),
     Parameter("nand.transfer_mts", "flash channel, MT/s", "number", 0.4, 800, 20, 5_000),
     Parameter("nand.t_program", "tPROG", "time", 0.4, 700_000, 5_000, 1e7, writes=True),
     Parameter(

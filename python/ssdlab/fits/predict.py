@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,9 +63,10 @@ class Prediction:
 
 def predict(
     twin: Twin, loads: Sequence[Load], *, seed: int = 1, draws: int = DRAWS,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None, store: Callable[[str], str] = lambda rig: rig,
 ) -> list[Prediction]:  # fmt: skip
-    """Predictions in the order of the workloads.
+    """Predictions in the order of the workloads; ``store`` makes a rig of the twin's, such as that
+    of an array of it.
 
     Raises InputError where a workload does not fit the drive, Interrupted on Ctrl-C.
     """
@@ -74,8 +75,8 @@ def predict(
     vectors = _draws(twin, draws, seed)
     whole = 1.0 + len(vectors)
     heard = [_part(progress, 0.0, 1 / whole), _part(progress, 1 / whole, 1.0)]
-    (fine,) = trial.answers([twin.rig], different, replace(FINE, seed=seed), heard[0])
-    rigs = [twin.having(one) for one in vectors]
+    (fine,) = trial.answers([store(twin.rig)], different, replace(FINE, seed=seed), heard[0])
+    rigs = [store(twin.having(one)) for one in vectors]
     drawn = trial.answers(rigs, different, Effort(seed=seed), heard[1]) if rigs else []
     found = {
         load: _prediction(twin, load, fine[place], [one[place] for one in drawn])
