@@ -44,9 +44,14 @@ LAYERS = (
 )
 """From the bottom up; a module imports from its own layer's siblings of the same name or below."""
 
-LAZY = {("results", "store"), ("results", "analysis")}
-"""Imports inside a function that point up on purpose: `Result.save` and `Result.summary` are
-conveniences."""
+LAZY = {
+    ("results", "store"),
+    ("results", "analysis"),
+    ("results", "answer"),
+    ("results", "api"),
+}
+"""Imports inside a function, or of types, that point up on purpose: `Result.save`,
+`Result.summary` and `Result.report` are conveniences."""
 
 
 def level(part: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from foreign_samples import BINS, IDLE, RANDREAD, direction, document, job, old,
 from ssdlab import documents
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
+from ssdlab.fits import observations
 from ssdlab.histogram import BINS as FINE
 from ssdlab.histogram import VALUES, bin_index
 from ssdlab.imports import Foreign, imported_runs, scan
@@ -152,6 +154,8 @@ def test_of_documents_that_fio_wrote_as_it_went_the_last_counts() -> None:
 
 # --- layouts
 
+DRIVE = "/dev/nvme7n1"
+
 
 def test_bench_fio_tells_by_its_folders(tmp_path: Path) -> None:
     samples.bench_fio(tmp_path)
@@ -176,13 +180,14 @@ def test_a_document_is_believed_before_its_place(tmp_path: Path) -> None:
 def test_ezfio_tells_job_model_and_capacity(tmp_path: Path) -> None:
     path = samples.ezfio(tmp_path)
     foreign = one(tmp_path)
-    assert (foreign.told.layout, foreign.label, foreign.device) == ("ezFIO", "ACME X1", "nvme7n1")
+    assert (foreign.told.layout, foreign.label, foreign.device) == ("ezFIO", "ACME X1", DRIVE)
     result = foreign.result
     assert result.job_text.startswith("[test-/dev/nvme7n1]\n")
     assert result.ssdlab["target"]["capacity_bytes"] == 894 << 30
     assert result.ssdlab["surroundings"]["drive"] == {"model": "ACME X1", "serial": "S123"}
     options = result.jobs[0].options
-    assert (options["rwmixread"], options["numjobs"]) == ("70", "4")
+    assert (options["rwmixread"], options["numjobs"], options["direct"]) == ("70", "4", "1")
+    assert statuses(result)["cache"] == "good"
     assert foreign.path == path
 
 
@@ -390,6 +395,36 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(
         assert "\n" not in caught.value.message
 
 
+def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to all values within a document."""
+    if not isinstance(value, dict | list):
+        return [way]
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    return [way] * bool(way) + [one for key, v in inner for one in places(v, (*way, key))]
+
+
+def test_a_document_with_anything_in_it_is_read_or_refused(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    whole = document(job("r", {**RANDREAD, "write_iops_log": "r"}, read=direction({80_000: 50})))
+    lines = "500,1,0,4096\n", "500,99999999999999999999,0,1\n", "-5,1,0\n", "9000000,2,9,4\n", ""
+    read = 0
+    for number in range(150):
+        found = json.loads(json.dumps(old(whole) if number % 3 else whole))
+        *way, last = chance.choice(places(found))
+        inner = found
+        for key in way:
+            inner = inner[key]
+        inner[last] = chance.choice([None, -1, 2**70, 1e300, "x", [], {}, True, float("nan")])
+        write(tmp_path / "x.json", found)
+        write(tmp_path / "r_iops.1.log", chance.choice(lines))
+        scanned = scan([tmp_path])
+        for foreign in scanned.found:
+            foreign.result.summary()
+            statuses(foreign.result)
+        read += len(scanned.found)
+    assert 50 < read < 150
+
+
 def test_places_that_are_no_files_are_refused(tmp_path: Path, cli: Cli) -> None:
     assert "no such file" in cli("import", tmp_path / "nothing").err
     os.mkfifo(tmp_path / "pipe")
@@ -461,6 +496,36 @@ def test_the_page_has_the_grid_of_a_drive(tmp_path: Path, cli: Cli) -> None:
     assert heat["y_names"] == ["4 KiB", "16 KiB"] and heat["x_names"] == ["1", "4", "16"]
     assert heat["curves"][0]["z"] == [102.0, 402.0, 1602.0, 103.0, 403.0, 1603.0]
     assert "Random reads" in (tmp_path / "page.html").read_text()
+
+
+def test_the_table_for_fits_has_what_was_asked_and_measured(tmp_path: Path, cli: Cli) -> None:
+    samples.bench_fio(tmp_path / "b")
+    done = cli("import", tmp_path / "b", "--table", tmp_path / "t.csv", "-q")
+    assert done.status == 0, done.err
+    rows = observations.read(tmp_path / "t.csv")
+    loads = [(one.load.rw, one.load.bs, one.load.iodepth, one.load.rwmixread) for one in rows]
+    assert loads == [("randread", 4096, 1, None), ("randread", 4096, 8, None),
+                     ("randrw", 4096, 1, 75.0)]  # fmt: skip
+    assert rows[0].measured["iops"] == 10_000.0
+    assert rows[0].measured["clat_mean_us"] == 80.0
+    assert "waf" not in rows[2].measured
+    samples.cbt(tmp_path / "c")
+    many = cli("import", tmp_path, "--table", "-", "-q")
+    assert many.status == 2 and "2 drives" in many.err
+    assert (
+        "both write to standard output"
+        in cli("import", tmp_path, "--table", "-", "--json", "-").err
+    )
+
+
+def test_a_job_that_does_not_say_what_it_does_is_no_observation(tmp_path: Path) -> None:
+    silent = one(write(tmp_path / "s.json", document(job("a", None, read=direction()))))
+    assert observations.observations(silent.result) == []
+    # As ezFIO asks for reads.
+    options = {"readwrite": "randrw", "rwmixwrite": "0", "bs": "4096", "iodepth": "1"}
+    reads = one(write(tmp_path / "r" / "r.json", document(job("a", options, read=direction()))))
+    (found,) = observations.observations(reads.result)
+    assert (found.load.rw, found.load.rwmixread) == ("randread", None)
 
 
 def test_a_result_of_ssdlab_keeps_all_that_it_says(tmp_path: Path, cli: Cli) -> None:

@@ -226,6 +226,7 @@ def test_bytes_and_their_share_of_the_rating_are_low_and_high(tmp_path: Path) ->
     assert 0 < low < high
     assert what.endurance_share() == (low / 600e12, high / 600e12)
     work = what.work()
+    assert work is not None
     assert (work.written_bytes, work.written_most_bytes) == (round(low), round(high))
     assert work.rating is not None and work.rating.bytes == 600e12
 

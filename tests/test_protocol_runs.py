@@ -43,7 +43,12 @@ FEWER = {
     "matrix": {**GRID, "settle_s": "0"},
 }
 """Fewer cases, which are alike."""
-PARAMETERS = {"crystaldiskmark": {"runs": "1"}, "consistency": {"seconds": "4e6"}, **FEWER}
+PARAMETERS = {
+    "crystaldiskmark": {"runs": "1"},
+    "consistency": {"seconds": "4e6"},
+    "characterise": {"parts": "flush,size,fill"},
+    **FEWER,
+}
 """Fewer repetitions, and a series of more than one second where there is one."""
 
 

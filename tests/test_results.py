@@ -31,11 +31,10 @@ def test_the_series_can_be_narrowed_to_a_job_and_direction() -> None:
     assert result.series(ddir="read").height == 0
 
 
-def test_the_html_table_escapes_names() -> None:
+def test_what_a_notebook_shows_escapes_names() -> None:
     html = make_result("<drive>")._repr_html_()
     assert "&lt;drive&gt;" in html
     assert "<drive>" not in html
-    assert "40960" in html
 
 
 def test_a_real_drive_tells_no_attribution_and_no_write_amplification() -> None:

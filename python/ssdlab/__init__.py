@@ -35,11 +35,14 @@ if TYPE_CHECKING:
     from ssdlab.api.compare import compare
     from ssdlab.api.explain import explain
     from ssdlab.api.kept import load, runs
+    from ssdlab.api.names import devices, drives, parts, policies, procedures
     from ssdlab.api.plan import plan_cache, plan_storage
     from ssdlab.api.reliability import reliability
     from ssdlab.api.report import Report
     from ssdlab.api.reproduce import reproduce
+    from ssdlab.api.rig import Rig
     from ssdlab.api.run import replay, run
+    from ssdlab.api.sweep import sweep
     from ssdlab.api.test import resume, test
     from ssdlab.api.traces import trace
     from ssdlab.progress import Progress, ProgressCallback
@@ -48,7 +51,9 @@ if TYPE_CHECKING:
     from ssdlab.target import Fio, Settings, Sim, Target
 
 _HOMES = {
+    "api.names": ("devices", "drives", "parts", "policies", "procedures"),
     "api.report": ("Report",),
+    "api.rig": ("Rig",),
     "progress": ("Progress", "ProgressCallback"),
     "results": ("DirectionStats", "JobResult", "Result"),
     "store": ("RunStore",),
@@ -66,6 +71,7 @@ FUNCTIONS = {
     "reliability": ("reliability",),
     "reproduce": ("reproduce",),
     "run": ("replay", "run"),
+    "sweep": ("sweep",),
     "test": ("resume", "test"),
     "traces": ("trace",),
 }
@@ -85,6 +91,7 @@ __all__ = [
     "RefusedError",
     "Report",
     "Result",
+    "Rig",
     "RunStore",
     "Settings",
     "Sim",
@@ -95,16 +102,22 @@ __all__ = [
     "ab",
     "array",
     "compare",
+    "devices",
+    "drives",
     "explain",
     "load",
+    "parts",
     "plan_cache",
     "plan_storage",
+    "policies",
+    "procedures",
     "reliability",
     "replay",
     "reproduce",
     "resume",
     "run",
     "runs",
+    "sweep",
     "test",
     "trace",
 ]

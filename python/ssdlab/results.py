@@ -5,7 +5,6 @@ Files and columns are described in ``docs/results.md``.
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,11 @@ import polars as pl
 from ssdlab.histogram import KINDS, NOTHING, Histogram
 
 if TYPE_CHECKING:
+    from bokeh.models import LayoutDOM
+
     from ssdlab.analysis.measurement import Measurement
+    from ssdlab.answer import Number, Verdict
+    from ssdlab.api.report import Report
 
 DIRECTIONS = ("read", "write", "trim")
 TargetKind = Literal["sim", "file", "device", "unknown"]
@@ -299,18 +302,34 @@ class Result:
 
         return open_run(Path(folder)).result()
 
+    @cached_property
+    def report(self) -> Report:
+        """What it says, as commands and pages show it: tables, charts, doubts."""
+        from ssdlab.api.report import of_results
+
+        return of_results([self])
+
+    @property
+    def numbers(self) -> dict[str, Number]:
+        """The few numbers that it is about, by name (:attr:`ssdlab.Report.numbers`)."""
+        return self.report.numbers
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """What is found of the run and of each job (:attr:`ssdlab.Report.verdicts`)."""
+        return self.report.verdicts
+
+    def plot(self, title: str | None = None) -> LayoutDOM:
+        """A chart of it, as :meth:`ssdlab.Report.plot`."""
+        return self.report.plot(title)
+
+    def page(self, path: str | Path, *, title: str | None = None) -> None:
+        """Writes its page, as :meth:`ssdlab.Report.page`."""
+        self.report.page(path, title=title)
+
     def _repr_html_(self) -> str:
-        """A table for notebooks."""
-        frame = self.frame()
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in frame.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row) + "</tr>"
-            for row in frame.iter_rows()
-        )
-        return (
-            f"<div><p><b>{html.escape(self.name)}</b> ({self.kind})</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        )
+        """The first screen of its page, for notebooks."""
+        return self.report._repr_html_()
 
 
 _FRAME: dict[str, tuple[type[pl.DataType], Callable[[DirectionStats], Any]]] = {
@@ -343,9 +362,3 @@ def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:
         bw_bytes=float(raw["bw_bytes"]),
         latencies={kind: one for kind, one in found.items() if one is not None},
     )
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.1f}" if isinstance(value, float) else f"{value}"

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ssdlab import _core
+from ssdlab.errors import InputError
+
 SHAPE_OPTIONS = (("rw", "readwrite"), ("bs", "blocksize"), ("iodepth",), ("rwmixread",))
 """Options, each with its alias, that make two jobs of different names the same workload."""
 
@@ -29,8 +32,41 @@ class Workload:
 
     @property
     def rw(self) -> str:
-        """The pattern without its modifiers: ``randread``."""
-        return (self.option("rw", "readwrite") or "read").split(":")[0].strip().lower()
+        """The pattern without its modifiers: ``randread``. Empty where no option is known at all,
+        as of what others measured; else fio's default stands for one that is missing."""
+        default = "read" if self.options else ""
+        return (self.option("rw", "readwrite") or default).split(":")[0].strip().lower()
+
+    @property
+    def read_percent(self) -> float | None:
+        """Percent of reads that it asks for; None where it trims, or does not say."""
+        way = self.rw.removeprefix("rand")
+        if way in ("read", "write"):
+            return 100.0 if way == "read" else 0.0
+        if way not in ("rw", "readwrite"):
+            return None
+        reads, writes = self.option("rwmixread"), self.option("rwmixwrite")
+        if reads.isdigit() or writes.isdigit():
+            return float(reads) if reads.isdigit() else 100.0 - float(writes)
+        return 50.0
+
+    @property
+    def block(self) -> int | None:
+        """Bytes of a block; None where there are several sizes."""
+        sizes = set((self.option("bs", "blocksize") or "4k").split(","))
+        if len(sizes) > 1 or self.option("bssplit", "bsrange"):
+            return None
+        kb = 1000 if self.option("kb_base") == "1000" else 1024
+        try:
+            return _core.parse_fio_size(sizes.pop(), kb)
+        except InputError:
+            return None
+
+    @property
+    def workers(self) -> int:
+        """Threads or processes that do the same."""
+        count = self.option("numjobs")
+        return max(len(self.jobs), int(count) if count.isdigit() else 1)
 
     def fills(self, last: str) -> bool:
         """Whether it only prepares the drive: a sequential write with another job after it, of

@@ -34,9 +34,9 @@ class Window:
 
     start_s: float
     end_s: float
-    verdict: Literal["steady", "drifting", "short"]
-    """``steady`` from the start of the window on, ``drifting`` up to the end of the job, or too
-    ``short`` to judge."""
+    verdict: Literal["steady", "drifting", "short", "unknown"]
+    """``steady`` from the start of the window on, ``drifting`` up to the end of the job, too
+    ``short`` to judge, or ``unknown`` where there is no series."""
     rounds: steady.PtsWindow | None = None
     """The five rounds judged; None where the job is too short."""
 
@@ -236,7 +236,7 @@ def _window(
     """The window of a job: judged by the I/Os of all its directions together."""
     lasted = max((float(job.get("job_runtime") or 0) for job in workload.jobs), default=0.0) / 1e3
     if rows.is_empty():
-        return Window(0.0, lasted, "short")
+        return Window(0.0, lasted, "unknown")
     bins = series.per_second(rows, step, start)
     time = bins["time_s"].to_numpy()
     found = steady.judge(bins["iops"].to_numpy())

@@ -141,7 +141,11 @@ def latency_over_time(traces: Sequence[Trace]) -> list[Figure]:
             t.name,
             "time, s",
             "latency, us",
-            [Curve(n, *_column(t, c, 1e-3), style, t.colour) for n, c, style in kinds],
+            [
+                Curve(n, *_column(t, c, 1e-3), style, t.colour)
+                for n, c, style in kinds
+                if t.measured.bins[c].count()
+            ],
             log_y=True,
             group="Latency over time",
             sources=(t.run.source,),

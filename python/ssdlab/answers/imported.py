@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, units
+from ssdlab import units
+from ssdlab.analysis.comparison import Workload
 from ssdlab.analysis.measurement import SYNC, JobMeasurement
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.engine import grids
 from ssdlab.engine.grids import PATTERNS, Found, Spec
-from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING, Histogram, merge, us
 from ssdlab.imports import Foreign, Scan
 from ssdlab.imports.find import DIGITS
@@ -126,51 +126,21 @@ def _row(item: Item, job: JobMeasurement) -> _Row:
         "waf": None,
     }
     cells = {name: Cell(value, source) for name, value in values.items()}
-    return _Row(item, job, cells, _spec(job, known=item.foreign.knows_options))
+    return _Row(item, job, cells, _spec(job.workload, known=item.foreign.knows_options))
 
 
-def _spec(job: JobMeasurement, *, known: bool) -> Spec | None:
+def _spec(workload: Workload, *, known: bool) -> Spec | None:
     """Where a job stands in a grid of loads; None where its options do not say, or it has several
     block sizes. What fio's ``known`` options leave out has fio's default."""
-    option = job.workload.option
-    rw = option("rw", "readwrite").split(":")[0].strip().lower()
-    mix = _read_percent(job)
-    size = _size(option("bs", "blocksize") or ("4k" if known else ""))
-    default = "1" if known else ""
-    depth, jobs = option("iodepth") or default, option("numjobs") or default
-    if (
-        option("bssplit", "bsrange")
-        or not rw
-        or mix is None
-        or size is None
-        or not (depth.isdigit() and jobs.isdigit())
-    ):
+    option, mix, size = workload.option, workload.read_percent, workload.block
+    told = [option("bs", "blocksize"), option("iodepth"), option("numjobs")]
+    if mix is None or size is None or not (known or all(told)):
         return None
-    pattern = "random" if rw.startswith(PATTERNS["random"]) else "sequential"
-    workers = max(int(jobs), len(job.workload.jobs))
-    return Spec(pattern, round(mix), size, int(depth), workers)
-
-
-def _size(text: str) -> int | None:
-    parts = set(text.split(","))
-    try:
-        return _core.parse_fio_size(parts.pop()) if len(parts) == 1 else None
-    except InputError:
+    depth = option("iodepth") or "1"
+    if not depth.isdigit():
         return None
-
-
-def _read_percent(job: JobMeasurement) -> float | None:
-    """Percent of reads that a job asks for; None where it does not say."""
-    option = job.workload.option
-    rw = option("rw", "readwrite").split(":")[0].strip().lower().removeprefix("rand")
-    if rw in ("read", "write"):
-        return 100.0 if rw == "read" else 0.0
-    if rw not in ("rw", "readwrite"):
-        return None
-    reads, writes = option("rwmixread"), option("rwmixwrite")
-    if reads.isdigit() or writes.isdigit():
-        return float(reads) if reads.isdigit() else 100.0 - float(writes)
-    return 50.0
+    pattern = "random" if workload.rw.startswith(PATTERNS["random"]) else "sequential"
+    return Spec(pattern, round(mix), size, int(depth), workload.workers)
 
 
 def _tables(items: Sequence[Item], rows: Sequence[_Row]) -> list[Table]:
@@ -184,9 +154,9 @@ def _numbers(rows: Sequence[_Row]) -> Table:
     heads = ["run", *(["drive"] if several else []), *(["job"] if named else []), HEADS]
     lines: list[Cells] = []
     for row in rows:
-        foreign, option = row.item.foreign, row.job.workload.option
+        foreign, workload = row.item.foreign, row.job.workload
+        option, mix = workload.option, workload.read_percent
         default = "1" if foreign.knows_options else UNKNOWN
-        mix = _read_percent(row.job)
         rw = option("rw", "readwrite") or UNKNOWN
         rw += f" {mix:g}/{100 - mix:g}" if mix is not None and rw.endswith(MIXED) else ""
         line: Cells = [short(foreign)]

@@ -205,13 +205,20 @@ def _headline(trace: Trace) -> str:
     return f"{what}: {units.iops(one.iops)} {window_text(one.window)}."
 
 
+NOT_STEADY = {
+    "drifting": "not steady",
+    "short": "too short to be steady",
+    "unknown": "without a series that would show whether it was steady",
+}
+"""Why a window is the whole job."""
+
+
 def window_text(window: Window) -> str:
     """Where the numbers of a job are from."""
     if window.steady:
         since = f" (from {units.duration(window.start_s)})" if window.start_s else ""
         return f"at steady state{since}"
-    why = "not steady" if window.verdict == "drifting" else "too short to be steady"
-    return f"over the whole job, {why}"
+    return f"over the whole job, {NOT_STEADY[window.verdict]}"
 
 
 def _compared(main: Sequence[Trace]) -> list[str]:
@@ -293,6 +300,8 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
 
 
 def _from(window: Window) -> str:
+    if window.verdict == "unknown":
+        return "whole job"
     return f"{window.start_s:.0f} s" if window.steady else "whole job, not steady"
 
 
@@ -329,7 +338,7 @@ def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> 
 def _what(trace: Trace) -> str:
     """What the job does, in a line: randwrite, bs 4k, iodepth 32, 60 s."""
     workload = trace.job.workload
-    said = [workload.rw]
+    said = [workload.rw] if workload.rw else []
     for name, aliases in (("bs", ("bs", "blocksize")), ("iodepth", ("iodepth",)),
                           ("numjobs", ("numjobs",)), ("rwmixread", ("rwmixread",))):  # fmt: skip
         if (value := workload.option(*aliases)) not in ("", "1"):
@@ -453,6 +462,9 @@ def _facts(run: Run, *, several: bool) -> dict[str, Mapping[str, str]]:
         "WA of the whole run": None if run.result.waf is None else f"{run.result.waf:.2f}",
         "ssdlab": about.get("version"),
         "fio": run.result.document.get("fio version") if run.result.kind == "fio" else None,
+        "imported from": "{file} ({layout})".format(**imported)
+        if (imported := run.result.imported)
+        else None,
     }
     values = {
         str(v["key"]): " · ".join(str(x) for x in (v.get("value"), v.get("source")) if x)

@@ -163,8 +163,8 @@ def _course(found: Found, judged: Sequence[Trial]) -> Figure:
         own = [one for one in judged if one.meets is meets]
         x, y = [one.number + 1.0 for one in own], [factor * one.found[0] for one in own]
         curves.append(Curve(name, x, y, "dots", 0 if meets else 5))
-    x, y = [x for x, _ in best], [y for _, y in best]
-    curves.append(Curve("best so far", x, y, "points", 1))
+    best += [(float(len(found.trials)), best[-1][1])] if best else []
+    curves.append(Curve("best so far", [x for x, _ in best], [y for _, y in best], "steps", 1))
     label = f"{goal.name}, {kind}" if kind and kind != goal.name.upper() else goal.name
     shown = [one for one in curves if one.x]
     return Figure("Course of the search", "combination", label, shown, wide=True)

@@ -10,7 +10,8 @@ from ssdlab import units
 from ssdlab.answer import Answer, Section
 from ssdlab.api.given import Many, Size, keys, listed, several, text
 from ssdlab.api.report import Report
-from ssdlab.api.watching import Watch, shown
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
 from ssdlab.arrays import studies
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
 from ssdlab.arrays.compare import study as compared
@@ -70,6 +71,7 @@ def array(
     set: Mapping[str, object] | None = None,
     price: float | None = None,
     seed: int = 1,
+    cluster: str | None = None,
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Report:
@@ -94,6 +96,7 @@ def array(
         set: Rig keys of the drive.
         price: Of one drive.
         seed: Seed of all random streams.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people, such as which arrays are left out.
 
@@ -119,7 +122,7 @@ def array(
         attachment=asked.behind,
     )
     setup = _scaled(setup, scale)
-    with shown(progress, f"arrays of {asked.drive.name}") as callback:
+    with working(f"arrays of {asked.drive.name}", progress, cluster, notice) as callback:
         chapters = [
             _run(key, setup, asked.grid, load, stage(callback, place, len(studies_)))
             for place, key in enumerate(studies_)

@@ -8,7 +8,8 @@ from ssdlab.analysis.measurement import SYNC, Direction
 from ssdlab.answers import explanation
 from ssdlab.api.kept import Kept, result_of
 from ssdlab.api.report import Report
-from ssdlab.api.watching import Watch, shown
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
 from ssdlab.results import Result
 from ssdlab.studies import explain as study
 from ssdlab.studies.explain import ChangeOutcome
@@ -19,6 +20,7 @@ def explain(
     *,
     tries: bool = True,
     out: str | Path | None = None,
+    cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
     """Says where the time of a simulated run went, and what would help.
@@ -28,6 +30,7 @@ def explain(
             what a function returned.
         tries: Whether the run is repeated with one thing changed at a time (``--try``).
         out: Where the runs are kept.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -38,7 +41,7 @@ def explain(
     study.require_simulated(result)
     outcomes: list[ChangeOutcome] = []
     if tries and result.rig_toml is not None and result.measurement.main is not None:
-        outcomes = _try(result, _main(result), progress)
+        outcomes = _try(result, _main(result), progress, cluster)
     return Report(explanation.answer(result, outcomes), [result])
 
 
@@ -49,9 +52,9 @@ def _main(result: Result) -> Direction:
     return max(job.directions, key=lambda one: one.total_ios if one.ddir != SYNC else 0)
 
 
-def _try(result: Result, main: Direction, watch: Watch) -> list[ChangeOutcome]:
+def _try(result: Result, main: Direction, watch: Watch, cluster: str | None) -> list[ChangeOutcome]:
     tried = study.changes(result)
-    with shown(watch, "trying changes") as callback:
+    with working("trying changes", watch, cluster) as callback:
         outcomes = study.attempt(result, main, tried, callback)
     ranked = sorted(outcomes, key=lambda one: -one.iops)
     return [study.outcome(result, main), *ranked]

@@ -11,7 +11,8 @@ from ssdlab import _core, units
 from ssdlab.api.given import Many, Size, listed, several, size
 from ssdlab.api.report import Report
 from ssdlab.api.traces import reading
-from ssdlab.api.watching import Watch, shown
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, unknown_name
@@ -69,6 +70,7 @@ def plan_cache(
     device: int | None = None,
     seed: int = 1,
     quick: bool = False,
+    cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
     """Finds the cache for a load: size, block, policy, mode; speed, warm-up, wear and price.
@@ -100,6 +102,7 @@ def plan_cache(
         device: This device of the trace alone.
         seed: Seed of all random streams.
         quick: Fewer candidates and passes, for a first look.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -135,7 +138,7 @@ def plan_cache(
     study = replace(study, top=top or study.top)
     needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
     study = replace(study, passes=passes or min(needed, 10))
-    with shown(progress, study.subject) as callback:
+    with working(study.subject, progress, cluster) as callback:
         return Report(carry_out(study, callback))
 
 
@@ -153,6 +156,7 @@ def plan_storage(
     scale: int | None = None,
     seed: int = 1,
     quick: bool = False,
+    cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
     """Compares what may be bought: speed, space, life, safety, price; and what to take for what.
@@ -172,6 +176,7 @@ def plan_storage(
         scale: With a load of your own: scales capacity and duration down by this.
         seed: Seed of all random streams.
         quick: A rough look: shorter and smaller.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -192,7 +197,7 @@ def plan_storage(
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     study = StorageStudy(candidates, asked, cost, daily)
-    with shown(progress, study.subject) as callback:
+    with working(study.subject, progress, cluster) as callback:
         return Report(carry_out(study, callback))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ssdlab.answers import reproduction, twins
 from ssdlab.api.report import Report
-from ssdlab.api.watching import Watch, shown
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
 from ssdlab.errors import InputError
 from ssdlab.experiments import find
 from ssdlab.experiments.base import Mode
@@ -20,6 +21,7 @@ def reproduce(
     quick: bool = False,
     full: bool = False,
     seed: int = 1,
+    cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
     """Repeats published experiments on simulated drives; published beside simulated.
@@ -31,6 +33,7 @@ def reproduce(
         quick: Very small drives: a few minutes in all, rough.
         full: Drives and times at full size.
         seed: Seed of the runs.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -45,6 +48,6 @@ def reproduce(
     experiments = find(list(names))
     mode: Mode = "quick" if quick else "full" if full else "reduced"
     what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
-    with shown(progress, what) as callback:
+    with working(what, progress, cluster) as callback:
         outcomes = run(experiments, mode, seed=seed, progress=callback)
     return Report(reproduction.answer(outcomes))

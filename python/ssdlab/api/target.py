@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ssdlab.api.given import Size, keys, text
+from ssdlab.api.rig import Rig
 from ssdlab.engine.plans import Order
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
@@ -15,8 +16,8 @@ from ssdlab.rig import resolve
 from ssdlab.target import Target
 from ssdlab.units import parse_bytes
 
-On = str | Path | Target
-"""A drive profile's name, a rig file, a plain file, a block device, or a target."""
+On = str | Path | Rig | Target
+"""A drive profile's name, a rig file, a rig, a plain file, a block device, or a target."""
 
 
 def rated(tbw: Size | None) -> float | None:
@@ -35,7 +36,10 @@ def target_of(
 ) -> tuple[Target, Rating | None]:
     """The target, and what may be written to it in its life; raises InputError."""
     given = rated(tbw)
-    found = resolve(on, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup)
+    named = on.target() if isinstance(on, Rig) else on
+    found = resolve(
+        named, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
+    )
     return found, rating_for(found, given)
 
 

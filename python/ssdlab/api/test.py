@@ -11,6 +11,7 @@ from ssdlab.api.given import Size
 from ssdlab.api.report import Report
 from ssdlab.api.target import On, order_of, rated, target_of
 from ssdlab.api.watching import Watch, shown
+from ssdlab.api.working import unheard
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings
 from ssdlab.engine.plans import Announcement, Order, require_unfinished
@@ -120,7 +121,7 @@ def carried_out(
             order,
             store,
             progress=callback,
-            notice=notice or _unheard,
+            notice=notice or unheard,
             announce=announce,
             examine=examine_run,
         ).folder
@@ -161,7 +162,7 @@ def resume(
             folder,
             find,
             progress=callback,
-            notice=notice or _unheard,
+            notice=notice or unheard,
             examine=examine_run,
             destroy=destroy,
             use_existing=use_existing_file,
@@ -183,7 +184,3 @@ def report_of(folder: RunFolder) -> Report:
     """What a kept run of a protocol found; raises InputError where it is damaged."""
     run = findings.read(folder)
     return Report(protocol_answer.answer(run), runs=[run.id])
-
-
-def _unheard(_sentence: str) -> None:
-    """For whoever needs no notice."""

@@ -152,8 +152,13 @@ def array_rig(drive: DriveRig, shape: ArrayShape, attachment: Attachment = DIREC
 
 
 def mixed_rig(drives: Sequence[DriveRig], shape: ArrayShape) -> str:
-    """The rig of an array whose members differ: ``drives``, in their order."""
+    """The rig of an array whose members differ, as text."""
     summary = f"{shape.name}: {', '.join(dict.fromkeys(drive.name for drive in drives))}"
-    members = [drive.tree() for drive in drives]
-    rig = _core.Rig.wrap("array", shape.keys, name="array", summary=summary, members=members)
-    return rig.to_toml()
+    return mixed([drive.tree() for drive in drives], shape, summary=summary).to_toml()
+
+
+def mixed(
+    members: Sequence[_core.Rig], shape: ArrayShape, name: str = "array", summary: str = ""
+) -> _core.Rig:
+    """An array whose members differ, in their order."""
+    return _core.Rig.wrap("array", shape.keys, name=name, summary=summary, members=list(members))

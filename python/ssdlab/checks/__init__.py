@@ -112,6 +112,7 @@ def of_execution(execution: Execution) -> Evidence:
                 ended=_seconds(entry.ended) if session.kind != "sim" else None,
                 offset=trim.offset if trim else 0,
                 length=trim.length if trim else None,
+                on_purpose=entry.key.partition("/")[0] in execution.protocol.on_purpose,
             )
         )
     made = session.kind == "sim" or execution.folder.manifest.made_file

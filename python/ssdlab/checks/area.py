@@ -42,7 +42,7 @@ def _unwritten(case: Case) -> list[Found]:
             continue
         for work in facts.works:
             read = work.direction("read")
-            if read is not None and (case.real or facts.flash):
+            if read is not None and (case.real or facts.flash) and not step.on_purpose:
                 found.append(_judged(case, facts, work, read, grid))
             grid.work(work)
     return found
@@ -168,7 +168,7 @@ def _span(case: Case) -> list[Found]:
         for work in facts.works:
             wrote = work.direction("write")
             written += wrote.bytes if wrote else 0
-            if step.key in measured and work.name not in facts.fills:
+            if step.key in measured and work.name not in facts.fills and not step.on_purpose:
                 rules = _simulated if facts.rig is not None else _real
                 found += rules(case, facts, work, written)
     return found

@@ -36,6 +36,8 @@ class StepEvidence:
     """Where a TRIM begins, bytes."""
     length: int | None = None
     """Bytes that a TRIM takes; None to the end. What jobs touch stands in their results."""
+    on_purpose: bool = False
+    """Whether it reads unwritten areas, or stays within a cache, because that is what it shows."""
 
 
 @dataclass(frozen=True)

@@ -100,15 +100,6 @@ class JobFacts(Workload):
         return self.rw.startswith("rand")
 
     @property
-    def block(self) -> int | None:
-        """Bytes of a block; None where there are several sizes."""
-        first = (self.option("bs", "blocksize") or "4k").split(",")[0]
-        try:
-            return _core.parse_fio_size(first, 1000 if self.option("kb_base") == "1000" else 1024)
-        except InputError:
-            return None
-
-    @property
     def engine(self) -> str:
         """fio's engine."""
         return self.option("ioengine") or "psync"

@@ -46,11 +46,10 @@ def _series(case: Case) -> Iterator[Found]:
         for work in one.works:
             if work.name in one.fills:
                 continue
-            if not any(moved.sampling for moved in work.moved):
-                yield Found("unknown", f"{work.name}: there is no series to judge by", one.key)
-                continue
             window = work.window
-            if window is None or window.verdict == "short":
+            if window is not None and window.verdict == "unknown":
+                yield Found("unknown", f"{work.name}: there is no series to judge by", one.key)
+            elif window is None or window.verdict == "short":
                 # Writes begin with the speed of a rested drive; reads are steady soon.
                 status: Status = "doubt" if work.direction("write") else "unknown"
                 yield Found(status, f"{work.name}: too short to judge", one.key)

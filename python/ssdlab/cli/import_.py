@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,17 +12,37 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere
+from ssdlab.cli.options import KeptWhere, document
 from ssdlab.errors import InputError, Interrupted
+from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab.answers.imported import Item, short
     from ssdlab.answers.imported import answer as import_answer
     from ssdlab.cli.console import progress
-    from ssdlab.imports import Foreign, Refused, keep, scan
-    from ssdlab.imports.keep import kept_before
+    from ssdlab.fits import observations
+    from ssdlab.imports import Foreign, Keeper, Refused, scan
     from ssdlab.progress import Progress, ProgressCallback
     from ssdlab.store import RunStore
+
+
+@dataclass(frozen=True)
+class Outputs(View):
+    """How the answer is wanted, and the table for fits."""
+
+    table: Annotated[
+        Output | None,
+        document(
+            "--table",
+            metavar="FILE.csv|-",
+            help="Write what was measured of one drive as the table that fits take.",
+        ),
+    ] = None
+
+    @property
+    def documents(self) -> dict[str, Output | None]:
+        """With that table."""
+        return {**super().documents, "--table": self.table}
 
 
 @answering
@@ -48,7 +69,7 @@ def command(
     ] = False,
     out: KeptWhere = None,
     *,
-    view: View,
+    view: Outputs,
 ) -> None:
     """Read fio results of others: JSON of any version, folders of bench-fio, ezFIO, CBT, logs."""
     started = time.monotonic()
@@ -56,12 +77,16 @@ def command(
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
     store = RunStore(out)
+    keeper = Keeper(store)
     with progress("import", quiet=view.quiet) as callback:
         found = scan(paths, name=name, progress=lambda at, of, file: _tell(callback, at / of / 2))
+        table = None if view.table is None else _table(found.found)
         items = []
         for number, one in enumerate(found.found):
-            items.append(_item(one, store, plan=plan))
+            items.append(_item(one, keeper, plan=plan))
             _tell(callback, 0.5 + (number + 1) / len(found.found) / 2)
+    if view.table is not None and table is not None:
+        view.table.write(table)
     if items or found.refused:
         view.show(
             import_answer(items, found, planned=plan),
@@ -78,11 +103,27 @@ def _tell(callback: ProgressCallback, share: float) -> None:
         raise Interrupted("stopped; what was imported so far is kept")
 
 
-def _item(one: Foreign, store: RunStore, *, plan: bool) -> Item:
+def _table(found: Sequence[Foreign]) -> str:
+    """The workloads and numbers of all documents as CSV; of the state of the drive nothing is said.
+
+    Raises InputError where they are of several drives.
+    """
+    labels = list(dict.fromkeys(one.label for one in found))
+    if len(labels) > 1:
+        raise InputError(
+            f"--table: the documents are of {len(labels)} drives, {', '.join(labels[:3])} ...; "
+            "a table is of one: name its folder alone, or give all of them one --name"
+        )
+    rows = [row for one in found for row in observations.observations(one.result)]
+    frame = observations.frame(rows)
+    return observations.text(frame.with_columns(state=None))
+
+
+def _item(one: Foreign, keeper: Keeper, *, plan: bool) -> Item:
     if plan:
-        before = kept_before(one, store)
+        before = keeper.before(one)
         return Item(one, before, before is None)
-    kept = keep(one, store)
+    kept = keeper.keep(one)
     return Item(one, kept.folder, kept.new)
 
 

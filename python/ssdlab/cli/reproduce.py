@@ -10,6 +10,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import BenchOptions
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
@@ -45,6 +46,7 @@ def command(
         ),
     ] = None,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Repeat published experiments on simulated drives; print published beside simulated."""
@@ -52,7 +54,14 @@ def command(
         _save_jobs(find(names or []), save_jobs)
         return
     started = time.monotonic()
-    found = reproduce(*(names or []), quick=quick, full=full, seed=seed, progress=not view.quiet)
+    found = reproduce(
+        *(names or []),
+        quick=quick,
+        full=full,
+        seed=seed,
+        cluster=where.cluster,
+        progress=not view.quiet,
+    )
     view.show(found.answer, seconds=time.monotonic() - started, whole=names == [TWIN])
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,15 +18,17 @@ from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab import units
-    from ssdlab.answers.search import answer as search_answer
-    from ssdlab.answers.sweep import answer as sweep_answer
+    from ssdlab.api.sweep import searching, swept
     from ssdlab.cli.console import progress
     from ssdlab.cli.output import notice, say, write_json
-    from ssdlab.sweeps import Dataset, Order, Sweep, carry_out, forecast, from_line
-    from ssdlab.sweeps.search import AGAIN, BEST_MAX, BUDGET, FRONT_MAX, Search
+    from ssdlab.cli.run import show as show_run
+    from ssdlab.store import RunStore
+    from ssdlab.sweeps import Dataset, Order, Sweep, forecast, from_line
+    from ssdlab.sweeps.search import AGAIN, BEST_MAX, FRONT_MAX
+    from ssdlab.target import Settings
 
-FORESEEN = 24
-"""Fewer runs are over before one could say how long they take."""
+PRINTED_MAX = 100
+"""Rows of a table that are printed."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,15 @@ def command(
     set_: SetKeys = None,
     prepare: Prepare = None,
     plan: PlanOnly = False,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="KEY",
+            help="Do one of the runs alone, by its key in the table or the start of it, and show "
+            "and keep it as `ssdlab run` does.",
+        ),
+    ] = None,
     *,
     variants: Variants,
     searching: SearchOptions,
@@ -160,67 +172,81 @@ def command(
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
     started = time.monotonic()
     order = _order(job, on, set_, prepare, variants, searching)
-    if not order.search and (order.target or order.budget):
-        option = "--target" if order.target else "--budget"
-        raise InputError(f"{option}: belongs to a search; say what is searched with --search")
+    if run is not None:
+        _show_run(order, run, view)
+        return
     sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
-    memory = sweep.check()
-    if order.search:
-        _search(order, sweep, memory, out, where, view, plan=plan)
-        return
     if plan:
-        kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
-        found = forecast(sweep, memory, kept)
-        write_json(view.json_, found.document())
-        say(view.console, f"{found.sentence}; nothing was kept")
+        _say_plan(order, sweep, out, view)
         return
-    dataset = Dataset(_folder(out), sweep.axes, series=bool(order.series))
-    tried = 0
-    if not view.quiet and len(sweep) >= FORESEEN:
-        with progress("plan", quiet=view.quiet) as callback:
-            found = forecast(sweep, memory, dataset, callback, keep=True)
-        tried = found.kept
-        notice(found.sentence)
-    with (
-        where.engine(quiet=view.quiet),
-        progress(f"sweep of {len(sweep):,} runs", quiet=view.quiet) as callback,
-    ):
-        outcome = carry_out(sweep, dataset, callback)
-    outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
-    if outcome.failed and not outcome.ran and not outcome.before:
-        raise InputError(f"no run could be made; of the first: {outcome.failed[0][1].message}")
-    answer = sweep_answer(sweep, dataset.of(sweep), outcome, str(out))
-    view.show(answer, seconds=time.monotonic() - started, kept=out, whole=True)
-
-
-def _folder(out: Path | None) -> Path:
     if out is None:
         raise InputError("say with -o DIR where the table is kept")
-    return out
+    found = swept(
+        order,
+        sweep,
+        out,
+        cluster=where.cluster,
+        progress=not view.quiet,
+        notice=None if view.quiet else notice,
+        line=_line(job, on, set_, prepare, variants),
+    )
+    seconds = time.monotonic() - started
+    view.show(found.answer, seconds=seconds, kept=out, whole=True, most=PRINTED_MAX)
 
 
-def _search(
-    order: Order, sweep: Sweep, memory: int, out: Path | None, where: BenchOptions, view: Outputs,
-    *, plan: bool,
-) -> None:  # fmt: skip
-    """Searches the best, and shows it."""
+def _show_run(order: Order, key: str, view: Outputs) -> None:
+    """Does one of the runs again, and shows all of it."""
     started = time.monotonic()
-    search = Search.of(sweep, order.search, order.target, order.budget or BUDGET)
-    most = search.budget * sweep.seeds + AGAIN * (BEST_MAX if len(search.goals) == 1 else FRONT_MAX)
-    if plan:
+    found = {one.key: one for one in order.sweep(runs_max=None).runs() if one.key.startswith(key)}
+    if len(found) != 1 or not key:
+        many = f"{len(found)} runs have keys that begin so" if found else "no run has this key"
+        raise InputError(f'--run "{key}": {many}; the table and the page tell them')
+    (run,) = found.values()
+    with progress(run.job.name, quiet=view.quiet) as callback:
+        settings = Settings(seed=run.seed, prepare=run.prepare, progress=callback)
+        result = run.target.run(run.job, settings)
+    RunStore().save(result)
+    told = ", ".join(f"{name} {text}" for name, text in run.values.items() if name != "seed")
+    show_run(result, f"{told}: {run.job.name}", view, time.monotonic() - started)
+
+
+def _line(
+    job: Path | None,
+    on: str | None,
+    set_: list[str] | None,
+    prepare: str | None,
+    variants: Variants,
+) -> str:
+    """The command line that asks for the same runs."""
+    options: dict[str, Any] = {
+        "--on": on,
+        "--prepare": prepare,
+        "--set": set_,
+        "--vary": variants.vary,
+    }
+    options |= {"--zip": variants.zip_, "--sample": variants.sample, "--where": variants.where}
+    options |= {"--seeds": variants.seeds, "--prices": variants.prices_}
+    words = ["ssdlab", "sweep", *([] if job is None else [str(job)])]
+    for option, given in options.items():
+        several = given if isinstance(given, list) else [] if given is None else [given]
+        words += [word for one in several for word in (option, str(one))]
+    return shlex.join(words)
+
+
+def _say_plan(order: Order, sweep: Sweep, out: Path | None, view: View) -> None:
+    memory = sweep.check()
+    if order.search:
+        search = searching(order, sweep)
+        best = BEST_MAX if len(search.goals) == 1 else FRONT_MAX
+        most = search.budget * sweep.seeds + AGAIN * best
         write_json(view.json_, {"runs_max": most, "memory_bytes_each": memory})
         size = units.size_text(memory)
         say(view.console, f"up to {most:,} runs at full length, each with up to {size} of memory")
         return
-    folder = _folder(out)
-    dataset = Dataset(folder, search.sweep.axes, series=bool(order.series))
-    with (
-        where.engine(quiet=view.quiet),
-        progress(f"search, {search.budget} combinations", quiet=view.quiet) as callback,
-    ):
-        found = search.carry_out(dataset, callback)
-    answer = search_answer(found, str(folder))
-    view.show(answer, seconds=time.monotonic() - started, kept=folder, whole=True)
+    kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
+    found = forecast(sweep, memory, kept)
+    write_json(view.json_, found.document())
+    say(view.console, f"{found.sentence}; nothing was kept")
 
 
 def _order(

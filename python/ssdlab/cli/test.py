@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -36,8 +36,9 @@ if light.BODIES:
     from ssdlab.cli.console import stderr
     from ssdlab.cli.output import notice, say, write_json
     from ssdlab.cli.setup import say_preview
-    from ssdlab.engine.plans import Announcement
+    from ssdlab.engine.plans import Announcement, Order
     from ssdlab.engine.plans import plan as make_plan
+    from ssdlab.errors import InputError
     from ssdlab.rating import between, share_text
     from ssdlab.safety import amount
     from ssdlab.store import RunStore
@@ -72,6 +73,10 @@ def command(
     ] = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
+    gentle: Annotated[
+        bool,
+        typer.Option("--gentle", help="characterise: only read what is there; needs no --destroy."),
+    ] = False,
     *,
     how: ProtocolOptions,
     drive: DriveOptions,
@@ -81,6 +86,8 @@ def command(
     on, rating = target_of(target, **asdict(drive))
     order = order_of(protocol, on, rating, **how.given, set=keys(set_), seed=seed)
     order = informed(order, assume_speed=assume_speed, like=like, logs=logs)
+    if gentle:
+        order = _gently(order)
     if plan:
         what = make_plan(order, RunStore(out))
         say_plan(what, view)
@@ -96,6 +103,13 @@ def command(
 
     folder = carried_out(order, RunStore(out), not view.quiet, notice, announce)
     show(report_of(folder), folder, view, started)
+
+
+def _gently(order: Order) -> Order:
+    """With the parameter that has a protocol only read; raises InputError where there is none."""
+    if all(one.name != "gentle" for one in order.protocol.parameters):
+        raise InputError(f"--gentle: {order.protocol.name} writes; characterise can do with reads")
+    return replace(order, given={**order.given, "gentle": "yes"})
 
 
 def show(found: Report, folder: RunFolder, view: View, started: float) -> None:
@@ -122,6 +136,11 @@ def _say(console: Console, what: Announcement) -> None:
     done = f"{what.done} steps are done; " if what.done else ""
     tell(f"  {done}{steps} steps, about {time_text(what)}")
     tell(f"  speed: {what.assumption}")
+    for name, own in what.parts.items():
+        span = between(own.soon.low, own.never.high, units.duration)
+        low, high = own.written
+        wrote = f", writes {amount(round(low), round(high))}" if high else ""
+        tell(f"    {name}: {span}{wrote}")
     written = about.written
     if written.high:
         worn = share_text(written.low, written.high, what.rating)

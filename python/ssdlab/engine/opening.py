@@ -80,6 +80,8 @@ class FileOpening:
     quick: bool = False
     begun: Manifest | None = None
     """The manifest of the run that goes on."""
+    reads_only: bool = False
+    """Whether it is only read: then it must be there, and nobody need be asked."""
     kind: Literal["file"] = "file"
     rating: Rating | None = None
 
@@ -99,6 +101,8 @@ class FileOpening:
     def refused(self) -> str | None:
         """Why it would be refused."""
         path = self.target.path.absolute()
+        if self.reads_only:
+            return why(self.check)
         refused = why(find_fio)
         if refused is None and self.begun is None:
             refused = safety.why_file_refused(path, allowed=self.target.use_existing)
@@ -110,6 +114,8 @@ class FileOpening:
         self.check()
         there = self.begun is not None or (self.target.use_existing and self.target.path.exists())
         own = replace(terms, size=self.capacity, there=there, keep=True)
+        if self.reads_only:
+            own = replace(own, there=True, writes=False)
         with self.target.open(own) as session:
             made = session.made if self.begun is None else self.begun.made_file
             yield replace(session, made=made)
@@ -128,10 +134,17 @@ class FileOpening:
                     "state that the run had brought it into; begin a new run"
                 )
             return size
-        if path.exists() and not target.use_existing:
+        if self.reads_only and not path.is_file():
+            raise InputError(f"{target.path}: is no file that is there, and it is only to be read")
+        if path.exists() and not target.use_existing and not self.reads_only:
             raise safety.exists(target.path)
         if path.exists():
             found = path.stat().st_size
+            if self.reads_only and self.size is not None and self.size > found:
+                raise InputError(
+                    f"{target.path}: holds {size_text(found)}, and --size asks for "
+                    f"{size_text(self.size)} to be read"
+                )
             if self.size is None and found == 0:
                 raise InputError(f"{target.path}: is empty; give its size with --size")
             return self.size or found
@@ -156,6 +169,8 @@ class DeviceOpening:
     target: Fio
     begun: Manifest | None = None
     """The manifest of the run that goes on."""
+    reads_only: bool = False
+    """Whether it is only read, for which it is not claimed."""
     kind: Literal["device"] = "device"
     rating: Rating | None = None
 
@@ -171,7 +186,7 @@ class DeviceOpening:
 
     def refused(self) -> str | None:
         """Why it would be refused."""
-        if (told := why(self.check)) is not None:
+        if (told := why(self.check)) is not None or self.reads_only:
             return told
         device = self._device()
         return safety.why_refused(device) or safety.why_unnamed(device, self.target.destroy)
@@ -212,19 +227,24 @@ def of(
     size: int | None = None,
     quick: bool = False,
     memory_bytes: int | None = None,
+    reads_only: bool = False,
 ) -> Opening:
     """A target for a run that starts.
 
     ``overrides``, ``seed`` and ``memory_bytes`` are of a simulated drive, ``size`` and ``quick`` of
-    a file.
+    a file, ``reads_only`` of both kinds of real ones.
     """
     if (drive := sim(target)) is not None:
         return SimOpening(drive, Terms(overrides or {}, seed, memory_bytes))
     fio = real(target, f"{target.name}: is neither simulated nor real")
-    return DeviceOpening(fio) if fio.path.is_block_device() else FileOpening(fio, size, quick)
+    if fio.path.is_block_device():
+        return DeviceOpening(fio, reads_only=reads_only)
+    return FileOpening(fio, size, quick, reads_only=reads_only)
 
 
-def left(manifest: Manifest, rig: str | None, destroy: str | None = None) -> Opening:
+def left(
+    manifest: Manifest, rig: str | None, destroy: str | None = None, *, reads_only: bool = False
+) -> Opening:
     """The target of a run that was begun; ``destroy`` names a device anew."""
     if manifest.kind == "sim":
         return of(Sim(manifest.name, rig or ""), manifest.overrides, manifest.seed or 1)
@@ -236,8 +256,8 @@ def left(manifest: Manifest, rig: str | None, destroy: str | None = None) -> Ope
         setup=manifest.setup,
     )
     if manifest.kind == "file":
-        return FileOpening(target, begun=manifest)
-    return DeviceOpening(target, manifest)
+        return FileOpening(target, begun=manifest, reads_only=reads_only)
+    return DeviceOpening(target, manifest, reads_only)
 
 
 def why(check: Callable[[], object]) -> str | None:

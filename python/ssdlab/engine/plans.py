@@ -17,6 +17,7 @@ from ssdlab.engine.records import Records
 from ssdlab.engine.rehearsal import LEAST_CAPACITY, LEAST_SUPERBLOCKS, rehearse
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.speed import GUESS, Speeds, read
+from ssdlab.engine.steps import Repeated
 from ssdlab.errors import InputError
 from ssdlab.rating import Rating
 from ssdlab.rig import capacity_of, is_profile
@@ -73,6 +74,13 @@ class Announcement:
     """Why it would be refused as it is now; None where it would not."""
     done: int = 0
     """Steps that are finished: it goes on with the others."""
+    parts: Mapping[str, WorkEstimate] = field(default_factory=dict)
+    """What each part of the protocol comes to, by its title, where it has parts."""
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether nothing is written, purged or deallocated."""
+        return self.protocol.reads_only(self.setup.values)
 
     @property
     def assumption(self) -> str:
@@ -88,8 +96,10 @@ class Announcement:
         low, high = self.estimate.written
         return low / self.rating.bytes, high / self.rating.bytes
 
-    def work(self) -> safety.Work:
-        """For the consent of the owner of the drive."""
+    def work(self) -> safety.Work | None:
+        """For the consent of the owner of the drive; None where it is only read."""
+        if self.reads_only:
+            return None
         low, high = (round(one) for one in self.estimate.written)
         who = f"the protocol {self.protocol.name}"
         return safety.Work(
@@ -123,6 +133,16 @@ class Announcement:
             "endurance_source": self.rating and self.rating.source,
             "endurance_share_low": share and share[0],
             "endurance_share_high": share and share[1],
+            "parts": [
+                {
+                    "part": title,
+                    "seconds_low": one.soon.low,
+                    "seconds_high": one.never.high,
+                    "bytes_low": round(one.written.low),
+                    "bytes_high": round(one.written.high),
+                }
+                for title, one in self.parts.items()
+            ],
             "assumption": self.assumption,
             "speed_source": self.speeds.source,
             "refused": self.refused,
@@ -172,8 +192,11 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
         speeds,
         _guessed(left, speeds),
         rating,
-        None if setup.kind == "sim" else opening.left(manifest, None).refused(),
+        None
+        if setup.kind == "sim"
+        else opening.left(manifest, None, reads_only=protocol.reads_only(setup.values)).refused(),
         len(done),
+        _parts(protocol, left, speeds, setup),
     )
 
 
@@ -203,8 +226,39 @@ def announcement(order: Order, setup: Setup, store: RunStore) -> Announcement:
     found = estimate.of(steps, speeds, setup.kind)
     guessed = _guessed(steps, speeds)
     return Announcement(
-        order.protocol, order.target.name, setup, found, speeds, guessed, order.rating
+        order.protocol,
+        order.target.name,
+        setup,
+        found,
+        speeds,
+        guessed,
+        order.rating,
+        parts=_parts(order.protocol, steps, speeds, setup),
     )
+
+
+def at_speeds(what: Announcement, steps: Sequence[Expected], speeds: Speeds) -> Announcement:
+    """The same, now that more is known of the drive's speed."""
+    setup = what.setup
+    found = estimate.of(steps, speeds, setup.kind)
+    parts = _parts(what.protocol, steps, speeds, setup)
+    return replace(what, speeds=speeds, estimate=found, parts=parts)
+
+
+def _parts(
+    protocol: Protocol, steps: Sequence[Expected], speeds: Speeds, setup: Setup
+) -> dict[str, WorkEstimate]:
+    """What each part of a protocol comes to, by its title."""
+
+    def part(step: Expected) -> str:
+        key = step.job.key if isinstance(step, Repeated) else step.key
+        return key.partition("/")[0]
+
+    return {
+        title: estimate.of(own, speeds, setup.kind)
+        for name, title in protocol.parts.items()
+        if (own := [one for one in steps if part(one) == name])
+    }
 
 
 def _speeds(order: Order, setup: Setup, store: RunStore) -> Speeds:
@@ -256,6 +310,7 @@ def opened(order: Order) -> Opening:
         size=order.size,
         quick=order.quick,
         memory_bytes=order.memory_bytes,
+        reads_only=order.protocol.reads_only(order.protocol.values(order.given)),
     )
 
 

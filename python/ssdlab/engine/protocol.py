@@ -44,6 +44,17 @@ class Protocol:
     """Share of the target that is the active range, from the parameters."""
     trims: bool = False
     """Whether it needs a target that can deallocate."""
+    reads_only: Callable[[Mapping[str, int | float | str]], bool] = field(
+        default=lambda _values: False
+    )
+    """Whether with these parameters it writes, purges and deallocates nothing, so that no drive
+    need be claimed."""
+    on_purpose: Sequence[str] = ()
+    """First parts of the keys of steps that read what was never written, or stay within a cache of
+    the drive, because that is what they show."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """What it is made of, where the plan says what each part takes: titles by the first part of
+    the keys of its steps."""
 
     def values(self, given: Mapping[str, str]) -> dict[str, int | float | str]:
         """The parameters, those ``given`` as text instead of their defaults.

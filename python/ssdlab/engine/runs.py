@@ -11,7 +11,7 @@ from typing import Any
 from ssdlab import logfolder
 from ssdlab._version import VERSION
 from ssdlab.answer import Check, Section
-from ssdlab.engine import estimate, opening, plans, snapshots, sources
+from ssdlab.engine import opening, plans, snapshots, sources
 from ssdlab.engine.answers import weighed
 from ssdlab.engine.findings import Findings, write
 from ssdlab.engine.plans import Announcement, Order, check, setup_of
@@ -98,7 +98,7 @@ def _probed(
     if not sources.worth_probing(plan, what.speeds, what.setup):
         return what
     speeds = sources.probe(session, what.setup, plan, progress)
-    better = replace(what, speeds=speeds, estimate=estimate.of(plan, speeds, what.setup.kind))
+    better = plans.at_speeds(what, plan, speeds)
     announce(better)
     return better
 
@@ -133,11 +133,12 @@ def go_on(
             f"{folder.id}: was begun with version {manifest.version} and cannot go on with "
             f"{VERSION}, which may simulate differently; begin a new run"
         )
-    target = opening.left(manifest, folder.rig(), destroy)
+    reads_only = what.reads_only
+    target = opening.left(manifest, folder.rig(), destroy, reads_only=reads_only)
 
     def same(session: RealSession) -> None:
         allowed = use_existing if session.kind == "file" else destroy is not None
-        _require_same(folder, session, allowed)
+        _require_same(folder, session, allowed or reads_only)
 
     terms = Terms(work=what.work(), notice=notice, verify=same)
     with folder.locked(), target.open(terms) as session:

@@ -188,7 +188,7 @@ class Setup:
             lines |= {"io_size": max(amount, size or 512)}
         if read_percent is not None:
             lines["rwmixread"] = read_percent
-        if rw.removeprefix("rand") != "read":
+        if not rw.removeprefix("rand").startswith("read") or rw.startswith("readwrite"):
             lines["refill_buffers"] = 1
             if compressible is None:
                 compressible = int(self.values.get("compressible", 0))
@@ -279,4 +279,5 @@ def _runtime_s(runtime: str | int | None) -> float | None:
 def _write_share(rw: str, read_percent: int | None) -> float:
     if rw in ("rw", "randrw", "readwrite"):
         return 1.0 - (50 if read_percent is None else read_percent) / 100
-    return 0.0 if rw in ("read", "randread") else 1.0
+    # In order, ``read:64k`` leaves so much out.
+    return 0.0 if rw.partition(":")[0] in ("read", "randread") else 1.0

@@ -181,7 +181,8 @@ def text(table: pl.DataFrame) -> str:
 def observations(run: Result, state: str | None = None) -> list[Observation]:
     """One for each job of a run that does more than fill the drive, in its measurement window.
 
-    ``state`` is that of the drive at its start; None for the usual one of such a job.
+    A job that does not say what it does (as some of imported runs), and one of several block sizes,
+    has none. ``state`` is that of the drive at its start; None for the usual one of such a job.
     """
     measured = run.measurement
     last = measured.jobs[-1].name if measured.jobs else ""
@@ -191,21 +192,14 @@ def observations(run: Result, state: str | None = None) -> list[Observation]:
 
 
 def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation | None:
-    rw = PATTERNS.get(job.workload.rw)
+    workload = job.workload
+    rw, size, mix = PATTERNS.get(workload.rw), workload.block, workload.read_percent
     told = [one for one in job.directions if one.ddir in ("read", "write")]
-    if rw is None or not told:
+    if rw is None or size is None or mix is None or not told:
         return None
-    option = job.workload.option
-    mix = float(option("rwmixread") or 50) if rw in ("rw", "randrw") else None
-    reads = mix / 100 if mix is not None else float(rw.endswith("read"))
-    load = Load(
-        rw,
-        units.parse_bytes(f"{where}: bs", (option("bs", "blocksize") or "4k").split(",")[0]),
-        int(option("iodepth") or 1),
-        max(len(job.workload.jobs), int(option("numjobs") or 1)),
-        mix,
-        state or usual_state(reads),
-    )
+    rw, share = _pattern(rw, f"{mix:g}", where)
+    depth = _count(workload.option("iodepth"), f"{where}: iodepth")
+    load = Load(rw, size, depth, workload.workers, share, state or usual_state(mix / 100))
     iops = sum(one.iops or 0.0 for one in told)
     latencies = {
         kind: merge(one.latencies[kind] for one in told if kind in one.latencies)

@@ -73,7 +73,7 @@ PARAMETERS = (
     Parameter("nand.transfer_mts", "flash channel, MT/s", "number", 0.4, 800, 20, 5_000),
     Parameter("nand.t_program", "tPROG", "time", 0.4, 700_000, 5_000, 1e7, writes=True),
     Parameter(
-        "ftl.over_provisioning", "over-provisioning", "number", 0.5, 0.1, 0.01, 1.5, writes=True
+        "ftl.over_provisioning", "over-provisioning", "number", 0.5, 0.1, 0.03, 1.5, writes=True
     ),
 )  # fmt: skip
 """All of them. What a drive has for a value of its own is only ever changed together with what
@@ -123,8 +123,7 @@ class Space:
     @property
     def bounds(self) -> tuple[Floats, Floats]:
         """Least and greatest logarithms."""
-        low = np.log([max(one.low, 1e-9) for one in self.parameters])
-        return low, np.log([one.high for one in self.parameters])
+        return bounds(self.parameters)
 
     def keys(self, vector: Floats) -> dict[str, str]:
         """What a vector of logarithms sets."""
@@ -135,6 +134,12 @@ class Space:
     def rig(self, vector: Floats) -> str:
         """The rig with these values, as TOML."""
         return with_keys(self.start, {**self.overrides, **self.keys(vector)}).to_toml()
+
+
+def bounds(parameters: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Least and greatest logarithms of parameters."""
+    low = np.log([max(one.low, 1e-9) for one in parameters])
+    return low, np.log([one.high for one in parameters])
 
 
 def with_keys(rig: str, keys: Mapping[str, str], name: str = "rig") -> _core.Rig:

@@ -28,7 +28,7 @@ from ssdlab.fits.observations import (
     Observation,
     usual_state,
 )
-from ssdlab.fits.parameters import Floats
+from ssdlab.fits.parameters import Floats, bounds
 from ssdlab.fits.search import value_of
 from ssdlab.fits.trial import FINE, Effort
 from ssdlab.fits.twin import Z90, Twin
@@ -38,7 +38,7 @@ from ssdlab.units import parse_bytes, size_text
 
 DRAWS = 8
 """Drives beside the twin, in pairs on both sides of it."""
-FURTHEST = 2.5
+FURTHEST = 2.0
 """Standard deviations of a parameter in a draw, at most."""
 
 
@@ -106,7 +106,10 @@ def _draws(twin: Twin, count: int, seed: int) -> list[Floats]:
     normal = np.clip(random.standard_normal((count // 2, len(values))), -FURTHEST, FURTHEST)
     centre = twin.vector()
     moves = [root @ one for one in normal]
-    return [vector for move in moves for vector in (centre + move, centre - move)]
+    low, high = bounds(twin.basis.parameters())
+    low, high = np.minimum(low, centre), np.maximum(high, centre)
+    drawn = [vector for move in moves for vector in (centre + move, centre - move)]
+    return [np.clip(one, low, high) for one in drawn]
 
 
 def _part(progress: ProgressCallback | None, start: float, end: float) -> ProgressCallback | None:

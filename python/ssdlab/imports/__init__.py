@@ -8,6 +8,6 @@ places that are named are read, and no link is followed out of them.
 from __future__ import annotations
 
 from ssdlab.imports.find import Foreign, Refused, Scan, scan
-from ssdlab.imports.keep import Kept, imported_runs, keep
+from ssdlab.imports.keep import Keeper, Kept, imported_runs
 
-__all__ = ["Foreign", "Kept", "Refused", "Scan", "imported_runs", "keep", "scan"]
+__all__ = ["Foreign", "Keeper", "Kept", "Refused", "Scan", "imported_runs", "scan"]

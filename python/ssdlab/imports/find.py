@@ -291,7 +291,7 @@ def _logs(file: Path, document: Mapping[str, Any], known: Told) -> dict[Path, Lo
 def _device(document: Mapping[str, Any], known: Told) -> tuple[str | None, TargetKind]:
     """The drive or file that was measured, as far as anybody says, and what it is."""
     shared = document.get("global options", {})
-    options = [{**shared, **job["job options"]} for job in document["jobs"]]
+    options = [{**known.options, **shared, **job["job options"]} for job in document["jobs"]]
     for name in ("filename", "directory"):
         if len(values := {one[name] for one in options if one.get(name)}) == 1:
             path = values.pop()

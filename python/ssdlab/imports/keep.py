@@ -22,19 +22,25 @@ class Kept:
     """False where the store had it before."""
 
 
-def kept_before(foreign: Foreign, store: RunStore) -> Path | None:
-    """The run of the same content; None where the store has none."""
-    ending = f"-{foreign.digest[:DIGITS]}"
-    return next((store.root / one for one in store.ids() if one.endswith(ending)), None)
+class Keeper:
+    """Keeps documents in a store, each content once."""
 
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._there = {one.rpartition("-")[2]: store.root / one for one in store.ids()}
 
-def keep(foreign: Foreign, store: RunStore) -> Kept:
-    """Keeps a document as a run, unless the store has it."""
-    before = kept_before(foreign, store)
-    if before is not None:
-        return Kept(foreign, before, False)
-    ending = foreign.digest[:DIGITS]
-    return Kept(foreign, store.save(foreign.result, made=_measured(foreign), ending=ending), True)
+    def before(self, foreign: Foreign) -> Path | None:
+        """The run of the same content; None where the store has none."""
+        return self._there.get(foreign.digest[:DIGITS])
+
+    def keep(self, foreign: Foreign) -> Kept:
+        """Keeps a document as a run, unless the store has it."""
+        if (before := self.before(foreign)) is not None:
+            return Kept(foreign, before, False)
+        ending = foreign.digest[:DIGITS]
+        folder = self._store.save(foreign.result, made=_measured(foreign), ending=ending)
+        self._there[ending] = folder
+        return Kept(foreign, folder, True)
 
 
 def imported_runs(path: Path | str, *, name: str | None = None) -> list[Result]:

@@ -82,6 +82,11 @@ def _ezfio(match: re.Match[str], path: Path, text: str) -> Told:
         "iodepth": depth,
     }
     job = _EZFIO_JOB.search(text)
+    if job is not None:
+        # Its sections are alike but for the drive. ``rw`` and the mix have other names there.
+        lines = (line.partition("=") for line in job[1].splitlines())
+        options = {key: value for key, equals, value in lines if equals} | options
+        options = {k: v for k, v in options.items() if k not in ("readwrite", "rwmixwrite")}
     return Told("ezFIO", device, options, job and job[1], _ezfio_drive(path.parent), path.name)
 
 

@@ -17,6 +17,7 @@
       }
     }
     for (const axis of models()) if (axis.tags?.includes("log")) followZoom(axis);
+    for (const source of models()) if (source.type === "ColumnDataSource") followTaps(source);
     themed();
     document.documentElement.dataset.ready = "yes";
   });
@@ -61,6 +62,43 @@
     range.properties.end.change.connect(update);
     update();
   };
+
+  // A point that is clicked leads to the row of what it shows; a row says how to repeat that.
+  const tell = (row) => {
+    for (const old of document.querySelectorAll("tr.told")) old.remove();
+    for (const old of document.querySelectorAll("tr.led")) old.classList.remove("led");
+    row.classList.add("led");
+    const { repeat } = row.closest("table").dataset;
+    if (!repeat) return;
+    const told = row.ownerDocument.createElement("tr");
+    told.className = "told";
+    const cell = told.insertCell();
+    cell.colSpan = row.cells.length;
+    const line = document.createElement("pre");
+    line.textContent = repeat.replace("KEY", row.id.slice("row-".length));
+    cell.append(line);
+    row.after(told);
+  };
+  const lead = (key) => {
+    const row = document.getElementById(`row-${key}`);
+    if (!row) return;
+    const folded = row.closest("details");
+    if (folded) folded.open = true;
+    tell(row);
+    row.scrollIntoView({ block: "center" });
+  };
+  const followTaps = (source) => {
+    const keys = source.get_column?.("key");
+    if (!keys) return;
+    source.selected.properties.indices.change.connect(() => {
+      const [at] = source.selected.indices;
+      if (at !== undefined) lead(keys[at]);
+    });
+  };
+  document.addEventListener("click", (event) => {
+    const row = event.target.closest?.("tr[id^='row-']");
+    if (row) tell(row);
+  });
 
   // Charts follow the light or dark theme of the page; paper is light.
   const dark = json("dark");
@@ -225,5 +263,5 @@
   for (const details of document.querySelectorAll(".points")) {
     details.addEventListener("toggle", () => fillPoints(details), { once: true });
   }
-  window.ssdlab = { tsv, raw };
+  window.ssdlab = { tsv, raw, lead };
 })();

@@ -18,7 +18,7 @@ from ssdlab.report.downsample import keep_extremes
 
 WIDTH = 720
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 8, 40
-TICKS_PX = 70
+TICKS_PX, TICKS_UP_PX = 70, 45
 """Room that a tick of a linear axis has at least."""
 NAMES_PX = 6.2
 """About so wide is a character of a label."""
@@ -32,12 +32,12 @@ def svg(panel: figure, label: str) -> str:
     x = _scale(panel.x_range, panel.x_scale, LEFT, WIDTH - RIGHT)
     y = _scale(panel.y_range, panel.y_scale, height - BOTTOM, TOP)
     parts = [
-        *_shades(panel, x, height),
         *_axis_up(panel, y, height),
         *_axis_across(panel, x, height),
         f'<svg x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" '
         f'height="{height - TOP - BOTTOM}" viewBox="{LEFT} {TOP} {WIDTH - LEFT - RIGHT} '
         f'{height - TOP - BOTTOM}">',
+        *_shades(panel, x, height),
         *itertools.chain.from_iterable(_marks(one, x, y) for one in panel.renderers),
         "</svg>",
     ]
@@ -51,7 +51,10 @@ def _scale(span: Any, scale: Any, start: float, end: float) -> Scale:
     low, high = float(span.start), float(span.end)
     if isinstance(scale, LogScale):
         low, high = math.log10(low), math.log10(high)
-        return lambda v: start + (end - start) * (math.log10(v) - low) / (high - low)
+        # Bars stand on 0, which such an axis does not have.
+        return lambda v: (
+            start + (end - start) * (math.log10(v) - low) / (high - low) if v > 0 else start
+        )
     return lambda v: start + (end - start) * (v - low) / (high - low)
 
 
@@ -66,14 +69,14 @@ def _shades(panel: figure, x: Scale, height: int) -> Iterator[str]:
             )
 
 
-def _ticks(axis: Any, span: Any, room: float) -> list[tuple[float, str]]:
-    """Places and labels within the axis; of a linear one at round numbers."""
+def _ticks(axis: Any, span: Any, most: float) -> list[tuple[float, str]]:
+    """Places and labels within the axis; of a linear one about ``most`` at round numbers."""
     low, high = float(span.start), float(span.end)
     if isinstance(axis.ticker, FixedTicker):
         names = axis.major_label_overrides
         places = [float(one) for one in axis.ticker.ticks if low <= one <= high]
         return [(one, names.get(one) or _number(one)) for one in places]
-    about = (high - low) / max(2.0, room / TICKS_PX)
+    about = (high - low) / max(2.0, most)
     power = 10.0 ** math.floor(math.log10(about))
     step = next(n * power for n in (1, 2, 5, 10) if n * power >= about * 0.999)
     places = [n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
@@ -89,7 +92,7 @@ def _number(value: float) -> str:
 
 def _axis_up(panel: figure, y: Scale, height: int) -> Iterator[str]:
     axis = panel.yaxis[0]
-    for at, text in _ticks(axis, panel.y_range, height - TOP - BOTTOM):
+    for at, text in _ticks(axis, panel.y_range, (height - TOP - BOTTOM) / TICKS_UP_PX):
         yield (
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(at):.1f}" y2="{y(at):.1f}" '
             f'stroke="currentColor" opacity="0.13"/>'
@@ -109,7 +112,7 @@ def _axis_across(panel: figure, x: Scale, height: int) -> Iterator[str]:
         f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}" stroke="currentColor" '
         'opacity="0.4"/>'
     )
-    ticks = _ticks(axis, panel.x_range, WIDTH - LEFT - RIGHT)
+    ticks = _ticks(axis, panel.x_range, (WIDTH - LEFT - RIGHT) / TICKS_PX)
     room = (WIDTH - LEFT - RIGHT) / max(1, len(ticks))
     for at, text in ticks:
         yield (
@@ -133,6 +136,15 @@ def _marks(renderer: Any, x: Scale, y: Scale) -> Iterator[str]:
     kind = type(glyph).__name__
     if kind in ("Line", "Step"):
         yield _line(glyph, data, x, y, steps=kind == "Step")
+        return
+    if kind == "MultiLine":
+        for line_x, line_y, alpha in zip(data["xs"], data["ys"], data["alpha"], strict=True):
+            places = zip(line_x, line_y, strict=True)
+            points = " ".join(f"{x(float(at)):.1f},{y(float(up)):.1f}" for at, up in places)
+            yield (
+                f'<polyline points="{points}" fill="none" stroke="{glyph.line_color}" '
+                f'opacity="{alpha:.2f}"/>'
+            )
         return
     count = len(data["x"])
 

@@ -77,6 +77,9 @@ class Order:
             raise InputError("no job is named; give a job file, or job = ... in the sweep's file")
         if self.on is None and "target" not in self.vary:
             raise InputError("no drive is named; say --on TARGET, or on = ... in the sweep's file")
+        if not self.search and (self.target or self.budget):
+            option = "--target" if self.target else "--budget"
+            raise InputError(f"{option}: belongs to a search; say what is searched with --search")
         return Sweep(
             self.job,
             self.on or "",

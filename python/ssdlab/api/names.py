@@ -1,0 +1,102 @@
+"""What can be named, as attributes: ``ssdlab.drives.lab_reference`` is ``"lab-reference"``.
+
+Attributes are the names with underscores, so that editors and notebooks complete them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ssdlab import _core
+from ssdlab.errors import nearest
+
+
+class Names(Mapping[str, str]):
+    """Names by attribute. It is a mapping too, from attributes to names."""
+
+    def __init__(self, kind: str, names: Callable[[], Iterable[str]]) -> None:
+        self._kind, self._names = kind, names
+
+    def _known(self) -> dict[str, str]:
+        return {attribute(one): one for one in self._names()}
+
+    def __getattr__(self, name: str) -> str:
+        known = {} if name.startswith("__") else self._known()
+        if name not in known:
+            near = nearest(name, known)
+            hint = f'; did you mean "{near}"?' if near else ""
+            raise AttributeError(f'no {self._kind} is called "{name}"{hint}')
+        return known[name]
+
+    def __getitem__(self, name: str) -> str:
+        return self._known()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known())
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._known())
+
+    def __repr__(self) -> str:
+        return f"<ssdlab names ({self._kind}): {', '.join(self._names())}>"
+
+
+class Policies:
+    """Names of policies, by what they decide: ``policies.victim.greedy``."""
+
+    def __dir__(self) -> list[str]:
+        return sorted(_kinds())
+
+    def __getattr__(self, name: str) -> Names:
+        known = {} if name.startswith("__") else _kinds()
+        if name not in known:
+            near = nearest(name, known)
+            hint = f'; did you mean "{near}"?' if near else f"; there are: {', '.join(known)}"
+            raise AttributeError(f'no kind of policy is called "{name}"{hint}')
+        return Names(known[name], lambda: of_core(known[name]))
+
+
+def attribute(name: str) -> str:
+    """The attribute of a name."""
+    plain = re.sub(r"\W", "_", name)
+    return f"_{plain}" if plain[:1].isdigit() else plain
+
+
+def of_core(kind: str) -> list[str]:
+    """The names that the core has of a kind."""
+    return [one["name"] for one in _core.registries() if one["kind"] == kind]
+
+
+def _kinds() -> dict[str, str]:
+    """Kinds of policies by attribute."""
+    kinds = dict.fromkeys(one["kind"] for one in _core.registries())
+    ending = " policy"
+    return {attribute(one.removesuffix(ending)): one for one in kinds if one.endswith(ending)}
+
+
+def _drives() -> list[str]:
+    from ssdlab.rig import profiles
+
+    return [one.name for one in profiles()]
+
+
+def _procedures() -> list[str]:
+    from ssdlab.protocols import protocols
+
+    return [one.name for one in protocols()]
+
+
+drives = Names("drive", _drives)
+"""The drives that ship with ssdlab."""
+devices = Names("device", lambda: of_core("device"))
+"""Kinds of devices that a rig is made of."""
+parts = Names("NAND part", lambda: of_core("NAND part"))
+"""Flash that exists."""
+procedures = Names("protocol", _procedures)
+"""Protocols, by which :func:`ssdlab.test` tests a drive."""
+policies = Policies()
+"""What decides in a device, by kind."""

@@ -1,0 +1,180 @@
+"""``ssdlab.Rig``: a simulated drive, array or cache as it is put together, to change and to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ssdlab import _core
+from ssdlab.api.given import Size, size, text
+from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, array_of, mixed
+from ssdlab.errors import InputError, unknown_name
+from ssdlab.rig import resolve
+from ssdlab.target import Sim, sim
+
+
+class Rig:
+    """A rig: a tree of simulated devices. It never changes; :meth:`set` gives another one.
+
+    Wherever a function takes a target, it takes a rig.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, drive: str | Path) -> None:
+        """The rig of a profile, of a rig file (``*.toml``), or of the text of one.
+
+        Raises:
+            InputError: there is no such drive or file, or it is no rig.
+        """
+        if isinstance(drive, str) and "\n" in drive:
+            self._core = _core.Rig(drive, rig_name="rig")
+            return
+        found = sim(resolve(drive))
+        if found is None:
+            raise InputError(f"{drive}: is no rig; name a drive profile or a rig file (.toml)")
+        rig = _core.Rig(found.rig, rig_name=found.source or found.name)
+        self._core = rig.copy(name=found.name)
+
+    @classmethod
+    def _of(cls, rig: _core.Rig) -> Rig:
+        made = cls.__new__(cls)
+        made._core = rig
+        return made
+
+    @classmethod
+    def wrap(
+        cls,
+        kind: str,
+        keys: Mapping[str, object] | None = None,
+        *,
+        name: str = "",
+        summary: str = "",
+        **parts: Rig | Sequence[Rig],
+    ) -> Rig:
+        """A device of a kind around others.
+
+        Args:
+            kind: From ``ssdlab.devices``, such as ``"cache"``.
+            keys: Of the device, as ``ssdlab show KIND`` lists them.
+            name: Of the rig.
+            summary: What it is, in a line.
+            parts: ``below``, ``cache``, ``fast`` and ``member`` each take a rig, ``members``
+                several.
+
+        Raises:
+            InputError: there is no such kind, key or part.
+        """
+        own = {
+            part: given._core if isinstance(given, Rig) else [one._core for one in given]
+            for part, given in parts.items()
+        }
+        rig = _core.Rig.wrap(kind, dict(keys or {}), name=name or kind, summary=summary, **own)
+        _core.rig_check(rig.to_toml(), rig_name=name or kind)
+        return cls._of(rig)
+
+    @classmethod
+    def array(
+        cls,
+        level: str | int,
+        drives: Rig | Sequence[Rig],
+        count: int | None = None,
+        *,
+        chunk: Size = CHUNK,
+    ) -> Rig:
+        """An array of drives.
+
+        Args:
+            level: 0, 1, 10, 5, 6 or ``"linear"``.
+            drives: One drive, of which there are ``count``, or all of them.
+            count: Drives of an array of equal ones.
+            chunk: Bytes of a chunk; without meaning where the level is not striped.
+
+        Raises:
+            InputError: there is no such level, or too few drives for it.
+        """
+        known = text(level).lower().removeprefix("raid")
+        if known not in LEVELS:
+            raise unknown_name("RAID level", text(level), LEVELS)
+        if isinstance(drives, Rig) == (count is None):
+            raise InputError("an array takes one drive and a count, or all of its drives")
+        members = [drives] if isinstance(drives, Rig) else list(drives)
+        shape = ArrayShape(known, count or len(members), size("chunk", chunk))
+        if not members:
+            raise InputError("an array without drives has no capacity; give its drives")
+        names = dict.fromkeys(one.name for one in members)
+        name = f"{LEVELS[known]}-{shape.count}-{'-'.join(names)}"
+        summary = f"{shape.name}: {', '.join(names)}"
+        if isinstance(drives, Rig):
+            rig = array_of(drives._core, shape, name, summary)
+        else:
+            rig = mixed([one._core for one in members], shape, name, summary)
+        _core.rig_check(rig.to_toml(), rig_name=name)
+        return cls._of(rig)
+
+    def set(
+        self, key: str | Mapping[str, object] | None = None, value: object = None, **keys: object
+    ) -> Rig:
+        """Another rig with keys set: ``set("ftl.over_provisioning", 0.28)``, ``set({...})``,
+        ``set(capacity="4GiB")``.
+
+        Raises:
+            InputError: the rig has no such key, or it takes no such value.
+        """
+        given = {key: value} if isinstance(key, str) else {**(key or {}), **keys}
+        rig = self._core.copy()
+        for name, wanted in given.items():
+            rig.set(name, text(wanted))
+        return Rig._of(rig)
+
+    def get(self, key: str) -> str | None:
+        """The value of a key as text, with its unit; None where the rig does not say it."""
+        return self._core.get(key)
+
+    def values(self) -> dict[str, str]:
+        """All values that it says, by key; ``ssdlab show`` tells their sources."""
+        return {key: value for key, value, _ in self._core.values()}
+
+    @property
+    def name(self) -> str:
+        """The label in tables and reports."""
+        return self._core.name or "rig"
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+        return self._core.summary
+
+    @property
+    def capacity(self) -> int:
+        """Bytes that the host can address. Raises InputError where it cannot be built."""
+        return self._core.capacity_bytes
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that a run on it takes, estimated. Raises InputError as
+        :attr:`capacity`."""
+        return self._core.memory_bytes
+
+    def to_toml(self) -> str:
+        """It as the text of a rig file."""
+        return self._core.to_toml()
+
+    def target(self) -> Sim:
+        """It as what a job runs on."""
+        return Sim(self.name, self.to_toml())
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, under the same name."""
+        if not isinstance(other, Rig):
+            return NotImplemented
+        return self.to_toml() == other.to_toml()
+
+    def __hash__(self) -> int:
+        return hash(self.to_toml())
+
+    def __reduce__(self) -> tuple[type[Rig], tuple[str]]:
+        return Rig, (self.to_toml() + "\n",)
+
+    def __repr__(self) -> str:
+        return f"<ssdlab.Rig {self.name}{': ' if self.summary else ''}{self.summary}>"

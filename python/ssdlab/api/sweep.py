@@ -1,0 +1,221 @@
+"""``ssdlab.sweep``: one job on many variants of a simulated drive, and one table of them."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ssdlab import units
+from ssdlab.answers import search as search_answer
+from ssdlab.answers import sweep as sweep_answer
+from ssdlab.api.given import Many, keys, listed, several
+from ssdlab.api.report import Report
+from ssdlab.api.rig import Rig
+from ssdlab.api.watching import Watch, shown
+from ssdlab.api.working import working
+from ssdlab.errors import InputError
+from ssdlab.jobfile import read_job
+from ssdlab.output import write_to
+from ssdlab.progress import Notice
+from ssdlab.store import label
+from ssdlab.sweeps import Dataset, Order, Sweep, carry_out, forecast, from_line
+from ssdlab.sweeps.search import BUDGET, Search
+
+FORESEEN = 24
+"""Fewer runs are over before one could say how long they take."""
+Varied = Many | Rig | Sequence[Rig]
+
+
+def sweep(
+    job: str | Path | None = None,
+    on: str | Path | Rig | None = None,
+    *,
+    vary: Mapping[str, Varied] | None = None,
+    zip: str | Sequence[str] | Sequence[Sequence[str]] | None = None,
+    sample: str | None = None,
+    where: str | Sequence[str] | None = None,
+    seeds: int | None = None,
+    set: Mapping[str, object] | None = None,
+    prepare: str | None = None,
+    series: bool | None = None,
+    prices: str | Path | None = None,
+    search: str | Sequence[str] | None = None,
+    target: str | Sequence[str] | None = None,
+    budget: int | None = None,
+    yes: bool = False,
+    out: str | Path | None = None,
+    cluster: str | None = None,
+    progress: Watch = None,
+    notice: Notice | None = None,
+) -> Report:
+    """Runs a job on many variants of a simulated drive.
+
+    The same numbers come out wherever it runs: here in threads, or on a cluster.
+
+    Args:
+        job: A fio job, as :func:`ssdlab.run` takes it, or a file that says all of a sweep
+            (``*.toml``).
+        on: A profile's name, a rig file, or a :class:`ssdlab.Rig`.
+        vary: Values by key of the rig (``"ftl.over_provisioning": [0.07, 0.28]``), option of the
+            job (``"job.iodepth": "1..256x2"``), ``"prepare"``, ``"target"`` (drives, rig files,
+            rigs) or ``"trace"``; each with each.
+        zip: Keys whose values go together, or several such groups.
+        sample: Draws points from the ranges among the keys: ``"lhs:N"`` or ``"sobol:N"``.
+        where: Conditions that a combination has to meet, such as ``"capacity x members <= 8 TB"``.
+        seeds: Runs of each, with seeds from 1 on.
+        set: Rig keys that are alike in all runs.
+        prepare: State of the drive at the start, as :func:`ssdlab.run` takes it.
+        series: Whether the series of every run are kept too.
+        prices: A file of prices of drives (TOML).
+        search: Searches the best of these measures instead of running all.
+        target: Conditions that the best has to meet, such as ``"p999 < 5ms"``.
+        budget: Combinations that a search tries.
+        yes: Goes on with more than a million runs as well.
+        out: Folder of the table, in which nothing is run again; without it nothing is kept.
+        cluster: Runs on a Dask cluster, ``"tcp://HOST:PORT"`` of its scheduler, or ``"local:N"``
+            for N worker processes here.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+        notice: Called with a sentence for people, such as how long it will take.
+
+    Returns:
+        ``frame()`` has a row for each run, job and direction: what varied, ``seed``, and the
+        numbers of the measurement window with their units in the names (``clat_p99_ns``).
+
+    Raises:
+        InputError: what varies or the job is wrong, or no run could be made.
+        Interrupted: it was stopped; what is done is in the table.
+        ExperimentError: the disk is full, or the cluster is gone.
+    """
+    with _temporary() as folder:
+        asked = Order(
+            job=None,
+            on=None if on is None else _named(on, folder),
+            vary={key: _values(values, folder) for key, values in (vary or {}).items()},
+            zip=_groups(zip),
+            sample=sample,
+            where=several(where),
+            set=keys(set),
+            prepare=prepare,
+            seeds=seeds,
+            series=series,
+            prices=None if prices is None else Path(prices),
+            search=several(search),
+            target=several(target),
+            budget=budget,
+        )
+        order = asked.over(below(job))
+        return swept(
+            order,
+            order.sweep(**({"runs_max": None} if yes else {})),
+            None if out is None else Path(out),
+            cluster=cluster,
+            progress=progress,
+            notice=notice,
+        )
+
+
+def below(job: str | Path | None) -> Order:
+    """What a job's text or file says, or the file of a sweep; raises InputError."""
+    if isinstance(job, str) and "\n" in job:
+        return Order(job=read_job(job))
+    return from_line(None if job is None else Path(job))
+
+
+def swept(
+    order: Order,
+    sweep: Sweep,
+    out: Path | None,
+    *,
+    cluster: str | None = None,
+    progress: Watch = None,
+    notice: Notice | None = None,
+    line: str = "",
+) -> Report:
+    """Carries out what is asked for; ``line`` is the command that asks. Raises as
+    :func:`ssdlab.sweep`."""
+    memory = sweep.check()
+    with _temporary() as folder:
+        kept = folder / "table" if out is None else out
+        if order.search:
+            return _searched(searching(order, sweep), order, kept, cluster, progress, notice)
+        dataset = Dataset(kept, sweep.axes, series=bool(order.series))
+        tried = 0
+        # Trials here say nothing of a cluster.
+        if notice is not None and len(sweep) >= FORESEEN and cluster is None:
+            with shown(progress, "plan") as callback:
+                found = forecast(sweep, memory, dataset, callback, keep=True)
+            tried = found.kept
+            notice(found.sentence)
+        with working(f"sweep of {len(sweep):,} runs", progress, cluster, notice) as callback:
+            outcome = carry_out(sweep, dataset, callback)
+        outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
+        if outcome.failed and not outcome.ran and not outcome.before:
+            raise InputError(f"no run could be made; of the first: {outcome.failed[0][1].message}")
+        varied = [one.key for one in sweep.axes]
+        table = dataset.of(sweep).sort(*varied, "seed", "job", "ddir")
+        where = None if out is None else str(out)
+        return Report(sweep_answer.answer(sweep, table, outcome, where, line), table=table)
+
+
+def searching(order: Order, sweep: Sweep) -> Search:
+    """What is searched; raises InputError."""
+    return Search.of(sweep, order.search, order.target, order.budget or BUDGET)
+
+
+def _searched(
+    search: Search,
+    order: Order,
+    kept: Path,
+    cluster: str | None,
+    progress: Watch,
+    notice: Notice | None,
+) -> Report:
+    dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
+    with working(f"search, {search.budget} combinations", progress, cluster, notice) as callback:
+        found = search.carry_out(dataset, callback)
+    return Report(search_answer.answer(found, str(kept)))
+
+
+def _groups(given: str | Sequence[str] | Sequence[Sequence[str]] | None) -> list[list[str]]:
+    """Groups of keys: one, or several."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [units.words("--zip", given)]
+    texts = [one for one in given if isinstance(one, str)]
+    if texts and not any("," in one for one in texts):
+        return [texts]
+    return [units.words("--zip", one) if isinstance(one, str) else [*one] for one in given]
+
+
+def _values(given: Varied, folder: Path) -> str:
+    """The values of a key as an option takes them; rigs as files."""
+    if isinstance(given, Rig):
+        return _named(given, folder)
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return ",".join(
+            _named(one, folder) if isinstance(one, Rig) else listed(one) or "" for one in given
+        )
+    return listed(given) or ""
+
+
+def _named(on: str | Path | Rig, folder: Path) -> str:
+    """The name of a drive or of its file; a rig is written to one."""
+    if not isinstance(on, Rig):
+        return str(on)
+    place = folder / f"{label(on.name)}.toml"
+    count = 1
+    while place.exists() and place.read_text("utf-8") != on.to_toml():
+        count += 1
+        place = folder / f"{label(on.name)}-{count}.toml"
+    write_to(place, on.to_toml())
+    return str(place)
+
+
+@contextlib.contextmanager
+def _temporary() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="ssdlab-sweep-") as folder:
+        yield Path(folder)

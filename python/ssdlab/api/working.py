@@ -1,0 +1,30 @@
+"""Many simulations at work: where they run, and who is told how far they are."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from ssdlab import bench
+from ssdlab.api.watching import Watch, console_on, shown
+from ssdlab.progress import Notice, ProgressCallback
+
+
+@contextlib.contextmanager
+def working(
+    title: str, watch: Watch, cluster: str | None = None, notice: Notice | None = None
+) -> Iterator[ProgressCallback]:
+    """A callback as :func:`ssdlab.api.watching.shown` gives it, while simulations run on a cluster,
+    or here without one; raises as :func:`ssdlab.bench.on`."""
+    told = notice or (_printed if watch is True else unheard)
+    with bench.on(cluster, told), shown(watch, title) as callback:
+        yield callback
+
+
+def _printed(sentence: str) -> None:
+    console_on(sys.stderr).print(sentence, markup=False, soft_wrap=True)
+
+
+def unheard(_sentence: str) -> None:
+    """For whoever needs no notice."""

@@ -1,0 +1,236 @@
+"""What the reads of ``characterise`` say: link, controller, flash, and the map's cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ssdlab import units
+from ssdlab.analysis import layout
+from ssdlab.engine import choices
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import KIB, MIB, Setup
+from ssdlab.fits.conclusions import Conclusion
+from ssdlab.protocols.characterise import benchmarks
+
+NOISE = 0.005
+"""Relative, of a mean latency at least."""
+SPREAD = 1.15
+"""Ranges whose reads take so many times longer miss the map's cache."""
+ENTRY = 4
+"""Bytes of an entry of the map; it stands for 4 KiB."""
+SHARED = 0.03
+"""A rate so near to another limit is set by that one."""
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The reads of a run. Times in us, sizes in bytes."""
+
+    records: Records
+    setup: Setup
+
+    def mean(self, key: str) -> float | None:
+        """Mean latency of a step's reads."""
+        return self.records.value("mean", key, "read")
+
+    @cached_property
+    def link(self) -> tuple[float, float] | None:
+        """Time of a command without data and of each byte, from reads of unwritten areas."""
+        small, large = (self.mean(f"link/{bs}-qd1") for bs in ("4k", "128k"))
+        if small is None or large is None:
+            return None
+        byte = max(0.0, (large - small) / (124 * KIB))
+        return small - 4 * KIB * byte, byte
+
+    @cached_property
+    def ceiling(self) -> float | None:
+        """Commands a second that link and controller can do."""
+        key = "link/4k-qd256"
+        # A simulated drive may need no time at all for them.
+        return self.records.iops(key) or (math.inf if key in self.records else None)
+
+    @cached_property
+    def singles(self) -> Mapping[int, float]:
+        """Time that lone reads spend in the flash, by size."""
+        if self.link is None:
+            return {}
+        over, byte = self.link
+        found = {
+            one: self.mean(f"size/{choices.short(one)}") for one in benchmarks.sizes(self.setup)
+        }
+        times = {one: t - over - one * byte for one, t in found.items() if t is not None}
+        return {one: t for one, t in times.items() if t > 0}
+
+    @cached_property
+    def strides(self) -> Mapping[int, float]:
+        """Reads a second at a stride, many in flight."""
+        keys = {one: f"stride/many-{choices.short(one)}" for one in benchmarks.strides(self.setup)}
+        return {one: rate for one, key in keys.items() if (rate := self.records.iops(key))}
+
+    @cached_property
+    def layouts(self) -> list[layout.Explained]:
+        """The layouts of the flash that explain all that."""
+        if not self.singles or not self.strides or not self.ceiling:
+            return []
+        random, sequential = self.records.iops("depth/256"), self.records.mbps("depth/seq")
+        if sequential is not None:
+            sequential *= 1e6
+        return layout.explain(self.singles, self.strides, self.ceiling, random, sequential)
+
+    @cached_property
+    def best(self) -> layout.Explained | None:
+        """The likeliest of them."""
+        return self.layouts[0] if self.layouts else None
+
+    def conclusions(self) -> list[Conclusion]:
+        """All that reads tell."""
+        return [*self._link(), *self._flash(), self.map_cache]
+
+    def _link(self) -> list[Conclusion]:
+        steps = ("link/4k-qd1", "link/128k-qd1")
+        if self.link is None:
+            why = (
+                "reads of unwritten areas of a file do not reach the drive"
+                if self.setup.kind == "file"
+                else "no reads of unwritten areas were measured"
+            )
+            names = (
+                ("command overhead", "us", ""),
+                ("latency of host and link", "us", "latency"),
+                ("controller, per command", "us", "controller.command_time"),
+                ("link bandwidth", "MB/s", "bandwidth"),
+            )
+            return [unknown(name, unit, key, why) for name, unit, key in names]
+        over, _ = self.link
+        found = [near("command overhead", over, 0.01, "us", "", "an unwritten 4 KiB read less the "
+                       "time of its bytes", steps)]  # fmt: skip
+        top, wide = self.records.mbps("link/4k-qd256"), self.records.mbps("link/128k-qd32")
+        keys = ("link/4k-qd256", "link/128k-qd32")
+        if wide is not None:
+            found.append(near("link bandwidth", wide, 0.01, "MB/s", "bandwidth",
+                               "unwritten 128 KiB reads, depth 32", keys[1:]))  # fmt: skip
+        name, key = "controller, per command", "controller.command_time"
+        if self.ceiling == math.inf:
+            why = "unwritten areas are read in no time at all"
+            return [*found, unknown(name, "us", key, why)]
+        if top is None or wide is None or self.ceiling is None:
+            why = "no reads with many in flight were measured"
+            return [*found, unknown(name, "us", key, why)]
+        if top >= (1 - SHARED) * wide:
+            why = f"the link's bandwidth limits 4 KiB reads: at most {1e6 / self.ceiling:.3g} us"
+            found.append(unknown(name, "us", key, why))
+            return [*found, unknown("latency of host and link", "us", "latency", why)]
+        each = 1e6 / self.ceiling
+        found.append(near(name, each, 0.02, "us", key, "as one pipeline: IOPS of unwritten 4 KiB "
+                           "reads, depth 256", keys[:1]))  # fmt: skip
+        rest = over - each
+        if rest > 0:
+            found.append(near("latency of host and link", rest, max(0.02, 0.02 * each / rest), "us",
+                               "latency", "command overhead less the controller's part",
+                               (*steps, keys[0])))  # fmt: skip
+        return found
+
+    def _flash(self) -> list[Conclusion]:
+        steps = tuple(key for key in self.records if key.startswith(("link/", "size/", "stride/")))
+        names = (
+            ("tR", "us", "nand.t_read"),
+            ("flash channel", "MT/s", "nand.transfer_mts"),
+            ("sensed at once (page of every plane)", "B", ""),
+            ("in a row on a die", "B", ""),
+            ("channels", "", "nand.channels"),
+            ("dies", "", ""),
+            ("dies of a channel", "", "nand.ways"),
+            ("planes that read by themselves", "", ""),
+            ("senses while it transfers", "yes/no", "nand.cache_operations"),
+            ("page register", "yes/no", "nand.page_register"),
+        )
+        if self.best is None:
+            why = self._why_no_layout()
+            return [unknown(name, unit, key, why) for name, unit, key in names]
+        how = (
+            f"{len(self.singles)} sizes and {len(self.strides)} strides, "
+            f"deviation {100 * self.best.deviation:.1f} %"
+        )
+        off = max(NOISE, 2 * self.best.deviation)
+        values = [
+            [
+                one.sense_us,
+                1 / one.byte_us,
+                float(one.layout.row),
+                float(one.layout.unit),
+                float(one.layout.channels),
+                float(one.layout.dies),
+                float(one.layout.ways),
+                float(one.layout.planes),
+                float(one.layout.overlap),
+                float(one.layout.register),
+            ]
+            for one in self.layouts
+        ]
+        found = []
+        for place, (name, unit, key) in enumerate(names):
+            every = [row[place] for row in values]
+            low, high = min(every), max(every)
+            if unit == "yes/no" and low != high:
+                found.append(unknown(name, unit, key, "reads do not tell", steps))
+                continue
+            if unit in ("us", "MT/s"):
+                low, high = low * (1 - off), high * (1 + off)
+            found.append(Conclusion(name, every[0], low, high, unit, key, how, steps))
+        return found
+
+    def _why_no_layout(self) -> str:
+        if self.link is None:
+            return "the overhead of a command is not known, so the time in the flash is not either"
+        if not self.singles or not self.strides:
+            return "lone reads by size and reads at a stride are needed"
+        return "no regular layout of dies and channels explains the reads"
+
+    @cached_property
+    def map_cache(self) -> Conclusion:
+        """RAM for entries of the map, where some of them are not there."""
+        name, key = "map cache", "ftl.map.cache"
+        steps = tuple(f"range/{share}" for share in benchmarks.ranges(self.setup))
+        times = {
+            size: found
+            for share, size in benchmarks.ranges(self.setup).items()
+            if (found := self.mean(f"range/{share}")) is not None
+        }
+        if len(times) < 3:
+            return unknown(name, "B", key, "no reads over growing ranges were measured")
+        least, most = min(times.values()), max(times.values())
+        widest = max(times)
+        if times[widest] < SPREAD * least:
+            why = (
+                f"reads of {units.binary(widest)} take no longer than of less: all entries at hand"
+            )
+            return unknown(name, "B", key, why, steps)
+        missing = [one for one, time in times.items() if time > least + 0.1 * (most - least)]
+        first = min(missing)
+        fits = max((one for one in times if one < first), default=MIB)
+        # Of the range R a share cover / R hits; the time of a miss follows from the two widest.
+        (r1, t1), (r2, t2) = sorted(times.items())[-2:]
+        miss = (r2 * t2 - r1 * t1) / (r2 - r1)
+        ends = [float(fits), float(first)]
+        cover = math.sqrt(fits * first)
+        if r1 >= first and miss > least:
+            cover = min(max(r2 * (miss - t2) / (miss - least), fits), first)
+            ends = [max(fits, 0.85 * cover), min(first, 1.15 * cover)]
+        value, low, high = (one / (4 * KIB) * ENTRY for one in (cover, *ends))
+        how = "from the range on at which reads take longer, at 4 B for 4 KiB"
+        return Conclusion(name, value, low, high, "B", key, how, steps)
+
+
+def near(
+    name: str, value: float, share: float, unit: str, key: str, how: str, steps: tuple[str, ...]
+) -> Conclusion:
+    """A value known within a share of it."""
+    return Conclusion(name, value, value * (1 - share), value * (1 + share), unit, key, how, steps)
+
+
+def unknown(name: str, unit: str, key: str, why: str, steps: tuple[str, ...] = ()) -> Conclusion:
+    """What could not be told, and why."""
+    return Conclusion(name, None, None, None, unit, key, why, steps)

@@ -1,0 +1,402 @@
+"""What the writes of ``characterise`` say: buffer, tPROG, SLC cache, spare area, collection."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ssdlab import units
+from ssdlab.analysis import amplification, changepoints
+from ssdlab.answer import Cell
+from ssdlab.engine import choices
+from ssdlab.engine.records import Records
+from ssdlab.engine.setup import KIB, Setup
+from ssdlab.engine.steps import in_round
+from ssdlab.fits.conclusions import Conclusion
+from ssdlab.protocols.characterise import benchmarks
+from ssdlab.protocols.characterise.reads import Reads, near, unknown
+from ssdlab.protocols.pts_common import keys_of
+
+BUFFERED = 0.5
+"""A write that takes less than this share of tR above the overhead of a command saw no flash."""
+SLOWER = 1.15
+"""Beyond the cliff of a buffer a byte takes so many times longer, at least."""
+EVEN = 0.1
+"""Two bursts whose bytes beyond the cliff differ by less are both drained at one rate."""
+LINKED = 0.92
+"""Writes as fast as this share of the link are set by it and not by the flash."""
+SMALL = 64
+"""Units of the smallest superblock that greedy collection is reckoned with."""
+ROOM = 0.15
+"""So much of the writes after a rest must find room that was made in it."""
+FOLDING = 1.3
+"""A fill that programs so much for each byte folds its SLC cache on the way."""
+HELD = 3
+"""Of a fill, so many times the size of the buffer may go into it before the flash sets the pace."""
+STEPS = 8
+"""Intervals of a fill below which no stages are looked for."""
+
+
+@dataclass(frozen=True)
+class Writes:
+    """The writes of a run, with what its reads have told. Times in us, sizes in bytes."""
+
+    records: Records
+    setup: Setup
+    reads: Reads
+
+    def conclusions(self) -> list[Conclusion]:
+        """All that writes tell."""
+        return [
+            self._buffer(),
+            self._protected(),
+            *self._program(),
+            *self._slc(),
+            self._suspends(),
+            *self._collection(),
+            self._idle(),
+        ]
+
+    # --- write latency
+
+    @cached_property
+    def lone(self) -> float | None:
+        """Median latency of a lone 4 KiB write without its command's overhead."""
+        found = self.records.value("p50", "flush/none", "write")
+        if found is None or self.reads.link is None:
+            return None
+        over, byte = self.reads.link
+        return found - over - 4 * KIB * byte
+
+    @cached_property
+    def buffered(self) -> bool | None:
+        """Whether a write is done before it is in the flash."""
+        if self.lone is None:
+            return None
+        sense = self.reads.best.sense_us if self.reads.best else 40.0
+        return self.lone < BUFFERED * sense
+
+    @cached_property
+    def flushing(self) -> float | None:
+        """Median time of a flush after a 4 KiB write, without overhead."""
+        found = self.records.sync("flush/each")
+        time = None if found is None else found.percentile_us(50.0)
+        if time is None or self.reads.link is None:
+            return None
+        return time - self.reads.link[0]
+
+    @property
+    def _waits(self) -> bool:
+        """Whether a flush waits for the flash."""
+        sense = self.reads.best.sense_us if self.reads.best else 40.0
+        return self.flushing is not None and self.flushing > BUFFERED * sense
+
+    def _protected(self) -> Conclusion:
+        name, key = "buffer kept over a power failure", "write_buffer.power_loss_protected"
+        steps = ("flush/none", "flush/each")
+        if self.buffered is None or self.flushing is None:
+            return unknown(name, "yes/no", key, "writes with a flush after each were not measured")
+        if not self.buffered:
+            return unknown(name, "yes/no", key, "writes wait for the flash: no buffer", steps)
+        how = (
+            "a flush waits for the flash" if self._waits else "a flush takes no time, or is ignored"
+        )
+        return _yes_no(name, not self._waits, how, steps, key)
+
+    # --- buffer
+
+    @cached_property
+    def bursts(self) -> list[tuple[int, float]]:
+        """Bytes and time of each burst."""
+        found = []
+        for size in benchmarks.bursts(self.setup):
+            key = f"burst/{choices.short(size)}"
+            latency = self.records.latency(key, "write")
+            if latency is not None and latency.mean_ns:
+                found.append((size, latency.mean_ns / 1e3 * latency.ios))
+        return found
+
+    @cached_property
+    def drain(self) -> tuple[int, float] | None:
+        """From which burst on every byte waits for the flash, and how long that takes."""
+        if len(self.bursts) < 4:
+            return None
+        fast = self.bursts[0][1] / self.bursts[0][0]
+        pairs = itertools.pairwise(self.bursts)
+        cost = [(y - x) / (b - a) for (a, x), (b, y) in pairs]
+        for place, (one, other) in enumerate(itertools.pairwise(cost)):
+            if one > SLOWER * fast and abs(other / one - 1) < EVEN:
+                return place, (one + other) / 2
+        return None
+
+    def _buffer(self) -> Conclusion:
+        name, key = "write buffer", "write_buffer.size"
+        steps = tuple(f"burst/{choices.short(size)}" for size, _ in self.bursts)
+        if len(self.bursts) < 4:
+            return unknown(name, "B", key, "no bursts were measured")
+        if self.buffered is False:
+            return unknown(name, "B", key, "writes wait for the flash: none is seen", steps)
+        if self.drain is None:
+            last = units.binary(self.bursts[-1][0])
+            why = (
+                f"bursts of up to {last} have no cliff: the flash keeps up with one write at a time"
+            )
+            return unknown(name, "B", key, why, steps)
+        place, slow = self.drain
+        fast = self.bursts[0][1] / self.bursts[0][0]
+        held = [
+            (size * slow - time) / (slow - fast) * (1 - fast / slow)
+            for size, time in self.bursts[place : place + 3]
+            if time > 1.02 * fast * size
+        ]
+        held = [one for one in held if one > 0]
+        if not held:
+            return unknown(name, "B", key, "the cliff of the bursts is not clear", steps)
+        value = statistics.median(held)
+        off = max(0.05, 2 * (max(held) - min(held)) / value)
+        return near(name, value, off, "B", key, "the cliff of bursts after a rest", steps)
+
+    # --- programming
+
+    @cached_property
+    def speeds(self) -> tuple[float | None, float | None, float | None]:
+        """Of the fill: MB/s at which the flash took it for good, and of an SLC cache before that
+        MB/s and bytes; without a cache the last two are None."""
+        series = self.records.series("fill/write", "write")
+        whole = self.records.mbps("fill/write")
+        if series is None or len(series.mbps) < STEPS:
+            return whole, None, None
+        # The first of it is taken by the buffer.
+        begin = int(series.written.searchsorted(HELD * (self._buffer().value or 0.0)))
+        speeds = series.mbps[begin:]
+        end = changepoints.fall(changepoints.stages(speeds)) if len(speeds) >= STEPS else None
+        if end is None:
+            return (float(speeds.mean()) if len(speeds) else whole), None, None
+        size = float(series.written[begin + end - 1])
+        return float(speeds[end:].mean()), float(speeds[:end].mean()), size
+
+    @property
+    def cached(self) -> float | None:
+        """Bytes of an SLC cache."""
+        return self.speeds[2]
+
+    def _program(self) -> list[Conclusion]:
+        steps = ("fill/write",)
+        speed = self.speeds[0]
+        if not speed:
+            why = "no fill was measured"
+            names = (("sequential writes", "MB/s", ""), ("tPROG", "us", "nand.t_program"))
+            return [unknown(*one, why) for one in names]
+        found = [near("sequential writes", speed, 0.02, "MB/s", "", "the fill", steps)]
+        alone = self._program_alone()
+        if self.cached is not None:
+            found += [alone] if alone is not None else []
+            if self.folds is not False:
+                why = "writes past the SLC cache, or folding it, cannot be told apart"
+                if self.folds:
+                    why = "the SLC cache is folded while the fill goes on"
+                return [*found, unknown("tPROG", "us", "nand.t_program", why, steps)]
+            return [*found, self._program_together(speed, steps)]
+        return [*found, alone if alone is not None else self._program_together(speed, steps)]
+
+    @property
+    def folds(self) -> bool | None:
+        """Whether a full SLC cache is folded before more is written, by what the fill programmed;
+        None where the drive does not count that."""
+        waf = self.records.value("waf", "fill/write")
+        return None if waf is None else waf > FOLDING
+
+    def _program_alone(self) -> Conclusion | None:
+        """tPROG by what a lone write or its flush takes; None where neither waits for the flash, or
+        it is that of an SLC cache."""
+        if self.reads.best is None:
+            return None
+        transfer = 4 * KIB * self.reads.best.byte_us
+        time, step = (self.lone, "flush/none") if self.buffered is False else (None, "")
+        if self.buffered and self._waits:
+            time, step = self.flushing, "flush/each"
+        if time is None:
+            return None
+        slc = self.cached is not None
+        key = "ftl.slc_cache.t_program" if slc else "nand.t_program"
+        name = "tPROG of the SLC cache" if slc else "tPROG"
+        how = "a lone write" if step == "flush/none" else "a flush after a lone write"
+        return near(name, time - transfer, 0.03, "us", key, how, (step,))
+
+    def _program_together(self, speed: float, steps: tuple[str, ...]) -> Conclusion:
+        """tPROG by the rate at which all dies program."""
+        name, key = "tPROG", "nand.t_program"
+        if self.reads.best is None:
+            return unknown(name, "us", key, "the number of dies is not known", steps)
+        wide = self.records.mbps("link/128k-qd32")
+        if wide is not None and speed > LINKED * wide:
+            why = f"the link limits sequential writes ({units.speed(speed)})"
+            return unknown(name, "us", key, why, steps)
+        times = []
+        for one in self.reads.layouts:
+            each = one.layout.unit * one.layout.dies / speed
+            transfer = one.layout.unit * one.byte_us
+            if transfer * one.layout.ways > LINKED * each:
+                why = "the channels limit sequential writes"
+                return unknown(name, "us", key, why, steps)
+            times.append(each if one.layout.overlap else each - transfer)
+        how = "all dies programming: the fill, if they are never short of work"
+        return Conclusion(
+            name, times[0], 0.9 * min(times), 1.02 * max(times), "us", key, how, steps
+        )
+
+    # --- SLC cache
+
+    def _slc(self) -> list[Conclusion]:
+        size_key = "ftl.slc_cache.static_size"
+        steps = ("fill/write",)
+        after, fast, size = self.speeds
+        if not after:
+            return [unknown("SLC cache", "B", size_key, "no fill was measured")]
+        if fast is None or size is None:
+            why = "the fill has no lasting fall of its speed: none is seen"
+            return [unknown("SLC cache", "B", size_key, why, steps)]
+        found = [
+            near("SLC cache", size, 0.1, "B", size_key,
+                 "written until the fill became slower; static and dynamic parts together", steps),
+            near("writes into the SLC cache", fast, 0.03, "MB/s", "", "the fill until then", steps),
+        ]  # fmt: skip
+        if self.folds is not None:
+            how = f"WA of the fill: {self.records.value('waf', 'fill/write'):.3g}"
+            found.append(_yes_no("SLC cache folded when full", self.folds, how, steps))
+        back = self.records.mbps("again/write")
+        series = self.records.series("again/write", "write")
+        if back is not None and series is not None:
+            first = float(series.mbps[: max(1, len(series.mbps) // 8)].mean())
+            free = first > (fast + after) / 2
+            how = f"begins at {units.speed(first)} after a rest"
+            found.append(_yes_no("SLC cache emptied in a rest", free, how, ("again/write",)))
+        return found
+
+    # --- reads behind writes
+
+    def _suspends(self) -> Conclusion:
+        name, key = "programs suspended for reads", "nand.suspend.program"
+        steps = ("mix/both", "size/4k")
+        tail = self.records.value("p99", "mix/both", "read", "reads")
+        quiet = self.reads.mean("size/4k")
+        times = [one for one in self._program() if one.key == "nand.t_program" and one.known]
+        if tail is None or quiet is None:
+            return unknown(name, "yes/no", key, "no reads beside writes were measured")
+        if not times or times[0].value is None:
+            return unknown(name, "yes/no", key, "tPROG is not known to compare with", steps)
+        waits = (tail - quiet) / times[0].value
+        how = f"p99 of a read beside writes waits {waits:.2f} tPROG"
+        if 0.3 < waits < 0.6:
+            return unknown(name, "yes/no", key, how, steps)
+        return _yes_no(name, waits <= 0.3, how, steps, key)
+
+    # --- collection
+
+    @cached_property
+    def steady_keys(self) -> list[str]:
+        """The rounds of random writes in the measurement window."""
+        return keys_of(self.records, "steady", "steady")
+
+    def _collection(self) -> list[Conclusion]:
+        keys = self.steady_keys
+        rate = self.records.cell("iops", keys)
+        if rate.value is None:
+            why = "no random writes to steady state were measured"
+            return [
+                unknown("steady random writes", "IOPS", "", why),
+                unknown("write amplification", "x", "", why),
+                unknown("over-provisioning", "x", "ftl.over_provisioning", why),
+            ]
+        record = self.records.rounds.get("steady")
+        held = "" if record is not None and record.steady else "; not steady yet"
+        found = [near("steady random writes", rate.value, 0.03, "IOPS", "",
+                      f"random writes of 4 KiB, depth 32{held}", tuple(keys))]  # fmt: skip
+        waf = self.records.cell("waf", keys)
+        if waf.value is None:
+            return [*found, *self._bounds(rate, tuple(keys))]
+        found.append(near("write amplification", waf.value, 0.03, "x", "",
+                          f"the drive's counters{held}", tuple(keys)))  # fmt: skip
+        return [*found, self._spare(waf.value, tuple(keys), bool(held))]
+
+    def _bounds(self, rate: Cell, keys: tuple[str, ...]) -> list[Conclusion]:
+        """What throughputs alone tell where a drive does not count what it programs."""
+        speed = self.speeds[0]
+        why = "the drive does not count what it programs"
+        if speed and rate.value:
+            bound = speed * 1e6 / (rate.value * 4 * KIB)
+            why += f"; sequential over random throughput, an upper bound: {bound:.3g}"
+        return [
+            unknown("write amplification", "x", "", why, keys),
+            unknown("over-provisioning", "x", "ftl.over_provisioning", why, keys),
+        ]
+
+    def _spare(self, waf: float, keys: tuple[str, ...], drifting: bool) -> Conclusion:
+        name, key = "over-provisioning", "ftl.over_provisioning"
+        if self.buffered is False and self.reads.best and self.reads.best.layout.row > 4 * KIB:
+            why = "without a buffer small writes fill pages partly, which counts as amplification"
+            return unknown(name, "x", key, why, keys)
+        if self.cached is not None:
+            why = "an SLC cache takes a part of the writes, and folding it counts as amplification"
+            return unknown(name, "x", key, why, keys)
+        if self.reads.map_cache.known:
+            why = "what the map writes counts as amplification too"
+            return unknown(name, "x", key, why, keys)
+        if waf <= 1.02:
+            return unknown(name, "x", key, f"WA of {waf:.3g} is that of no collection", keys)
+        low, high = self._spares(waf, 1.0)
+        how = "WA of uniform writes, between greedy collection of small blocks and FIFO"
+        after = self.records.value("waf", "trim/write")
+        if after is not None and after > 1.02:
+            # The same flash for three quarters of the data.
+            share = 1 - 1 / benchmarks.TRIMMED
+            again = self._spares(after, share)
+            low, high = min(low, again[0]), max(high, again[1])
+            how += f", and again after TRIM of a quarter (WA {after:.3g})"
+        off = 0.1 if drifting else 0.03
+        low, high = low * (1 - off), high * (1 + off)
+        return Conclusion(name, math.sqrt(low * high), low, high, "x", key, how, keys)
+
+    def _spares(self, waf: float, share: float) -> tuple[float, float]:
+        """Over-provisioning of the whole range, by the two bounds, where WA is of a share of it."""
+        # What replaces data in the buffer is never programmed.
+        waf /= 1 - min(0.5, (self._buffer().value or 0.0) / (share * self.setup.active))
+        fifo = amplification.spare(waf)
+        greedy = amplification.bisected(1e-4, 1e3, lambda op: waf - amplification.greedy(op, SMALL))
+        ends: Sequence[float] = [(1 + op) * share - 1 for op in (greedy, fifo)]
+        return max(1e-4, min(ends)), max(1e-4, *ends)
+
+    def _idle(self) -> Conclusion:
+        name, key = "collects in idle time", ""
+        steps = ("idle/before", "idle/after")
+        before, after = (self.records.iops(one) for one in steps)
+        if before is None or after is None:
+            return unknown(name, "yes/no", key, "no random writes after a rest were measured")
+        if self.cached is not None:
+            return unknown(name, "yes/no", key, "the SLC cache takes writes after a rest", steps)
+        buffer = self._buffer().value or 0.0
+        amount = self.setup.active / benchmarks.IDLE_SHARE
+        room = amount * (1 - before / after) - buffer
+        how = (
+            f"of {units.binary(amount)} after a rest {units.binary(max(0.0, room))} were written "
+            "at once, what the buffer took not counted"
+        )
+        told = self.buffered is False or 0 < buffer <= amount / 2
+        if not told or room <= max(ROOM * amount, buffer / 2):
+            return unknown(name, "yes/no", key, f"{how}: too little to tell", steps)
+        return _yes_no(name, True, how, steps)
+
+
+def _yes_no(name: str, said: bool, how: str, steps: tuple[str, ...], key: str = "") -> Conclusion:
+    value = float(said)
+    return Conclusion(name, value, value, value, "yes/no", key, how, steps)
+
+
+def round_keys(records: Records) -> list[str]:
+    """All rounds of random writes that were measured."""
+    keys = (in_round(number, "steady") for number in itertools.count(1))
+    return list(itertools.takewhile(lambda key: key in records, keys))

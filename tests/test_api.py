@@ -1,0 +1,483 @@
+"""The functions of the package: they take what commands take, and return what those show."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pickle
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import ssdlab
+from conftest import Outcome, make_result
+from ssdlab.answer import Answer, Cell, Curve, Figure, Number, Section, Table, columns
+from ssdlab.api.given import listed, text
+from ssdlab.api.report import Report
+from ssdlab.api.watching import shown
+from ssdlab.cli.app import load
+from ssdlab.errors import ExperimentError, InputError, Interrupted, UnknownNameError
+from ssdlab.progress import Progress
+from ssdlab.report.cell import first_screen
+
+Cli = Callable[..., Outcome]
+Vary = dict[str, Any]
+
+JOB = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\ntime_based\nruntime=3\n"
+LONG = JOB.replace("runtime=3", "runtime=100000")
+SMALL = {"capacity": "64MiB"}
+COMMANDS = {
+    "plan_cache": "plan cache",
+    "plan_storage": "plan storage",
+    "load": "report",
+    "replay": "trace replay",
+    "runs": "list",
+    "trace": "trace info",
+}
+"""Commands whose functions are not called so."""
+SHOWN = {"report", "json", "csv", "xlsx", "verbose", "wide", "quiet", "help"}
+"""How commands show an answer: of a Report that is asked afterwards."""
+ALONE = {
+    "array": {"save_rigs"},
+    "list": {"kind"},
+    "replay": {"out"},
+    "report": {"output", "title"},
+    "reproduce": {"save_jobs"},
+    "resume": set[str](),
+    "run": {"out", "logs"},
+}
+"""What only the command does, beside ``--plan``: it writes files that functions return."""
+NAMED = {"job_file": "job", "jobs": "job", "no_try": "tries", "try": "tries", "kind": "kind"}
+"""Parameters that a command has to call otherwise."""
+WATCHED = {"progress", "notice", "cluster"}
+
+
+def functions() -> list[str]:
+    """The public functions."""
+    return sorted(name for names in ssdlab.FUNCTIONS.values() for name in names)
+
+
+@cache
+def options(name: str) -> dict[str, Any]:
+    """The parameters of a function's command: by the name of the option, or of the argument."""
+    words = COMMANDS.get(name, name).split()
+    command = load(words[0])
+    for word in words[1:]:
+        command = command.commands[word]
+    found = {}
+    for one in command.params:
+        long = [opt[2:] for opt in one.opts if opt.startswith("--")]
+        called = (long[0] if long and one.param_type_name == "option" else str(one.name)).replace(
+            "-", "_"
+        )
+        found[NAMED.get(called, called)] = one
+    return found
+
+
+def documented(name: str, part: str) -> list[str]:
+    """The names in a part of a function's documentation."""
+    doc = inspect.getdoc(getattr(ssdlab, name)) or ""
+    match = re.search(rf"^{part}:\n((?:    .*\n?|\n)+)", doc, re.MULTILINE)
+    return re.findall(r"^    (\w+):", match[1], re.MULTILINE) if match else []
+
+
+@pytest.mark.parametrize("name", functions())
+def test_a_function_documents_its_parameters_and_errors(name: str) -> None:
+    function = getattr(ssdlab, name)
+    parameters = list(inspect.signature(function).parameters)
+    assert documented(name, "Args") == parameters
+    errors = documented(name, "Raises")
+    assert "InputError" in errors
+    assert {one for one in errors if not issubclass(getattr(ssdlab, one), Exception)} == set()
+    hints = get_type_hints(inspect.unwrap(function))
+    assert hints.keys() == {*parameters, "return"}
+
+
+@pytest.mark.parametrize("name", functions())
+def test_a_function_takes_what_its_command_takes(name: str) -> None:
+    own = set(inspect.signature(getattr(ssdlab, name)).parameters) - WATCHED
+    asked = set(options(name)) - SHOWN - {"plan", "cluster"} - ALONE.get(name, set())
+    asked -= ALONE.get(COMMANDS.get(name, name), set())
+    assert own == asked
+
+
+@pytest.mark.parametrize("name", functions())
+def test_a_function_and_its_command_have_the_same_defaults(name: str) -> None:
+    for one in inspect.signature(getattr(ssdlab, name)).parameters.values():
+        option = options(name).get(one.name)
+        if option is None or one.default in (inspect.Parameter.empty, None, ()):
+            continue
+        default = option.default
+        same = {text(default), *([listed(default)] if isinstance(default, list) else [])}
+        assert text(one.default) in same or _bytes(one.default) == _bytes(default), one.name
+
+
+def _bytes(value: object) -> int | None:
+    from ssdlab.units import parse_bytes
+
+    try:
+        return parse_bytes("", text(value))
+    except InputError:
+        return None
+
+
+def test_every_name_can_be_had() -> None:
+    assert {name: getattr(ssdlab, name) for name in ssdlab.__all__}.keys() <= set(dir(ssdlab))
+    assert not hasattr(ssdlab, "rum")
+
+
+# --- reports
+
+
+@pytest.fixture
+def found() -> Report:
+    """A report with a table, two charts and a number that misses."""
+    heads = columns("name | p99 [us] | p99 [us]")
+    table = Table("Sizes", heads, [["a", Cell(1.5), None], ["<b>", Cell(2.0), Cell(3.0)]])
+    figures = [
+        Figure("Rate", "t", "IOPS", [Curve("one", [1, 2, 3], [5, 4, 9])]),
+        Figure("Bars", "", "us", [Curve("two", [0, 1], [1, 2], "bars")], x_names=("x", "<y>")),
+    ]
+    numbers = [Number("rate", 9.0, "IOPS"), Number("WA", None, "x")]
+    lead = Section(["It is so."], numbers=numbers, tables=[table], figures=figures, key="lead")
+    return Report(Answer("A <study>", "run", [lead]))
+
+
+def test_a_report_has_its_tables_as_frames(found: Report) -> None:
+    frame = found.frame()
+    assert frame.columns == ["name", "p99, us", "p99, us (2)"]
+    assert frame.rows() == [("a", 1.5, None), ("<b>", 2.0, 3.0)]
+    assert_frame_equal(found.frame("sizes"), frame)
+    assert found.frame("numbers")["value"].to_list() == [9.0, None]
+    with pytest.raises(UnknownNameError, match="sizes"):
+        found.frame("size")
+
+
+def test_a_frame_becomes_one_of_pandas(found: Report) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")  # polars converts by it
+    assert found.frame().to_pandas().shape == (2, 3)
+
+
+def test_a_report_says_what_it_found(found: Report) -> None:
+    assert found.numbers["rate"].value == 9.0 and found.numbers["WA"].value is None
+    assert found.verdicts == {"lead": found.verdict}
+    assert json.loads(found.json()) == json.loads(json.dumps(found.answer.as_json()))
+    assert "A <study>" in repr(found) and "sizes" in repr(found)
+    assert found == Report(found.answer) and found != Report(found.answer, table=pl.DataFrame())
+    with pytest.raises(AttributeError, match="0 runs"):
+        _ = found.result
+
+
+def test_a_report_draws_its_charts(found: Report) -> None:
+    assert found.charts == ["Rate", "Bars"]
+    main: Any = found.plot()
+    assert main.title.text == "Rate"
+    bars: Any = found.plot("Bars")
+    assert bars.title.text == "Bars"
+    with pytest.raises(UnknownNameError, match="Rate"):
+        found.plot("rates")
+    assert Report(Answer("empty", "run", [Section()])).plot() is not None
+
+
+def test_a_report_writes_the_page_of_its_command(found: Report, tmp_path: Path) -> None:
+    found.page(tmp_path / "page.html", title="Mine")
+    assert "<h1>Mine</h1>" in (tmp_path / "page.html").read_text("utf-8")
+    with pytest.raises(InputError):
+        found.page(tmp_path / "none" / "page.html")
+
+
+STYLES = ("line", "dashed", "dotted", "dots", "published", "points", "steps", "bars", "stack",
+          "heat", "fields")  # fmt: skip
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("log", [False, True])
+def test_a_cell_draws_every_kind_of_curve_within_its_picture(style: Any, log: bool) -> None:
+    z = (1.0, None, 3.0) if style == "heat" else ()
+    curve = Curve("a & b", [1, 2, 3], [1, 100, 10], style, 0, z)
+    figure = Figure("<t>", "x", "y", [curve], log_x=log, log_y=log, window=(1, 2))
+    html = first_screen(Answer("<title>", "run", [Section(["<said>"], figures=[figure])]))
+    assert "<script" not in html and len(html) < 20_000
+    page = ElementTree.fromstring(html.replace("&nbsp;", " "))
+    (picture,) = [one for one in page.iter() if one.tag.endswith("svg") and "viewBox" in one.attrib
+                  and "width" in one.attrib and one.attrib["width"] == "100%"]  # fmt: skip
+    width, height = map(float, picture.attrib["viewBox"].split()[2:])
+    places = [
+        (float(one.attrib["cx"]), float(one.attrib["cy"]))
+        for one in picture.iter()
+        if "cx" in one.attrib
+    ] + [
+        tuple(map(float, pair.split(",")))
+        for one in picture.iter()
+        for pair in one.attrib.get("points", "").split()
+    ]
+    boxes = [one for one in picture.iter() if one.tag.endswith("rect")]
+    assert len(places) >= 3 or len(boxes) >= 3
+    for across, up in places:
+        assert 0 <= across <= width and 0 <= up <= height
+
+
+def test_a_result_is_shown_as_its_report() -> None:
+    result = make_result("x")
+    assert result.numbers.keys() == result.report.numbers.keys() and result.numbers
+    assert result.verdicts.keys() >= {"summary"}
+    assert result._repr_html_() == first_screen(result.report.answer)
+    assert "<svg" in result._repr_html_()
+    plotted: Any = result.plot()
+    assert plotted.title.text
+    assert result.report.frame()["iops"].to_list() == [one["iops"] for one in result.summary()]
+
+
+# --- the same as commands
+
+
+def test_kept_runs_come_back_as_their_commands_show_them(cli: Cli) -> None:
+    first = ssdlab.run(JOB, on="lab-reference", set=SMALL)
+    second = ssdlab.run(JOB, on="lab-reference", set=SMALL, seed=2)
+    a, b = first.save().name, second.save().name
+    assert {*ssdlab.runs().runs} == {a, b} and ssdlab.runs().frame().height == 2
+    assert ssdlab.load(a).result == first and ssdlab.load(a) == first.report
+    for report, line in (
+        (ssdlab.compare(a, b, each=True), f"compare {a} {b} --each --json - --quiet"),
+        (ssdlab.explain(a, tries=False), f"explain {a} --no-try --json - --quiet"),
+        (ssdlab.load(a), f"show {a} --json -"),
+    ):
+        done = cli(*line.split())
+        assert done.status == 0, done.err
+        assert json.loads(report.json()) == json.loads(done.out)
+    assert ssdlab.compare(first, second, each=True).answer.title
+    assert ssdlab.explain(first, tries=False) == ssdlab.explain(a, tries=False)
+    with pytest.raises(InputError, match="two runs"):
+        ssdlab.compare(first)
+
+
+def test_errors_name_parameters_in_python_and_options_on_the_command_line(cli: Cli) -> None:
+    with pytest.raises(InputError) as wrong:
+        ssdlab.array("lab-reference", levels=5, count=[1, 2])
+    assert str(wrong.value).startswith("count: ") and "--" not in str(wrong.value)
+    done = cli("array", "lab-reference", "--levels", "5", "--count", "1,2")
+    assert done.status == 2 and "--count: " in done.err
+    with pytest.raises(InputError, match=r"^give afr or mtbf, not both$"):
+        ssdlab.reliability(afr=1, mtbf=1e6)
+    assert pickle.loads(pickle.dumps(wrong.value)).message == wrong.value.message
+
+
+def test_a_sweep_gives_the_same_frame_wherever_it_runs(tmp_path: Path, cli: Cli) -> None:
+    rig = ssdlab.Rig("lab-reference").set(SMALL)
+    vary: Vary = {"ftl.over_provisioning": [0.1, 0.28], "job.iodepth": "1..4x4"}
+    found = ssdlab.sweep(JOB, on=rig, vary=vary, seeds=2)
+    frame = found.frame()
+    assert frame.height == 8 and frame["job.iodepth"].to_list() == 2 * [1.0, 1.0, 4.0, 4.0]
+    (tmp_path / "job.fio").write_text(JOB)
+    line = "sweep job.fio --on lab-reference --set capacity=64MiB --seeds 2 -o table --quiet"
+    keys = [f"--vary={key}={listed(values)}" for key, values in vary.items()]
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        assert cli(*line.split(), *keys).status == 0
+        kept = pl.read_parquet(tmp_path / "table" / "summary" / "*.parquet")
+        assert_frame_equal(kept.sort("key"), frame.sort("key"))
+        again = ssdlab.sweep(JOB, on=rig, vary=vary, seeds=2, out="table", cluster="local:1")
+    finally:
+        os.chdir(before)
+    assert again.answer.data["done_before"] == 8
+    assert_frame_equal(again.frame(), frame)
+
+
+def test_a_sweep_on_a_cluster_gives_the_same_frame() -> None:
+    vary: Vary = {"ftl.over_provisioning": [0.1, 0.28]}
+    here, there = (
+        ssdlab.sweep(JOB, on="lab-reference", set=SMALL, vary=vary, cluster=cluster)
+        for cluster in (None, "local:1")
+    )
+    assert there == here and here.frame().height == 2
+
+
+def test_a_sweep_takes_rigs_and_groups_of_keys() -> None:
+    small = ssdlab.Rig("lab-reference").set(SMALL)
+    mirror = ssdlab.Rig.array(1, small, 2)
+    rigs = ssdlab.sweep(JOB, vary={"target": [small, mirror]}).frame()
+    assert set(rigs["target"]) == {small.name, mirror.name}
+    together: Vary = {"ftl.over_provisioning": [0.1, 0.2], "job.iodepth": [1, 2]}
+    pairs = ssdlab.sweep(JOB, on=small, vary=together, zip=list(together)).frame()
+    assert pairs.select(list(together)).rows() == [(0.1, 1.0), (0.2, 2.0)]
+
+
+# --- rigs and names
+
+
+def test_a_rig_never_changes() -> None:
+    rig = ssdlab.Rig("lab-reference")
+    other = rig.set("ftl.over_provisioning", 0.3).set(capacity="64MiB")
+    assert rig == ssdlab.Rig("lab-reference") and rig.get("ftl.over_provisioning") != "0.3"
+    assert other.get("ftl.over_provisioning") == "0.3" and other.capacity == 64 << 20
+    assert other.set({"ftl.over_provisioning": 0.3}) == other
+    assert pickle.loads(pickle.dumps(other)) == other and hash(other) == hash(other.set())
+    assert ssdlab.Rig(other.to_toml()) == other
+    assert other.values()["capacity"] == "64MiB" and 0 < other.memory < rig.memory
+    keys = {"ftl.over_provisioning": 0.3, "capacity": "64MiB"}
+    named = ssdlab.run(JOB, on="lab-reference", set=keys)
+    assert ssdlab.run(JOB, on=other).summary() == named.summary()
+
+
+def test_rigs_are_made_of_rigs() -> None:
+    one = ssdlab.Rig("lab-reference").set(SMALL)
+    five = ssdlab.Rig.array(5, one, 4, chunk="64k")
+    assert five.get("chunk") in ("65536B", "64KiB") and five.capacity == 3 * one.capacity
+    assert ssdlab.Rig.array("raid0", [one, one]).capacity == 2 * one.capacity
+    cached = ssdlab.Rig.wrap("cache", {"replacement": "arc"}, cache=one, below=five)
+    assert cached.get("replacement") == "arc" and cached.capacity == five.capacity
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda rig: rig.set("ftl.over_provisionin", 1), "did you mean over_provisioning"),
+        (lambda rig: rig.set("capacity", "x"), "capacity"),
+        (lambda rig: rig.array(7, rig, 4), "no RAID level"),
+        (lambda rig: rig.array(6, rig, 3), "expected from 4"),
+        (lambda rig: rig.array(0, rig), "a count"),
+        (lambda rig: rig.array(0, []), "without drives"),
+        (lambda rig: rig.wrap("cach", below=rig), "cache"),
+        (lambda rig: ssdlab.Rig("lab-referenc"), "lab-reference"),
+        (lambda rig: ssdlab.Rig("./x.bin"), "is no rig"),
+    ],
+)
+def test_a_wrong_rig_is_told_in_a_sentence(wrong: Callable[[Any], object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        wrong(ssdlab.Rig("lab-reference"))
+
+
+def test_names_are_completed() -> None:
+    assert ssdlab.drives.lab_reference == "lab-reference"
+    assert {"lab_reference", "demo_client"} <= set(dir(ssdlab.drives))
+    assert ssdlab.policies.victim.greedy == "greedy" and "victim" in dir(ssdlab.policies)
+    assert ssdlab.devices.ssd == "ssd" and ssdlab.procedures.pts_iops == "pts-iops"
+    assert ssdlab.policies.replacement._2q == "2q"
+    for one in (ssdlab.drives, ssdlab.devices, ssdlab.parts, ssdlab.procedures):
+        assert len(one) == len(set(one.values())) > 5
+    with pytest.raises(AttributeError, match="lab_reference"):
+        _ = ssdlab.drives.lab_referenc
+    with pytest.raises(AttributeError, match="victim"):
+        _ = ssdlab.policies.victims
+
+
+# --- while it runs
+
+
+def test_a_run_is_interrupted_within_a_second() -> None:
+    pressed: list[float] = []
+
+    def press() -> None:
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.3, press)
+    timer.start()
+    try:
+        with pytest.raises(Interrupted):
+            ssdlab.run(LONG, on="lab-reference", set=SMALL)
+    finally:
+        timer.cancel()
+    assert time.monotonic() - pressed[0] < 1.0
+
+
+def test_other_threads_go_on_while_a_run_is_at_work() -> None:
+    """As asyncio.to_thread needs it: the core holds no lock of Python."""
+    stop = threading.Event()
+    ended: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            ssdlab.run(LONG, on="lab-reference", set=SMALL, progress=lambda _: not stop.is_set())
+        except BaseException as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    rounds, until = 0, time.monotonic() + 0.5
+    while time.monotonic() < until:
+        rounds += 1
+        time.sleep(0.001)
+    assert thread.is_alive()
+    stop.set()
+    thread.join(10)
+    assert not thread.is_alive() and isinstance(ended[0], Interrupted)
+    assert rounds > 50
+
+
+class Shell:
+    """As much of IPython as progress needs."""
+
+    def __init__(self) -> None:
+        self.kernel = object()
+        self.told: list[dict[str, str]] = []
+        self.display = self
+
+    def get_ipython(self) -> Shell:
+        return self
+
+    def show(self, bundle: dict[str, str], *, raw: bool, display_id: bool) -> Shell:
+        assert raw and display_id
+        self.told.append(bundle)
+        return self
+
+    def update(self, bundle: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.told.append(bundle)
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Shell:
+    shell = Shell()
+    fake: Any = type(os)("IPython")
+    fake.get_ipython = shell.get_ipython
+    fake.display = type(os)("IPython.display")
+    fake.display.display = shell.show
+    monkeypatch.setitem(__import__("sys").modules, "IPython", fake)
+    monkeypatch.setattr("ssdlab.api.watching.PATIENCE_S", 0.0)
+    monkeypatch.setattr("ssdlab.api.watching.SHOWN_EVERY_S", 0.0)
+    return shell
+
+
+def test_progress_is_shown_in_a_notebook_and_taken_away(notebook: Shell) -> None:
+    with shown(None, "a <run>") as tell:
+        assert tell(Progress(0.25, 9.0, "half"))
+    first, last = notebook.told[0], notebook.told[-1]
+    assert 'value="0.2500"' in first["text/html"] and "a &lt;run&gt;" in first["text/html"]
+    assert "9" in first["text/plain"] and last["text/html"] == ""
+
+
+@pytest.mark.parametrize(("watch", "lines"), [(None, 0), (False, 0), (True, 1)])
+def test_a_script_is_told_where_it_asks(
+    watch: bool | None, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr("ssdlab.api.watching.PATIENCE_S", 0.0)
+    monkeypatch.setattr("ssdlab.api.watching.LINE_EVERY_S", 0.0)
+    with shown(watch, "a run") as tell:
+        tell(Progress(0.5))
+    assert len(capsys.readouterr().err.splitlines()) == lines
+
+
+def test_a_callback_is_told_and_stops_a_sweep() -> None:
+    told: list[Progress] = []
+
+    def stop(news: Progress) -> bool:
+        told.append(news)
+        return False
+
+    with pytest.raises(Interrupted):
+        ssdlab.sweep(JOB, on="lab-reference", set=SMALL, vary={"job.bs": ["4k"]}, progress=stop)
+    assert told and issubclass(Interrupted, ssdlab.SsdlabError) and ExperimentError.exit_status

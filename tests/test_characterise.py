@@ -1,0 +1,343 @@
+"""``characterise`` on simulated drives, whose truth is known: what it concludes, within which
+interval, and what it says that it cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Outcome, needs_fio
+from ssdlab import _core
+from ssdlab.analysis import layout
+from ssdlab.checks import examine_run
+from ssdlab.engine import findings
+from ssdlab.engine.plans import Order, plan
+from ssdlab.engine.runs import begin
+from ssdlab.errors import InputError
+from ssdlab.fits.conclusions import Conclusion, conclusions
+from ssdlab.protocols import find
+from ssdlab.rig import resolve
+from ssdlab.store import RunStore
+from ssdlab.target import Sim
+
+BUFFER = 'write_buffer = { size = "4MiB", power_loss_protected = true }'
+VOLATILE = BUFFER.replace("true", "false")
+
+
+def rig(
+    nand: Mapping[str, object], ftl: str = "", ssd: str = BUFFER, link: Mapping[str, str] = {}
+) -> str:
+    """A drive of 256 MiB: 4 channels of 2 dies unless told otherwise."""
+    flash = {
+        "channels": 4,
+        "ways": 2,
+        "page": '"16KiB"',
+        "pages_per_block": 6,
+        "t_read": '"60us"',
+        "t_program": '"600us"',
+        "t_erase": '"3ms"',
+        "transfer_mts": 800,
+        **nand,
+    }
+    above = {
+        "bandwidth": '"3200MB/s"',
+        "latency": '"6us"',
+        "queue_slots": "1024",
+        "duplex": '"full"',
+        **link,
+    }
+    return "\n".join(
+        [
+            'name = "twin"\n[device]\nkind = "link"',
+            *(f"{key} = {value}" for key, value in above.items()),
+            f'[device.below]\nkind = "ssd"\ncapacity = "256MiB"\n{ssd}\n[device.below.nand]',
+            *(f"{key} = {value}" for key, value in flash.items()),
+            f"[device.below.ftl]\n{ftl or 'over_provisioning = 0.25'}",
+            '[device.below.controller]\ncommand_time = "1.5us"\ncores = 1\n',
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A drive, what must be concluded of it, and what must not."""
+
+    rig: str
+    truth: Mapping[str, float]
+    silent: tuple[str, ...] = ()
+    """What cannot be told, by the names of conclusions."""
+    given: Mapping[str, str] = field(default_factory=dict)
+
+
+MIB = 1 << 20
+EVERY = {
+    "command overhead": 7.5,
+    "latency of host and link": 6.0,
+    "controller, per command": 1.5,
+    "link bandwidth": 3200.0,
+    "tR": 60.0,
+    "flash channel": 800.0,
+    "channels": 4,
+    "dies": 8,
+    "dies of a channel": 2,
+}
+SPARE = {"over-provisioning": 0.25}
+KINDS = {
+    "protected buffer, two planes": Kind(
+        rig({"planes": 2}, "over_provisioning = 0.25\ngc = { pace = 'blocking' }"),
+        {
+            **EVERY,
+            **SPARE,
+            "sensed at once (page of every plane)": 32768,
+            "in a row on a die": 32768,
+            "planes that read by themselves": 1,
+            "senses while it transfers": 0,
+            "page register": 0,
+            "tPROG": 600.0,
+            "write buffer": 4 * MIB,
+            "buffer kept over a power failure": 1,
+            "programs suspended for reads": 0,
+        },
+        ("SLC cache", "map cache"),
+    ),
+    "no buffer": Kind(
+        rig({}, ssd=""),
+        {**EVERY, "tPROG": 600.0, "in a row on a die": 16384},
+        ("write buffer", "buffer kept over a power failure", "over-provisioning"),
+    ),
+    "planes that read by themselves, programs suspended": Kind(
+        rig(
+            {
+                "planes": 4,
+                "page": '"8KiB"',
+                "independent_plane_reads": "true",
+                "cache_operations": "true",
+                "suspend": "{ program = true }",
+                "t_program": '"900us"',
+            },
+            "over_provisioning = 0.3\ngc = { victim = 'fifo', pace = 'blocking' }",
+            VOLATILE,
+        ),
+        {
+            **EVERY,
+            "planes that read by themselves": 4,
+            "senses while it transfers": 1,
+            "programs suspended for reads": 1,
+            "buffer kept over a power failure": 0,
+            "tPROG": 900.0,
+            "over-provisioning": 0.3,
+        },
+    ),
+    "static SLC cache that is passed by": Kind(
+        rig(
+            {"planes": 2},
+            "over_provisioning = 0.25\n"
+            'slc_cache = { static_size = "48MiB", t_read = "25us", t_program = "150us", '
+            'when_full = "direct", fold_idle_after = "500ms" }',
+            VOLATILE,
+        ),
+        {
+            **EVERY,
+            "SLC cache": 48 * MIB,
+            "tPROG of the SLC cache": 150.0,
+            "tPROG": 600.0,
+            "SLC cache folded when full": 0,
+            "SLC cache emptied in a rest": 1,
+        },
+        ("collects in idle time", "over-provisioning"),
+    ),
+    "SLC cache that is folded": Kind(
+        rig(
+            {"planes": 2, "channels": 2, "ways": 4},
+            "over_provisioning = 0.25\n"
+            'slc_cache = { static_size = "64MiB", t_read = "25us", t_program = "150us", '
+            'when_full = "fold", fold_idle_after = "500ms" }',
+        ),
+        {"channels": 2, "dies": 8, "SLC cache folded when full": 1, "SLC cache": 64 * MIB},
+        ("tPROG", "programs suspended for reads"),
+    ),
+    "cached map": Kind(
+        rig({"planes": 2}, 'over_provisioning = 0.25\nmap = { kind = "cached", cache = "32KiB" }'),
+        {"map cache": 32768, "dies": 8, "tR": 60.0, "tPROG": 600.0},
+        ("over-provisioning",),
+    ),
+    "whole word lines, page registers": Kind(
+        rig(
+            {"planes": 2, "one_shot": "true", "page_register": "true", "pages_per_block": 12},
+            "over_provisioning = 0.4",
+        ),
+        {
+            **EVERY,
+            "sensed at once (page of every plane)": 32768,
+            "in a row on a die": 98304,
+            "page register": 1,
+            "tPROG": 600.0,
+        },
+    ),
+    "a link slower than the flash": Kind(
+        rig(
+            {"channels": 8, "planes": 2},
+            link={"bandwidth": '"550MB/s"', "queue_slots": "32", "duplex": '"half"'},
+        ),
+        {"channels": 8, "dies": 16, "tR": 60.0, "link bandwidth": 550.0},
+        ("tPROG", "write buffer", "controller, per command", "programs suspended for reads"),
+    ),
+}
+
+
+def run(text: str, folder: Path, **given: str) -> Any:
+    """The protocol on a rig, to its end."""
+    order = Order(find("characterise"), Sim("twin", text), {"seconds": "0.05", **given})
+    done = begin(
+        order,
+        RunStore(folder),
+        progress=lambda _news: True,
+        notice=lambda _sentence: None,
+        announce=lambda _what: None,
+        examine=examine_run,
+    )
+    return findings.read(done.folder)
+
+
+def by_name(found: list[Conclusion]) -> dict[str, Conclusion]:
+    assert len({one.name for one in found}) == len(found)
+    return {one.name: one for one in found}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_it_concludes_what_a_simulated_drive_is(name: str, tmp_path: Path) -> None:
+    kind = KINDS[name]
+    judged = run(kind.rig, tmp_path, **kind.given)
+    found = by_name(conclusions(judged))
+    for what, truth in kind.truth.items():
+        one = found[what]
+        assert one.known, (what, one.how)
+        assert one.low is not None and one.high is not None and one.value is not None
+        assert one.low <= one.value <= one.high
+        assert one.low <= truth <= one.high, (what, truth, one)
+        # An interval that holds everything says nothing.
+        assert one.high <= 1.5 * one.low + 1e-9, one
+    for what in kind.silent:
+        assert not found[what].known and found[what].how, found[what]
+    # What is concluded can be put into a rig, such as one that a fit starts from.
+    other = _core.Rig(kind.rig, rig_name="twin")
+    for one in found.values():
+        if one.known and one.key:
+            other.set(one.key, one.setting)
+            assert other.get(one.key) is not None
+    bad = [one.name for one in judged.findings.checks if one.status == "bad"]
+    assert bad == []
+
+
+def test_a_part_alone_says_what_it_shows_and_what_it_lacks(tmp_path: Path) -> None:
+    judged = run(KINDS["no buffer"].rig, tmp_path, parts="link,size")
+    found = by_name(conclusions(judged))
+    assert found["link bandwidth"].known and not found["tR"].known
+    assert "stride" in found["tR"].how
+    kinds = {step.key.partition("/")[0] for step in judged.steps}
+    assert kinds == {"link", "fill", "size"}
+
+
+def test_gently_it_only_reads(tmp_path: Path) -> None:
+    judged = run(KINDS["no buffer"].rig, tmp_path, gentle="yes")
+    assert {step.kind for step in judged.steps} == {"job"}
+    assert {step.key.partition("/")[0] for step in judged.steps} == {
+        "range", "size", "stride", "depth",
+    }  # fmt: skip
+    assert not any(one.known for one in conclusions(judged) if one.key.startswith("write_buffer"))
+
+
+def test_a_plan_says_what_each_part_takes(tmp_path: Path) -> None:
+    order = Order(find("characterise"), Sim("twin", KINDS["no buffer"].rig))
+    what = plan(order, RunStore(tmp_path))
+    assert len(what.parts) == 13
+    assert sum(one.steps_max for one in what.parts.values()) == what.estimate.steps_max
+    total = sum(one.written.high for one in what.parts.values())
+    assert total == pytest.approx(what.estimate.written.high)
+    reads = [title for title, one in what.parts.items() if "read" in title and one.written.high]
+    assert reads == ["reads behind writes"]
+    assert [one["part"] for one in what.document()["parts"]] == list(what.parts)
+
+
+def test_benchmarks_have_names() -> None:
+    protocol = find("characterise")
+    order = Order(protocol, Sim("twin", KINDS["no buffer"].rig), {"parts": "link,sise"})
+    with pytest.raises(InputError, match="sise"):
+        plan(order, RunStore("unused"))
+
+
+# --- on real targets
+
+
+@needs_fio()
+def test_gently_a_file_is_read_and_left_as_it_was(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "there.bin"
+    path.write_bytes(bytes(range(256)) * (4 * MIB // 256))
+    before = path.stat().st_mtime_ns
+    asked = ["test", str(path), "--protocol", "characterise", "--gentle"]
+    told: Outcome = cli(*asked, "--plan")
+    assert told.status == 0 and "refused" not in told.out
+    order = Order(
+        find("characterise"), resolve(str(path)), {"gentle": "yes", "seconds": "0.02"}, quick=True
+    )
+    monkeypatch.setattr("ssdlab.engine.setup.LEAST_REAL_S", 0.02)
+    monkeypatch.setattr("ssdlab.protocols.characterise.benchmarks.SIZES", (4096,))
+    monkeypatch.setattr("ssdlab.protocols.characterise.benchmarks.STRIDES", (8192,))
+    monkeypatch.setattr("ssdlab.protocols.characterise.benchmarks.DEPTHS", (4,))
+    begin(
+        order,
+        RunStore(tmp_path / "runs"),
+        progress=lambda _news: True,
+        notice=lambda _sentence: None,
+        announce=lambda _what: None,
+    )
+    assert path.stat().st_mtime_ns == before and path.stat().st_size == 4 * MIB
+
+
+def test_gently_a_device_need_not_be_named(loop: Any, cli: Any) -> None:
+    device = str(loop.path)
+    told: Outcome = cli("test", device, "--protocol", "characterise", "--gentle", "--plan")
+    assert told.status == 0 and "would be refused" not in told.out
+    told = cli("test", device, "--protocol", "characterise", "--plan")
+    assert "would be refused" in told.out
+
+
+@pytest.mark.parametrize(
+    ("protocol", "path", "says"),
+    [
+        ("pts-iops", "x.bin", "pts-iops writes"),
+        ("characterise", "missing.bin", "is no file that is there"),
+    ],
+)
+def test_what_cannot_be_gentle_is_said(
+    protocol: str, path: str, says: str, cli: Any, tmp_path: Path
+) -> None:
+    told: Outcome = cli("test", str(tmp_path / path), "--protocol", protocol, "--gentle")
+    assert told.status == 2 and says in told.err and len(told.err.strip().splitlines()) == 1
+
+
+# --- layouts by themselves
+
+
+def test_a_layout_is_told_from_what_it_would_measure() -> None:
+    truth = layout.Explained(layout.Layout(64 << 10, 6, 4), 45.0, 1 / 1200, 0.0)
+    singles = {
+        size: truth.sense_us + truth.byte_us * min(size, 64 << 10)
+        for size in (4096, 8192, 16384, 32768, 65536, 131072, 262144)
+    }
+    strides = {8192 << n: layout.limit(truth, 8192 << n, 1e9) for n in range(12)}
+    (best, *_) = layout.explain(singles, strides, 1e9)
+    assert (best.layout.dies, best.layout.unit) == (24, 64 << 10)
+    assert best.sense_us == pytest.approx(45.0, rel=0.01)
+
+
+def test_reads_that_no_regular_flash_explains_give_no_layout() -> None:
+    singles = {4096: 60.0, 16384: 61.0, 65536: 900.0, 262144: 905.0}
+    strides = {8192 << n: 1000.0 * (1 + (n * 7) % 5) for n in range(12)}
+    assert layout.explain(singles, strides, 1e6) == []
