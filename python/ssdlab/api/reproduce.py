@@ -43,7 +43,7 @@ def reproduce(
     if quick and full:
         raise InputError("--quick and --full exclude each other; give one of them")
     if names == (TWIN,):
-        with shown(progress, "twins") as callback:
+        with working("twins", progress, cluster) as callback:
             return Report(twins.answer(carry_out(quick=quick, seed=seed, progress=callback)))
     experiments = find(list(names))
     mode: Mode = "quick" if quick else "full" if full else "reduced"
