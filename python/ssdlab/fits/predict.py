@@ -38,6 +38,9 @@ from ssdlab.units import parse_bytes, size_text
 
 DRAWS = 8
 """Drives beside the twin, in pairs on both sides of it."""
+WIDER = 1.6
+"""By so much measured drives differ more from their twins than parameters and residuals tell
+(`ssdlab reproduce twin`): what a model leaves out is alike in all points of a curve."""
 FURTHEST = 2.0
 """Standard deviations of a parameter in a draw, at most."""
 
@@ -135,7 +138,7 @@ def _prediction(
         others = [value_of(one, name, basis.submission_us) for one in drawn]
         logs = np.log([one for one in others if one])
         spread = float(np.sqrt(np.mean((logs - logs.mean()) ** 2))) if len(logs) > 1 else 0.0
-        off = Z90 * math.hypot(spread, basis.spread(load, name))
+        off = Z90 * WIDER * math.hypot(spread, basis.spread(load, name))
         values[name], low[name], high[name] = value, value * math.exp(-off), value * math.exp(off)
     if "waf" in low:
         low["waf"] = max(low["waf"], min(1.0, values["waf"]))

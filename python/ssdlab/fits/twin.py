@@ -28,7 +28,7 @@ from ssdlab.target import sim
 
 Z90 = 1.645
 """Standard deviations of a 90 % interval."""
-AWAY = 4.0
+AWAY = 3.0
 """So far outside what it was fitted to a twin is as unsure as of columns it was not fitted to."""
 KNOWN = 0.6
 """A parameter is determined where its spread is less than this share of the prior's."""
@@ -55,10 +55,11 @@ class Region:
     """What was measured of them."""
 
     def distance(self, load: Load) -> float:
-        """How far a workload is outside, in doublings of its block size and halves of those of
-        its depth and jobs; 2 more for another pattern, 1 for another state."""
+        """How far a workload is outside, in doublings of its block size, of its jobs, of depths
+        below and half of those above; 2 more for another pattern, 1 for another state."""
         away = _outside(load.bs, self.bs) + 0.5 * _outside(load.depth, self.depth)
-        away += 0.5 * _outside(load.numjobs, self.numjobs)
+        away += _outside(load.numjobs, self.numjobs)
+        away += 0.5 * max(0.0, math.log2(self.depth[0] / load.depth))
         return away + 2.0 * (load.rw != self.rw) + (load.state != self.state)
 
 
