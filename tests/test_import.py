@@ -193,7 +193,13 @@ def test_ezfio_tells_job_model_and_capacity(tmp_path: Path) -> None:
 
 def test_cbt_tells_by_its_folders(tmp_path: Path) -> None:
     samples.cbt(tmp_path)
-    foreign = one(tmp_path)
+    found = scan([tmp_path])
+    (foreign,) = found.found
+    assert len(found.again) == 1
+    # That of the other host is of a document which is not there.
+    assert [log.name for log in foreign.logs] == ["output.0_iops.1.log.node1"]
+    assert [one.path.name for one in found.refused] == ["output.0_iops.1.log.node2"]
+    assert foreign.frames is not None and foreign.frames.series["iops"].to_list() == [1000.0] * 2
     assert (foreign.told.layout, foreign.device, foreign.kind) == ("CBT", "/dev/vdb", "device")
     options = foreign.result.jobs[0].options
     assert options == {"bs": "16384", "iodepth": "32", "rw": "randwrite"}
@@ -451,7 +457,8 @@ def test_the_same_content_is_the_same_run(tmp_path: Path, cli: Cli) -> None:
         assert refused["file"].endswith("bad.json")
     assert values == [(3, 0), (3, 3), (0, 3), (0, 3)]
     write(tmp_path / "copy.json", (tmp_path / "in/nvme7n1/4k/randread-1-1.json").read_text())
-    cli("import", tmp_path / "copy.json")
+    twice = cli("import", tmp_path / "copy.json", tmp_path / "in/nvme7n1/4k/randread-1-1.json")
+    assert twice.status == 0
     assert len(RunStore().ids()) == 3
 
 
@@ -544,7 +551,7 @@ def test_what_is_kept_is_a_document_of_a_run(tmp_path: Path) -> None:
     samples.cbt(tmp_path / "c")
     write(tmp_path / "o.json", old(simple()))
     found = scan([tmp_path])
-    assert len(found.found) == 6 and not found.refused
+    assert len(found.found) == 6 and len(found.refused) == 1
     for foreign in found.found:
         data = json.dumps(foreign.result.document).encode()
         documents.document(data, foreign.path)

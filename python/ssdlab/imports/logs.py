@@ -22,8 +22,8 @@ from ssdlab.fio.logs import Counts, Frames
 from ssdlab.histogram import BINS, VALUES, bin_index
 from ssdlab.results import DIRECTIONS, SERIES_SCHEMA
 
-NAME = re.compile(r"(.*?)_(bw|iops|slat|clat|lat|clat_hist)(?:\.(\d+))?\.log")
-"""Prefix, kind and thread of a log's name."""
+NAME = re.compile(r"(.*?)_(bw|iops|slat|clat|lat|clat_hist)(?:\.(\d+))?\.log(?:\.(.+))?")
+"""Prefix, kind and thread of a log's name, and the host that some tools put behind it."""
 OLD_BINS = 19 << 6
 """Counters of a histogram before fio counted nanoseconds."""
 FIELDS_MIN = 3
