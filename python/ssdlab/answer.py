@@ -59,6 +59,8 @@ class Curve:
     """What the pointer is told of each point besides."""
     keys: Sequence[str] = ()
     """Of each point the row of a table that it leads to (:attr:`Table.anchors`)."""
+    choice: Sequence[str] = ()
+    """Of each point for which values of :attr:`Figure.choices` it is drawn, joined by tabs."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Figure:
     """Keys of the steps that it shows; a step that fails a check marks the chart."""
     note: str = ""
     """A sentence below the chart."""
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Values of what is held, by name: the page lets one choose, the first of each is drawn."""
     window: tuple[float, float] | None = None
     """A stretch of the horizontal axis that is shaded: what numbers are of."""
 

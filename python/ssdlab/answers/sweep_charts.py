@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -105,15 +105,22 @@ class _Charts:
         # Nothing is held where keys are drawn together: each of their points has its own values.
         sampled = axis.group == SAMPLED or any(one.group == SAMPLED for one in self.axes)
         held = {} if sampled else {one.key: one for one in grid if one is not lines}
-        kept = points.filter(*(pl.col(key) == one.cells[0] for key, one in held.items()))
+        choices = {}
+        if points.height <= ABOUT_MAX:
+            choices = {key: tuple(texts_of(one).values()) for key, one in held.items()}
+        kept = points
+        if not choices:
+            kept = points.filter(*(pl.col(key) == one.cells[0] for key, one in held.items()))
         curves = []
         for place, cell in enumerate(lines.cells if lines else [None]):
             own = kept if lines is None else kept.filter(pl.col(lines.key) == cell)
             name = measure[1]
             if lines is not None:
                 name = f"{lines.key} {texts_of(lines)[lines.cells[place]]}"
-            curves.append(self._curve(name, axis, own, measure, place, dots=sampled))
-        note = ", ".join(f"{key} held at {one.labels[0]}" for key, one in held.items())
+            curve = self._curve(name, axis, own, measure, place, dots=sampled)
+            curves.append(replace(curve, choice=_choice(own, [held[key] for key in choices])))
+        fixed = {} if choices else held
+        note = ", ".join(f"{key} held at {one.labels[0]}" for key, one in fixed.items())
         return Figure(
             f"{measure[1]} by {axis.key}",
             axis.key,
@@ -123,6 +130,7 @@ class _Charts:
             x_names=() if axis.numeric else tuple(texts_of(axis).values()),
             group=axis.key,
             note=self.note + (f"{note}." if note else ""),
+            choices=choices,
         )
 
     def trades(self) -> list[Figure]:
@@ -268,6 +276,17 @@ class _Charts:
             ", ".join(f"{key} {own[row[key]]}" for key, own in texts.items())
             for row in points.iter_rows(named=True)
         ]
+
+
+def _choice(points: pl.DataFrame, held: Sequence[Axis]) -> list[str]:
+    """Which values of what is held each combination has."""
+    if not held:
+        return []
+    texts = [texts_of(one) for one in held]
+    return [
+        "\t".join(own[cell] for own, cell in zip(texts, row, strict=True))
+        for row in points.select(one.key for one in held).iter_rows()
+    ]
 
 
 def _places(sweep: Sweep) -> list[pl.Expr]:

@@ -140,7 +140,12 @@ def swept(
     with _temporary() as folder:
         kept = folder / "table" if out is None else out
         if order.search:
-            return _searched(searching(order, sweep), order, kept, cluster, progress, notice)
+            search = searching(order, sweep)
+            dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
+            title = f"search, {search.budget} combinations"
+            with working(title, progress, cluster, notice) as callback:
+                best = search.carry_out(dataset, callback)
+            return Report(search_answer.answer(best, None if out is None else str(out)))
         dataset = Dataset(kept, sweep.axes, series=bool(order.series))
         tried = 0
         # Trials here say nothing of a cluster.
@@ -163,20 +168,6 @@ def swept(
 def searching(order: Order, sweep: Sweep) -> Search:
     """What is searched; raises InputError."""
     return Search.of(sweep, order.search, order.target, order.budget or BUDGET)
-
-
-def _searched(
-    search: Search,
-    order: Order,
-    kept: Path,
-    cluster: str | None,
-    progress: Watch,
-    notice: Notice | None,
-) -> Report:
-    dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
-    with working(f"search, {search.budget} combinations", progress, cluster, notice) as callback:
-        found = search.carry_out(dataset, callback)
-    return Report(search_answer.answer(found, str(kept)))
 
 
 def _groups(given: str | Sequence[str] | Sequence[Sequence[str]] | None) -> list[list[str]]:

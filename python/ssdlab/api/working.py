@@ -18,8 +18,29 @@ def working(
     """A callback as :func:`ssdlab.api.watching.shown` gives it, while simulations run on a cluster,
     or here without one; raises as :func:`ssdlab.bench.on`."""
     told = notice or (_printed if watch is True else unheard)
-    with bench.on(cluster, told), shown(watch, title) as callback:
+    with (
+        _script_left_alone(cluster),
+        bench.on(cluster, told),
+        shown(watch, title) as callback,
+    ):
         yield callback
+
+
+@contextlib.contextmanager
+def _script_left_alone(cluster: str | None) -> Iterator[None]:
+    """Worker processes of this machine are new interpreters, which would run the script that calls
+    this once more, unless they find none."""
+    main = sys.modules["__main__"]
+    path, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
+    if cluster is None or path is None:
+        yield
+        return
+    del main.__file__
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__file__, main.__spec__ = path, spec
 
 
 def _printed(sentence: str) -> None:

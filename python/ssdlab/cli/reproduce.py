@@ -14,7 +14,7 @@ from ssdlab.cli.options import BenchOptions
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
-    from ssdlab.api.reproduce import reproduce
+    from ssdlab.api.reproduce import TWIN, reproduce
     from ssdlab.cli.console import stdout
     from ssdlab.experiments import find
     from ssdlab.experiments.base import Experiment
@@ -27,7 +27,8 @@ def command(
         typer.Argument(
             metavar="NAME",
             help=f"{', '.join(light.index()['experiments'])}; all without a name. After measured "
-            f"also drives: {', '.join(light.index()['measured'])}.",
+            f"also drives: {', '.join(light.index()['measured'])}. By itself, twin: fits to drives "
+            "that others measured, held to what they were not fitted to.",
             autocompletion=light.complete("experiments", "measured"),
         ),
     ] = None,
@@ -61,7 +62,7 @@ def command(
         cluster=where.cluster,
         progress=not view.quiet,
     )
-    view.show(found.answer, seconds=time.monotonic() - started)
+    view.show(found.answer, seconds=time.monotonic() - started, whole=names == [TWIN])
 
 
 def _save_jobs(experiments: list[Experiment], folder: Path) -> None:

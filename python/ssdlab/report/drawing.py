@@ -92,6 +92,7 @@ def groups(
             {
                 "title": together[0].title if alone else key,
                 "wide": together[0].wide,
+                "choices": list(together[0].choices.items()),
                 "panels": panels,
                 "legend": _legend(together) if alike else [],
                 "marked": alone and panels[0]["marked"],
@@ -209,7 +210,9 @@ class _Axes:
         self._up = {}
         for chart in charts:
             if not chart.y_names:
-                own = _y_span(chart, np.concatenate([_points(c, chart)[1] for c in chart.curves]))
+                own = _y_span(
+                    chart, np.concatenate([_points(c, chart, every=True)[1] for c in chart.curves])
+                )
                 axis = self._up.setdefault((chart.y_label, chart.log_y), own)
                 start, end = min(axis.start, own.start), max(axis.end, own.end)
                 axis.update(start=start, end=end, reset_start=start, reset_end=end)
@@ -233,7 +236,9 @@ def _draw(
     curves = [_points(curve, chart) for curve in chart.curves]
     panel = plot.new_figure(
         height,
-        axes.across(chart, np.concatenate([x for x, _ in curves])),
+        axes.across(
+            chart, np.concatenate([_points(c, chart, every=True)[0] for c in chart.curves])
+        ),
         axes.up(chart),
         for_page(chart.x_label),
         for_page(chart.y_label),
@@ -259,6 +264,8 @@ def _draw(
             _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart), tips)
         else:
             _curve(panel, curve, x, y, tips, _beside_points(chart, curve))
+        for drawn in panel.renderers[before:]:
+            drawn.data_source.name = f"curve-{place}"  # the page changes what it holds
         if by_curve is not None:
             by_curve.append(panel.renderers[before:])
     if chart.window is not None:
@@ -427,23 +434,30 @@ def _parallel(panel: figure, curve: Curve, x: Floats, y: Floats) -> None:
         plot.add_hover(panel, drawn, [("", "@about")], "mouse")
 
 
-def _points(curve: Curve, chart: Figure) -> tuple[Floats, Floats]:
-    """What of a curve can be drawn: a logarithm needs something above 0."""
+def _points(curve: Curve, chart: Figure, *, every: bool = False) -> tuple[Floats, Floats]:
+    """What of a curve can be drawn: a logarithm needs something above 0. Of points to choose from
+    the first choice, unless ``every``."""
     x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
-    good = _drawable(chart, x, y)
+    good = _drawable(chart, curve, x, y, every=every)
     return x[good], y[good]
 
 
-def _drawable(chart: Figure, x: Floats, y: Floats) -> npt.NDArray[np.bool_]:
+def _drawable(
+    chart: Figure, curve: Curve, x: Floats, y: Floats, *, every: bool = False
+) -> npt.NDArray[np.bool_]:
     good = np.isfinite(x) & np.isfinite(y)
     good &= (x > 0) | (not chart.log_x)
     good &= (y > 0) | (not chart.log_y)
+    if curve.choice and not every:
+        first = "\t".join(values[0] for values in chart.choices.values())
+        good &= np.asarray([one == first for one in curve.choice])
     return good
 
 
 def _beside_points(chart: Figure, curve: Curve) -> Columns:
     """What is told of the points that are drawn, and what they lead to."""
-    good = _drawable(chart, np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float))
+    x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
+    good = _drawable(chart, curve, x, y)
     given = {"about": curve.about, "key": curve.keys}
     return {name: np.asarray(own, dtype=object)[good] for name, own in given.items() if len(own)}
 
@@ -470,7 +484,7 @@ def _span(values: Floats, log: bool, share: float) -> Any:
 def _curve(
     panel: figure, curve: Curve, x: Floats, y: Floats, tips: list[tuple[str, str]], beside: Columns
 ) -> None:
-    if not len(x):
+    if not len(x) and not curve.choice:
         return
     keep = keep_extremes([y], POINTS_MAX)
     source = ColumnDataSource(

@@ -63,6 +63,31 @@
     update();
   };
 
+  // Charts of what is held at chosen values, from the data that the page carries.
+  const choose = async (box) => {
+    const wanted = [...box.querySelectorAll("select")].map((one) => one.value).join("\t");
+    const blob = await raw(document.getElementById("answer"));
+    const answer = JSON.parse(await blob.text());
+    for (const figure of box.closest(".chapter").querySelectorAll("figure")) {
+      const { section, figure: at } = figure.querySelector(".points").dataset;
+      const element = figure.querySelector(".chart").id;
+      const root = Bokeh.documents[0].roots().find((one) => roots[one.id] === element);
+      answer.sections[section].figures[at].curves.forEach((curve, place) => {
+        const drawn = root.renderers.find((one) => one.data_source.name === `curve-${place}`);
+        if (!drawn || !curve.choice.length) return;
+        const kept = (list) => list.filter((_, n) => curve.choice[n] === wanted);
+        const data = { x: kept(curve.x), y: kept(curve.y) };
+        if (curve.about.length) data.about = kept(curve.about);
+        if (curve.keys.length) data.key = kept(curve.keys);
+        drawn.data_source.data = data;
+      });
+    }
+  };
+  document.addEventListener("change", (event) => {
+    const box = event.target.closest?.(".choices");
+    if (box) choose(box);
+  });
+
   // A point that is clicked leads to the row of what it shows; a row says how to repeat that.
   const tell = (row) => {
     for (const old of document.querySelectorAll("tr.told")) old.remove();
@@ -88,11 +113,10 @@
     row.scrollIntoView({ block: "center" });
   };
   const followTaps = (source) => {
-    const keys = source.get_column?.("key");
-    if (!keys) return;
+    if (!source.get_column?.("key")) return;
     source.selected.properties.indices.change.connect(() => {
       const [at] = source.selected.indices;
-      if (at !== undefined) lead(keys[at]);
+      if (at !== undefined) lead(source.get_column("key")[at]);
     });
   };
   document.addEventListener("click", (event) => {
@@ -225,7 +249,8 @@
   const pointsOf = (chart) => {
     const rows = chart.curves.flatMap((curve) =>
       curve.x.map((x, at) => [
-        curve.name, chart.x_names[x] || x, chart.y_names[curve.y[at]] || curve.y[at],
+        curve.choice.length ? `${curve.name}, ${curve.choice[at].replaceAll("\t", ", ")}` : curve.name,
+        chart.x_names[x] || x, chart.y_names[curve.y[at]] || curve.y[at],
         ...(curve.z.length ? [curve.z[at]] : []),
       ]));
     const head = ["series", chart.x_label || "x", chart.y_label || "y"];

@@ -101,6 +101,9 @@ class Claims:
         for key in list(self._mine):
             self.release(key)
         self._closed.set()
+        for other in self._folder.glob(".claimant-*"):
+            if self._expired(other):
+                other.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._own.unlink()
             self._folder.rmdir()
