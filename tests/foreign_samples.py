@@ -165,8 +165,13 @@ def ezfio(folder: Path) -> Path:
 
 
 def cbt(folder: Path) -> Path:
-    """A result of CBT, with what pdsh printed before."""
+    """A result of CBT with what fio printed around it, the same alone, and a log of each of two
+    hosts."""
     place = "results/00000000/id-1/raw_ra-00004096/op_size-00016384/concurrent_procs-001"
     found = document(job("/dev/vdb", None, write=direction(block=16384)))
-    path = folder / place / "iodepth-032/randwrite/output.0"
-    return write(path, found, "note: both iodepth >= 1 and synchronous I/O engine\n")
+    path = folder / place / "iodepth-032/randwrite/output.0.node1"
+    write(path.with_name("json_output.0.node1"), found)
+    for node in ("node1", "node2"):
+        write(path.with_name(f"output.0_iops.1.log.{node}"), "500, 1000, 1, 0\n1000, 1000, 1, 0\n")
+    words = "note: both iodepth >= 1 and synchronous I/O engine\n"
+    return write(path, found, words, "\n/dev/vdb: (groupid=0, jobs=1): err= 0\n")

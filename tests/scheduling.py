@@ -7,8 +7,8 @@ goes; nobody keeps a list:
 - ``large`` (a whole drive in memory): one after the other, in one process;
 - tests of a file that share a fixture: in one process, so that it is made once;
 - all others: wherever there is room;
-- ``alone`` (holds the wall clock to a limit, or asks whether the machine is quiet): while nothing
-  else of the tests is under way.
+- ``alone`` (holds the wall clock to a limit, or asks whether the machine is quiet): one after the
+  other, in one process, while nothing else of the tests is under way; so the others stop once.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ import pytest
 
 import browser
 
-GROUPS = MappingProxyType({"real": "drives", "root": "drives", "large": "large"})
-"""The group of a marker."""
+GROUPS = MappingProxyType({"alone": "alone", "real": "drives", "root": "drives", "large": "large"})
+"""The group of a marker; the first that a test has counts."""
 LONG = bool(os.environ.get("SSDLAB_LONG"))
 """Whether tests go through all of what they else go through in part (`./lab test --long`)."""
 FOLDER = Path(__file__).parent
 TURN, WORK = Path(__file__), FOLDER / "conftest.py"
 """What is locked: any two files that are there."""
+HELD: list[ExitStack] = []
+"""The lock of the test under way; tests that run alone hand it to the next."""
 WITHIN_A_TEST = "PYTEST_CURRENT_TEST" in os.environ
 """Whether a test has started this pytest: that one holds the locks, and would be waited for."""
 
@@ -88,13 +90,29 @@ def locked(path: Path, kind: int) -> Generator[None]:
         yield
 
 
+def is_alone(item: pytest.Item | None) -> bool:
+    """Whether nothing may run beside the test."""
+    return item is not None and item.get_closest_marker("alone") is not None
+
+
+def taken(kind: int) -> ExitStack:
+    """Holds the lock on the work, when it is this test's turn."""
+    with locked(TURN, fcntl.LOCK_EX), ExitStack() as held:
+        held.enter_context(locked(WORK, kind))
+        return held.pop_all()
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
     """Tests that run alone exclude all others; whoever waits has the next turn."""
     if WITHIN_A_TEST:
         return (yield)
-    alone = item.get_closest_marker("alone") is not None
-    with ExitStack() as held:
-        with locked(TURN, fcntl.LOCK_EX):
-            held.enter_context(locked(WORK, fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+    if not HELD:
+        HELD.append(taken(fcntl.LOCK_EX if is_alone(item) else fcntl.LOCK_SH))
+    try:
         return (yield)
+    finally:
+        if not (is_alone(item) and is_alone(nextitem)):
+            HELD.pop().close()

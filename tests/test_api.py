@@ -56,9 +56,17 @@ ALONE = {
     "reproduce": {"save_jobs"},
     "resume": set[str](),
     "run": {"out", "logs"},
+    "sweep": {"run"},
 }
 """What only the command does, beside ``--plan``: it writes files that functions return."""
-NAMED = {"job_file": "job", "jobs": "job", "no_try": "tries", "try": "tries", "kind": "kind"}
+NAMED = {
+    "in": "folders",
+    "job_file": "job",
+    "jobs": "job",
+    "no_try": "tries",
+    "try": "tries",
+    "kind": "kind",
+}
 """Parameters that a command has to call otherwise."""
 WATCHED = {"progress", "notice", "cluster"}
 
@@ -257,6 +265,9 @@ def test_kept_runs_come_back_as_their_commands_show_them(cli: Cli) -> None:
         done = cli(*line.split())
         assert done.status == 0, done.err
         assert json.loads(report.json()) == json.loads(done.out)
+    asked = ssdlab.query("select seed, iops from summary join runs using (key) order by seed")
+    assert asked["seed"].to_list() == [1, 2]
+    assert asked["iops"].to_list() == [one.summary()[0]["iops"] for one in (first, second)]
     assert ssdlab.compare(first, second, each=True).answer.title
     assert ssdlab.explain(first, tries=False) == ssdlab.explain(a, tries=False)
     with pytest.raises(InputError, match="two runs"):

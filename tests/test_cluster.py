@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ from ssdlab.bench.packing import Parcels, pack, unpack
 from ssdlab.errors import InputError, Interrupted, MemoryShortError
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Progress
+from ssdlab.store import RunStore
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
 from ssdlab.target import Settings, Sim
 
@@ -171,3 +173,41 @@ def test_another_version_on_the_other_side_is_refused(
     with pytest.raises(InputError, match=r"the scheduler at local:2 has ssdlab .*; install"):
         local.check()
     assert "has no ssdlab" in str(cluster._other_version("x", None))
+
+
+JOB = "[a]\nrw=randwrite\nbs=4k\nsize=100%\nruntime=1\ntime_based\n"
+SMALL = ("--set", "capacity=256MiB", "--job")
+COMMANDS = (
+    ("array", "lab-reference", "--levels", "0,5", "--count", "4", *SMALL),
+    ("plan", "storage", "--quick", "--candidate", "intel-dc-s3700-200",
+     "--candidate", "raid0:2:intel-dc-s3700-200@adaptec-3152-8i", "--job"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=["array", "plan storage"])
+def test_other_commands_say_the_same(
+    local: Cluster, cli: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "j.fio").write_text(JOB)
+    line = [*command, tmp_path / "j.fio", "-q", "--json"]
+    assert cli(*line, tmp_path / "here.json").status == 0
+    with bench.using(local):
+        assert cli(*line, tmp_path / "there.json").status == 0
+    assert (tmp_path / "here.json").read_bytes() == (tmp_path / "there.json").read_bytes()
+
+
+def test_runs_that_were_made_on_workers_are_kept_here(
+    local: Cluster, cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "j.fio").write_text(JOB)
+    line = ["ab", "lab-reference", *SMALL, tmp_path / "j.fio", "--set-b", "ftl.gc.victim=fifo"]
+    found = []
+    for name in ("here", "there"):
+        with bench.using(local) if name == "there" else contextlib.nullcontext():
+            place = tmp_path / name
+            outcome = cli(*line, "--repeats", "2", "--out", place, "--json", place / "../x.json")
+        assert outcome.status == 0, outcome.err
+        runs = RunStore(tmp_path / name).entries()
+        found.append([run.result().summary() for run in sorted(runs, key=lambda run: run.id)])
+    here, there = (sorted(map(str, one)) for one in found)
+    assert len(here) == 4 and here == there

@@ -8,10 +8,19 @@ import polars as pl
 import pytest
 
 import ssdlab
+from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
 from ssdlab.cli import run_command
 from ssdlab.errors import InputError
-from ssdlab.fits import observations
-from ssdlab.fits.observations import Load
+from ssdlab.experiments.twin import cases
+from ssdlab.fits import closed, observations, trial
+from ssdlab.fits.fit import Order, fit
+from ssdlab.fits.observations import Load, Observation
+from ssdlab.fits.parameters import with_keys
+from ssdlab.fits.predict import predict
+from ssdlab.fits.twin import judged, twin_of
+from ssdlab.jobfile import JobText
+from ssdlab.rig import profile
+from ssdlab.target import Settings, Sim
 
 HEAD = "rw,bs,iodepth,numjobs,rwmixread,state,namespace,iops,lat_mean_us\n"
 
@@ -113,6 +122,8 @@ def test_a_table_becomes_a_twin_that_answers_in_the_order_of_the_questions(tmp_p
     again = tmp_path / "again.toml"
     assert ssdlab_command(*line, again) == 0
     assert again.read_text().replace("again", "my") == twin.read_text()
+    array = ("array", twin, "--count", "2", "--levels", "0", "--workload", "random-read", "-q")
+    assert ssdlab_command(*array) == 0
     ask = tmp_path / "ask.csv"
     ask.write_text("rw,bs,iodepth,state\nrandread,16k,4,filled\nrandread,4k,8,filled\n")
     assert ssdlab_command("predict", twin, "--table", ask, "-q", "-o", answers) == 0
@@ -139,3 +150,63 @@ def test_what_cannot_be_fitted_is_refused_and_nothing_is_written(
     assert ssdlab_command(*line) == 2
     assert not twin.exists()
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_array_of_drives_pays_for_the_host_once() -> None:
+    drive = with_keys(profile("demo-enterprise").text, {"capacity": "1GiB", "host_time": "25us"})
+    array = array_rig(DriveRig("x", drive.to_toml()), ArrayShape("0", 4, 64 << 10))
+    job = "[r]\nrw=randread\nbs=4k\niodepth=64\nnumber_ios=2000\n"
+    result = Sim("array", array).run(JobText("x", job, Path()), Settings())
+    assert result.summary()[0]["iops"] == pytest.approx(1 / 25e-6, rel=0.05)
+
+
+def test_a_fit_finds_the_drive_that_was_measured() -> None:
+    true = {"nand.t_read": "66us", "controller.command_time": "13us"}
+    start = profile("demo-enterprise").text
+    loads = [Load("randread", 4096, depth) for depth in (1, 4, 16, 64, 256)]
+    (answers,) = trial.answers([with_keys(start, true).to_toml()], loads)
+    observed = [Observation(*pair) for pair in zip(loads, answers, strict=True)]
+    found = fit(Order(observed, start="demo-enterprise"))
+    twin = twin_of(found.found, observed, name="x", start=found.start, sources=["x.csv"], seed=1)
+    by_key = {one.parameter.key: one for one in judged(found.found)}
+    for key, value in true.items():
+        one = by_key[key]
+        assert one.determined
+        assert one.low < 1e3 * float(value.removesuffix("us")) < one.high
+        assert one.value == pytest.approx(1e3 * float(value.removesuffix("us")), rel=0.2)
+    (other,) = trial.answers([with_keys(start, true).to_toml()], [Load("randread", 4096, 32)])
+    (expected,) = predict(twin, [Load("randread", 4096, 32)])
+    assert expected.low["iops"] < other[0]["iops"] < expected.high["iops"]
+    assert expected.values["iops"] == pytest.approx(other[0]["iops"], rel=0.05)
+
+
+def test_closed_forms_come_near_simulations() -> None:
+    rig = profile("intel-dc-s4610-480").text
+    loads = [Load("randread", 4096, depth) for depth in (1, 8, 64)]
+    drive = closed.Drive.of(with_keys(rig, {}))
+    for simulated, quick in zip(
+        trial.answers([rig], loads)[0], closed.answers(drive, loads), strict=True
+    ):
+        assert quick["iops"] == pytest.approx(simulated["iops"], rel=0.2)
+
+
+def test_every_case_asks_for_what_it_does_not_know() -> None:
+    for case in cases.CASES:
+        fitted, asked = cases.known(case), cases.asked(case)
+        assert fitted
+        assert asked
+        known = {one.load for one in fitted}
+        assert case.asked or not known & {one.load for one in asked}
+        for one in asked:
+            for column in one.measured:
+                assert cases.interpolated(fitted, one.load, column)
+
+
+def test_interpolation_is_straight_in_logarithms() -> None:
+    rows = [
+        Observation(Load("randread", 4096, depth), {"iops": 1000.0 * depth**0.5})
+        for depth in (4, 16)
+    ]
+    for depth in (1, 8, 64):
+        found = cases.interpolated(rows, Load("randread", 4096, depth), "iops")
+        assert found == pytest.approx(1000 * depth**0.5)

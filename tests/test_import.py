@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -192,7 +193,13 @@ def test_ezfio_tells_job_model_and_capacity(tmp_path: Path) -> None:
 
 def test_cbt_tells_by_its_folders(tmp_path: Path) -> None:
     samples.cbt(tmp_path)
-    foreign = one(tmp_path)
+    found = scan([tmp_path])
+    (foreign,) = found.found
+    assert len(found.again) == 1
+    # That of the other host is of a document which is not there.
+    assert [log.name for log in foreign.logs] == ["output.0_iops.1.log.node1"]
+    assert [one.path.name for one in found.refused] == ["output.0_iops.1.log.node2"]
+    assert foreign.frames is not None and foreign.frames.series["iops"].to_list() == [1000.0] * 2
     assert (foreign.told.layout, foreign.device, foreign.kind) == ("CBT", "/dev/vdb", "device")
     options = foreign.result.jobs[0].options
     assert options == {"bs": "16384", "iodepth": "32", "rw": "randwrite"}
@@ -394,6 +401,36 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(
         assert "\n" not in caught.value.message
 
 
+def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to all values within a document."""
+    if not isinstance(value, dict | list):
+        return [way]
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    return [way] * bool(way) + [one for key, v in inner for one in places(v, (*way, key))]
+
+
+def test_a_document_with_anything_in_it_is_read_or_refused(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    whole = document(job("r", {**RANDREAD, "write_iops_log": "r"}, read=direction({80_000: 50})))
+    lines = "500,1,0,4096\n", "500,99999999999999999999,0,1\n", "-5,1,0\n", "9000000,2,9,4\n", ""
+    read = 0
+    for number in range(150):
+        found = json.loads(json.dumps(old(whole) if number % 3 else whole))
+        *way, last = chance.choice(places(found))
+        inner = found
+        for key in way:
+            inner = inner[key]
+        inner[last] = chance.choice([None, -1, 2**70, 1e300, "x", [], {}, True, float("nan")])
+        write(tmp_path / "x.json", found)
+        write(tmp_path / "r_iops.1.log", chance.choice(lines))
+        scanned = scan([tmp_path])
+        for foreign in scanned.found:
+            foreign.result.summary()
+            statuses(foreign.result)
+        read += len(scanned.found)
+    assert 50 < read < 150
+
+
 def test_places_that_are_no_files_are_refused(tmp_path: Path, cli: Cli) -> None:
     assert "no such file" in cli("import", tmp_path / "nothing").err
     os.mkfifo(tmp_path / "pipe")
@@ -420,7 +457,8 @@ def test_the_same_content_is_the_same_run(tmp_path: Path, cli: Cli) -> None:
         assert refused["file"].endswith("bad.json")
     assert values == [(3, 0), (3, 3), (0, 3), (0, 3)]
     write(tmp_path / "copy.json", (tmp_path / "in/nvme7n1/4k/randread-1-1.json").read_text())
-    cli("import", tmp_path / "copy.json")
+    twice = cli("import", tmp_path / "copy.json", tmp_path / "in/nvme7n1/4k/randread-1-1.json")
+    assert twice.status == 0
     assert len(RunStore().ids()) == 3
 
 
@@ -513,7 +551,7 @@ def test_what_is_kept_is_a_document_of_a_run(tmp_path: Path) -> None:
     samples.cbt(tmp_path / "c")
     write(tmp_path / "o.json", old(simple()))
     found = scan([tmp_path])
-    assert len(found.found) == 6 and not found.refused
+    assert len(found.found) == 6 and len(found.refused) == 1
     for foreign in found.found:
         data = json.dumps(foreign.result.document).encode()
         documents.document(data, foreign.path)

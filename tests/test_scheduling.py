@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Loop
-from scheduling import TURN, WORK, group_of, locked
+from scheduling import HELD, TURN, WORK, group_of, locked
 
 
 def free(kind: int) -> bool:
@@ -61,7 +61,14 @@ def test_others_run_anywhere_and_beside_each_other(request: pytest.FixtureReques
 
 
 @pytest.mark.alone
-def test_one_that_measures_time_runs_alone() -> None:
+def test_one_that_measures_time_runs_alone(request: pytest.FixtureRequest) -> None:
+    assert group_of(request.node) == "alone"
+    assert not free(fcntl.LOCK_SH)
+
+
+@pytest.mark.alone
+def test_the_next_one_finds_the_machine_as_quiet() -> None:
+    assert len(HELD) == 1
     assert not free(fcntl.LOCK_SH)
 
 

@@ -208,3 +208,43 @@ def test_the_folder_of_another_sweep_is_refused(cli: Cli, tmp_path: Path) -> Non
     common = ("sweep", tmp_path / "j.fio", *how)
     assert cli(*common, "--vary", "job.iodepth=1,2").status == 0
     assert "give another folder" in one_sentence(cli(*common, "--vary", "job.bs=4k,8k"))
+
+
+def test_every_point_leads_to_its_run(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "j.fio").write_text(JOB)
+    told = tmp_path / "s.json"
+    line = ["sweep", tmp_path / "j.fio", "--on", DRIVE, "--set", "capacity=256MiB"]
+    line += ["--vary", "job.iodepth=1,4,16", "--vary", "ftl.over_provisioning=0.1,0.2"]
+    line += ["--prepare", "sequential"]
+    out = ("-o", tmp_path / "out", "--json", told, "--report", tmp_path / "s.html")
+    assert cli(*line, *out, "--seeds", "2").status == 0
+    table = pl.read_parquet(tmp_path / "out" / "summary" / "*.parquet")
+    firsts = set(table.filter(pl.col("seed") == 1)["key"])
+    (section,) = json.loads(told.read_text())["sections"]
+    figures = {one["title"]: one for one in section["figures"]}
+    assert {"IOPS by job.iodepth", "IOPS against clat p99", "All combinations"} <= set(figures)
+    heat = [one for one in figures.values() if one["curves"][0]["style"] == "heat"]
+    assert heat and len(heat[0]["curves"][0]["x"]) == 6
+    for figure in figures.values():
+        for curve in figure["curves"]:
+            assert len(curve["keys"]) == len(curve["x"]) and set(curve["keys"]) <= firsts
+    page = (tmp_path / "s.html").read_text()
+    assert all(f'id="row-{key}"' in page for key in firsts)
+    assert 'data-repeat="ssdlab sweep' in page and "--run KEY" in page
+    # No combination is better in both than one of the front.
+    front = figures["IOPS against clat p99"]["curves"][1]
+    points = figures["IOPS against clat p99"]["curves"][0]
+    for x, y in zip(front["x"], front["y"], strict=True):
+        others = zip(points["x"], points["y"], strict=True)
+        assert not any(a <= x and b >= y and (a, b) != (x, y) for a, b in others)
+    # The line of a row repeats its run.
+    one = table.filter(pl.col("seed") == 1).row(0, named=True)
+    again = cli(*line, "--run", one["key"], "--json", told)
+    assert again.status == 0, again.err
+    summary = json.loads(told.read_text())["ssdlab"]["summary"]
+    (own,) = [s for s in summary if (s["job"], s["ddir"]) == (one["job"], one["ddir"])]
+    assert own["iops"] == one["iops"] and own["lat_max_ns"] == one["lat_max_ns"]
+    assert "no run has this key" in one_sentence(cli(*line, "--run", "nosuch"))

@@ -8,9 +8,9 @@ real file or drive through the real fio, and both give the same :class:`Result`:
     result = ssdlab.run("examples/consistency.fio", on="demo-client", set={"capacity": "1GiB"})
     print(result.frame())
 
-Each command has its function, which takes what the command takes and returns what it shows as a
-:class:`Report`: ``ssdlab.test``, ``ssdlab.compare``, ``ssdlab.array`` and the others of
-``ssdlab.__all__``.
+The commands that run, simulate and compare are functions too: ``ssdlab.test``, ``ssdlab.compare``,
+``ssdlab.array`` and the others of ``ssdlab.__all__``. Each takes what its command takes and returns
+what that shows as a :class:`Report`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ssdlab.api.array import array
     from ssdlab.api.compare import compare
     from ssdlab.api.explain import explain
-    from ssdlab.api.kept import load, runs
+    from ssdlab.api.kept import load, query, runs
     from ssdlab.api.names import devices, drives, parts, policies, procedures
     from ssdlab.api.plan import plan_cache, plan_storage
     from ssdlab.api.reliability import reliability
@@ -66,7 +66,7 @@ FUNCTIONS = {
     "array": ("array",),
     "compare": ("compare",),
     "explain": ("explain",),
-    "kept": ("load", "runs"),
+    "kept": ("load", "query", "runs"),
     "plan": ("plan_cache", "plan_storage"),
     "reliability": ("reliability",),
     "reproduce": ("reproduce",),
@@ -111,6 +111,7 @@ __all__ = [
     "plan_storage",
     "policies",
     "procedures",
+    "query",
     "reliability",
     "replay",
     "reproduce",

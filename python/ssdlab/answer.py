@@ -32,6 +32,7 @@ Style = Literal[
     "stack",
     "heat",
     "fields",
+    "parallel",
 ]
 """How the points of a curve are drawn."""
 
@@ -47,12 +48,19 @@ class Curve:
     """``published`` draws rings: numbers of an article. ``points`` draws a line with its points;
     ``steps`` the outline of a histogram; ``bars`` stand side by side with those of other curves,
     ``stack`` upon them; ``heat`` fields of unit size, coloured and labelled by ``z``; ``fields``
-    the same in the one colour of the curve."""
+    the same in the one colour of the curve; ``parallel`` draws a line each time that ``x`` begins
+    anew, the stronger the higher its ``z`` (0 to 1)."""
     colour: int | str = 0
     """Curves of one number are of one thing. A name is a colour of its own kind, such as that of a
     state of a piece (``report/style.py``)."""
     z: Sequence[float | None] = ()
     """Values of the fields of ``heat``; None where nothing was measured."""
+    about: Sequence[str] = ()
+    """What the pointer is told of each point besides."""
+    keys: Sequence[str] = ()
+    """Of each point the row of a table that it leads to (:attr:`Table.anchors`)."""
+    choice: Sequence[str] = ()
+    """Of each point for which values of :attr:`Figure.choices` it is drawn, joined by tabs."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,8 @@ class Figure:
     """Keys of the steps that it shows; a step that fails a check marks the chart."""
     note: str = ""
     """A sentence below the chart."""
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Values of what is held, by name: the page lets one choose, the first of each is drawn."""
     window: tuple[float, float] | None = None
     """A stretch of the horizontal axis that is shaded: what numbers are of."""
 
@@ -114,6 +124,10 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell | str | None]]
     note: str = ""
+    anchors: Sequence[str] = ()
+    """A name of each row that points of charts lead to; empty for none."""
+    repeat: str = ""
+    """The command line that repeats what a row is of; its anchor goes in the place of ``KEY``."""
 
     def __post_init__(self) -> None:
         for row in self.rows:

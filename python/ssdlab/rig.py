@@ -76,10 +76,17 @@ def reduced(drive: str, factor: int, *, fewest: int = 1) -> dict[str, str]:
 
 def smaller(drive: str, factor: int, *, fewest: int = SUPERBLOCKS_MIN) -> dict[str, str]:
     """As :func:`reduced`, but less where too few superblocks would be left for the reserve."""
+    return smaller_rig(profile(drive).text, drive, factor, fewest=fewest)
+
+
+def smaller_rig(
+    text: str, name: str, factor: int, *, fewest: int = SUPERBLOCKS_MIN
+) -> dict[str, str]:
+    """As :func:`smaller`, of a rig as text."""
     while factor > 1:
-        found = reduced(drive, factor, fewest=fewest)
         try:
-            _core.rig_check(profile(drive).text, rig_name=drive, overrides=list(found.items()))
+            found = dict(_core.Rig(text, rig_name=name).scale(factor, fewest=fewest))
+            _core.rig_check(text, rig_name=name, overrides=list(found.items()))
         except InputError:
             factor //= 2
         else:

@@ -81,6 +81,26 @@ fn at_depth_one_a_command_takes_its_own_time() {
     assert_eq!((writes.latency_sum, writes.latency_max), (10_000_000, 10_000));
 }
 
+/// A latency delays each read, or each write, and is no ceiling of their rate.
+#[test]
+fn latencies_take_no_core() {
+    for (key, op) in
+        [("controller.read_latency", Op::Read), ("controller.write_latency", Op::Write)]
+    {
+        let run = |depth: u64, op: Op, latency: &str| {
+            let mut device = quick_flash(&[("controller.command_time", "4us"), (key, latency)]);
+            let ops: &'static [Op] = if op == Op::Read { &[Op::Read] } else { &[Op::Write] };
+            let next = random(&*device, ops);
+            closed_loop(&mut *device, depth, 2000, 0, next, |_, _| {})
+        };
+        let (without, with) = (run(1, op, "0us"), run(1, op, "7us"));
+        assert_eq!(with.latency_sum, without.latency_sum + 2000 * 7_000);
+        near("commands at depth 64", run(64, op, "7us").per_second(), 250_000.0, 0.005);
+        let other = if op == Op::Read { Op::Write } else { Op::Read };
+        assert_eq!(run(1, other, "7us").latency_sum, run(1, other, "0us").latency_sum);
+    }
+}
+
 /// Where the cores are the bottleneck, they have time for so many writes, each with what is moved for its sake.
 #[test]
 fn a_full_drive_writes_as_fast_as_its_cores_move_what_is_in_the_way() {

@@ -105,7 +105,7 @@ fn any_tiers_keep_their_promises() {
         if let Err(violation) = hold_to_promises(&rig, &script, 1 + seed as usize % 40, seed) {
             panic!("{seed}: {violation:?}\n{}", rig.to_toml());
         }
-        let mut device = build(&rig, seed, true);
+        let mut device = build(&rig, seed, false);
         Audit::new(&mut *device, None).run(&script, 9).unwrap();
         counters(&*device).into_iter().for_each(|(name, n)| *sums.entry(name).or_default() += n);
     }

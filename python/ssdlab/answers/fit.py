@@ -91,7 +91,7 @@ def answer(fit: Fit, twin: Twin) -> Answer:
         "held-out: each curve over depth was predicted by a fit without it, to first order",
     ]
     return Answer(
-        f"fit of {twin.name}", "fit", [lead], notes=notes, texts={f"{twin.name}.toml": twin.text}
+        f"Fit of {twin.name}", "fit", [lead], notes=notes, texts={f"{twin.name}.toml": twin.text}
     )
 
 
@@ -250,7 +250,7 @@ def _figures(
 
 def _family(load: Load, *, depth: bool) -> str:
     mix = "" if load.rwmixread is None else f" {load.rwmixread:g} % reads"
-    jobs = f", depth {load.depth}" if depth else f", {load.numjobs} jobs"
+    jobs = f", depth {load.depth}" if depth else f", {load.numjobs} job{'s' * (load.numjobs > 1)}"
     return f"{load.rw} {units.binary(load.bs)}{mix}{jobs}, {load.state}"
 
 

@@ -90,6 +90,8 @@ def _said(items: Sequence[Item], found: Scan, *, planned: bool) -> list[str]:
     if found.superseded:
         documents = _count(found.superseded, "intermediate document")
         said.append(f"{documents} of runs that went on were passed over (--status-interval).")
+    if found.again:
+        said.append(f"Documents that other files hold once more: {len(found.again):,}.")
     if found.others:
         said.append(f"Other files without a result of fio: {found.others:,}.")
     return said

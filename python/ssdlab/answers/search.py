@@ -27,8 +27,8 @@ _SHOWN = {"ns": ("us", 1e-3), "B": ("GB", 1e-9)}
 """Units of the table, and for people."""
 
 
-def answer(found: Found, where: str) -> Answer:
-    """``where`` is the folder of the table."""
+def answer(found: Found, where: str | None) -> Answer:
+    """``where`` is the folder of the table; None where that is not kept."""
     what = units.listed([_said(one) for one in found.goals])
     under = f" with {' and '.join(found.conditions)}" if found.conditions else ""
     best = found.best[0] if found.best else None
@@ -42,11 +42,13 @@ def answer(found: Found, where: str) -> Answer:
         title="The best",
         verdict=Verdict("found" if found.best else "none", _verdict(found)),
     )
-    note = f"Every run: polars.scan_parquet('{where}/summary/*.parquet')."
+    notes = []
+    if where is not None:
+        notes = [f"Every run: polars.scan_parquet('{where}/summary/*.parquet')."]
     if found.shortened:
-        note += f" {RUNTIME} tells shortened runs from whole ones."
+        notes.append(f"In the table {RUNTIME} tells shortened runs from whole ones.")
     title = f"Search for {what}{under}"
-    return Answer(title, "sweep", [lead], notes=[note], data=_document(found, where))
+    return Answer(title, "sweep", [lead], notes=notes, data=_document(found, where))
 
 
 def _said(one: Goal) -> str:
@@ -163,8 +165,8 @@ def _course(found: Found, judged: Sequence[Trial]) -> Figure:
         own = [one for one in judged if one.meets is meets]
         x, y = [one.number + 1.0 for one in own], [factor * one.found[0] for one in own]
         curves.append(Curve(name, x, y, "dots", 0 if meets else 5))
-    x, y = [x for x, _ in best], [y for _, y in best]
-    curves.append(Curve("best so far", x, y, "points", 1))
+    best += [(float(len(found.trials)), best[-1][1])] if best else []
+    curves.append(Curve("best so far", [x for x, _ in best], [y for _, y in best], "steps", 1))
     label = f"{goal.name}, {kind}" if kind and kind != goal.name.upper() else goal.name
     shown = [one for one in curves if one.x]
     return Figure("Course of the search", "combination", label, shown, wide=True)
@@ -196,7 +198,7 @@ def _front(found: Found, judged: Sequence[Trial], one: int, other: int) -> Figur
     )
 
 
-def _document(found: Found, where: str) -> dict[str, object]:
+def _document(found: Found, where: str | None) -> dict[str, object]:
     return {
         "goals": [{"measure": one.measure, "higher": one.higher} for one in found.goals],
         "conditions": list(found.conditions),
@@ -204,7 +206,7 @@ def _document(found: Found, where: str) -> dict[str, object]:
         "done_before": found.before,
         "trials": [_trial(found, one) for one in found.trials],
         "best": [one.number for one in found.best],
-        "summary": f"{where}/summary",
+        "summary": None if where is None else f"{where}/summary",
     }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ssdlab import bench
 from ssdlab.analysis.paired import order as runs_in_order
@@ -22,8 +25,9 @@ from ssdlab.engine.runs import begin
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice
+from ssdlab.protocols import find
 from ssdlab.rating import Rating
-from ssdlab.store import RunStore
+from ssdlab.store import RunStore, files_of
 from ssdlab.studies import ab as study
 from ssdlab.target import Settings, Target
 
@@ -39,9 +43,17 @@ class _Wish:
     changed: dict[str, str]
     prepare: str | None
     seed: int
-    store: RunStore
+    store: RunStore | None
+    """None in another process, from where runs are brought back."""
     rating: Rating | None
     notice: Notice
+
+    def __reduce__(self) -> tuple[Callable[..., _Wish], tuple[Any, ...]]:
+        """Protocols go by name: they are made of functions."""
+        order = None if self.order is None else replace(self.order, protocol=None)  # type: ignore[arg-type]
+        name = self.order and self.order.protocol.name
+        return _elsewhere, (name, order, self.target, self.job, self.base, self.changed,
+                            self.prepare, self.seed, self.rating)  # fmt: skip
 
     @property
     def what(self) -> str:
@@ -52,8 +64,16 @@ class _Wish:
         """Keys of the rig of a side."""
         return {**self.base, **(self.changed if side == "B" else {})}
 
-    def run(self, side: str, place: int, seat: bench.Seat) -> study.TrialRun:
+    def run(self, side: str, place: int, seat: bench.Seat) -> _Ran:
         """One run. Of a simulated drive both runs of a pair have the same seed."""
+        if self.store is not None:
+            return _Ran(self._run(self.store, side, place, seat))
+        with tempfile.TemporaryDirectory(prefix="ssdlab-") as folder:
+            store = RunStore(folder)
+            run = self._run(store, side, place, seat)
+            return _Ran(run, files_of(store.root / run.id))
+
+    def _run(self, store: RunStore, side: str, place: int, seat: bench.Seat) -> study.TrialRun:
         overrides = self.overrides(side)
         seed = self.seed + place // 2
         if self.job is not None:
@@ -67,7 +87,7 @@ class _Wish:
                 memory_bytes=seat.memory_bytes,
             )
             result = self.target.run(self.job, settings)
-            folder = self.store.save(result)
+            folder = store.save(result)
             found = examine(of_result(result))
             return study.TrialRun(
                 side, place, folder.name, study.numbers_of(result), _doubts(found)
@@ -76,7 +96,7 @@ class _Wish:
         memory = seat.memory_bytes
         finished = begin(
             replace(self.order, overrides=overrides, seed=seed, memory_bytes=memory),
-            self.store,
+            store,
             progress=seat.report,
             notice=self.notice,
             announce=lambda _what: None,
@@ -86,6 +106,21 @@ class _Wish:
         return study.TrialRun(
             side, place, finished.folder.id, numbers, _doubts(finished.findings.checks)
         )
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """A run, and its files where it was made elsewhere."""
+
+    run: study.TrialRun
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def _elsewhere(name: str | None, order: Order | None, *given: Any) -> _Wish:
+    target, job, base, changed, prepare, seed, rating = given
+    if order is not None and name is not None:
+        order = replace(order, protocol=find(name))
+    return _Wish(target, job, order, base, changed, prepare, seed, None, rating, unheard)
 
 
 def ab(
@@ -164,6 +199,9 @@ def ab(
     order = None
     if protocol is not None:
         order = order_of(protocol, on, rating, param=param, quick=quick, size=size, scale=scale)
+    if cluster is not None and not on.simulated:
+        raise InputError(f"{on.name}: --cluster is for simulated drives")
+    store = RunStore(out)
     wish = _Wish(
         target=on,
         job=None if job is None else read_job(job),
@@ -172,18 +210,18 @@ def ab(
         changed=keys(set_b),
         prepare=prepare,
         seed=seed,
-        store=RunStore(out),
+        store=store,
         rating=rating,
         notice=notice or unheard,
     )
     _check(wish, to_a, to_b)
-    _try_out(wish)
-    wish.store.prepare()
+    _try_out(wish, store)
+    store.prepare()
     undoable = on.simulated or to_a is not None
     sides = runs_in_order(repeats, undoable)
     _announce(wish, sides, to_a, to_b, undoable)
     if on.simulated:
-        runs = _simulated(wish, sides, progress, cluster)
+        runs = _simulated(wish, store, sides, cluster, progress)
     else:
         runs = study.conduct(
             sides,
@@ -232,7 +270,7 @@ def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
             )
 
 
-def _try_out(wish: _Wish) -> None:
+def _try_out(wish: _Wish, store: RunStore) -> None:
     """Builds both simulated drives, so that a wrong key is told before the first run."""
     if not wish.target.simulated:
         return
@@ -240,7 +278,7 @@ def _try_out(wish: _Wish) -> None:
         if wish.order is None:
             opening.of(wish.target, overrides, wish.seed).check()
         else:
-            plans.plan(replace(wish.order, overrides=overrides, seed=wish.seed), wish.store)
+            plans.plan(replace(wish.order, overrides=overrides, seed=wish.seed), store)
 
 
 def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoable: bool) -> None:
@@ -263,25 +301,35 @@ def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoa
 def _once(wish: _Wish, count: int, watch: Watch) -> Callable[[str, int], study.TrialRun]:
     def once(side: str, place: int) -> study.TrialRun:
         with shown(watch, f"run {place + 1} of {count} ({side})") as callback:
-            return _told(wish, side, place, count, bench.Seat(callback))
+            return _told(wish, side, place, count, bench.Seat(callback)).run
 
     return once
 
 
-def _simulated(wish: _Wish, sides: str, watch: Watch, cluster: str | None) -> list[study.TrialRun]:
+def _simulated(
+    wish: _Wish, store: RunStore, sides: str, cluster: str | None, watch: Watch
+) -> list[study.TrialRun]:
     """The runs of a simulated drive, which know nothing of each other: several at once."""
+    runs: dict[int, study.TrialRun] = {}
 
-    def variant(place: int, side: str) -> bench.Variant[study.TrialRun]:
-        return bench.Variant(lambda seat: _told(wish, side, place, len(sides), seat))
+    def take(place: int, ran: _Ran) -> None:
+        if ran.files:
+            store.adopt(ran.run.id, ran.files)
+        runs[place] = ran.run
 
+    variants = [
+        bench.Variant(partial(_told, wish, side, place, len(sides)))
+        for place, side in enumerate(sides)
+    ]
     with working(f"{len(sides)} runs", watch, cluster, wish.notice) as callback:
         try:
-            return bench.run([variant(*one) for one in enumerate(sides)], callback)
+            bench.run_each(variants, take, callback)
         except Interrupted:
             raise Interrupted("stopped; the runs that had ended are kept") from None
+    return [runs[place] for place in range(len(sides))]
 
 
-def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> study.TrialRun:
+def _told(wish: _Wish, side: str, place: int, count: int, seat: bench.Seat) -> _Ran:
     """A run; where it fails, which one it was."""
     try:
         return wish.run(side, place, seat)

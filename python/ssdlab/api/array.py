@@ -23,10 +23,12 @@ from ssdlab.arrays.workloads import job as named_job
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice, ProgressCallback, stage
-from ssdlab.rig import capacity_of, reduced, smaller
+from ssdlab.rig import capacity_of, reduced, smaller, smaller_rig
 
 MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``scale`` says otherwise."""
+REAL_BYTES = 64 * 10**9
+"""A rig file of so much is that of a real drive, such as a twin, and made smaller as well."""
 STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
 
 
@@ -242,13 +244,26 @@ def _load(given: str | Path | None, name: str | None, depth: int) -> GridLoad:
 def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:
     """With drives as small as they are simulated, and their full size where that is known."""
     drive = setup.drive
-    if drive.profile is None and scale is not None:
-        raise InputError("--scale needs one of the shipped drives; a rig file is as it is")
-    if drive.profile is None or "capacity" in setup.overrides:
+    if "capacity" in setup.overrides:
         return setup
+    if drive.profile is None:
+        return _scaled_file(setup, scale)
     full = capacity_of(drive.name)
     about = smaller(drive.name, full // MEMBER_BYTES)
     own = about if scale is None else reduced(drive.name, scale)
+    return replace(setup, capacity_bytes=full, overrides={**own, **setup.overrides})
+
+
+def _scaled_file(setup: DriveSetup, scale: int | None) -> DriveSetup:
+    """The same of a rig file: as it is, unless it is asked for or has the size of a real drive."""
+    tree = setup.drive.tree()
+    full = tree.bytes("capacity") or 0
+    if scale is not None:
+        own = dict(tree.scale(scale))
+    elif full >= REAL_BYTES:
+        own = smaller_rig(setup.drive.rig, setup.drive.name, full // MEMBER_BYTES)
+    else:
+        return setup
     return replace(setup, capacity_bytes=full, overrides={**own, **setup.overrides})
 
 

@@ -1,12 +1,16 @@
-"""``ssdlab.load`` and ``ssdlab.runs``: what is kept."""
+"""``ssdlab.load``, ``ssdlab.runs`` and ``ssdlab.query``: what is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
+
 from ssdlab.answers import kept
+from ssdlab.api.given import several
 from ssdlab.api.report import Report, of_results
+from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError
 from ssdlab.results import Result
 from ssdlab.store import RunStore
@@ -50,6 +54,35 @@ def runs(*, out: str | Path | None = None) -> Report:
     if wrong:
         raise wrong[0]
     return Report(kept.listed(found, str(store.root)), runs=[one.id for one in found])
+
+
+def query(
+    sql: str,
+    *,
+    folders: str | Path | Sequence[str | Path] | None = None,
+    progress: Watch = None,
+) -> pl.DataFrame:
+    """Asks kept runs and the tables of sweeps in SQL; only reads.
+
+    Args:
+        sql: One SELECT over the tables ``runs``, ``summary`` and ``series``, joined by ``key``.
+        folders: Of a sweep, a kept run, or a store of runs (``--in``); without it the user's store,
+            and sweeps in the present folder or right below it.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Returns:
+        A row for each that the question finds, with the columns that it names.
+
+    Raises:
+        InputError: it is no question, a folder has nothing in it, or DuckDB is missing.
+        Interrupted: it was stopped.
+    """
+    from ssdlab.sweeps.query import ask, sources
+
+    with shown(progress, "query") as callback:
+        found = ask(sql, sources([Path(one) for one in several(folders)]), callback)
+    rows = [tuple(row) for row in found.rows]
+    return pl.DataFrame(rows, list(found.columns), orient="row", infer_schema_length=None)
 
 
 def result_of(run: Kept, out: str | Path | None) -> Result:

@@ -10,7 +10,8 @@ from ssdlab.answers import reliability as study_answer
 from ssdlab.api.given import Many, Size, listed, size, text
 from ssdlab.api.report import Report
 from ssdlab.api.target import rated
-from ssdlab.api.watching import Watch, shown
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
 from ssdlab.errors import InputError
 from ssdlab.studies import reliability as study
 from ssdlab.studies.reliability import Question
@@ -43,6 +44,7 @@ def reliability(
     renew_at: float | None = None,
     runs: int = 50_000,
     seed: int = 0,
+    cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
     """Says how likely an array loses data: by closed form and by simulation, with wear.
@@ -70,6 +72,7 @@ def reliability(
         renew_at: Percent of its rating at which a drive is copied to a new one.
         runs: Lives to simulate.
         seed: Seed of all random streams.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -106,7 +109,7 @@ def reliability(
         runs=runs,
         seed=seed,
     )
-    with shown(progress, "simulating lives") as callback:
+    with working("simulating lives", progress, cluster) as callback:
         return Report(study_answer.answer(study.study(question, callback)))
 
 

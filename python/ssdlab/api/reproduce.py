@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssdlab.answers import reproduction
+from ssdlab.answers import reproduction, twins
 from ssdlab.api.report import Report
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
@@ -10,6 +10,10 @@ from ssdlab.errors import InputError
 from ssdlab.experiments import find
 from ssdlab.experiments.base import Mode
 from ssdlab.experiments.runner import run
+from ssdlab.experiments.twin import carry_out
+
+TWIN = "twin"
+"""Fits of drives that others measured, asked for by itself."""
 
 
 def reproduce(
@@ -23,7 +27,9 @@ def reproduce(
     """Repeats published experiments on simulated drives; published beside simulated.
 
     Args:
-        names: Of experiments; all without one. After ``"measured"`` also names of drives.
+        names: Of experiments; all without one. After ``"measured"`` also names of drives. By
+            itself, ``"twin"``: fits of drives that others measured, held to what they were not
+            fitted to.
         quick: Very small drives: a few minutes in all, rough.
         full: Drives and times at full size.
         seed: Seed of the runs.
@@ -34,9 +40,12 @@ def reproduce(
         InputError: there is no such experiment.
         Interrupted: it was stopped; nothing was kept.
     """
-    experiments = find(list(names))
     if quick and full:
         raise InputError("--quick and --full exclude each other; give one of them")
+    if names == (TWIN,):
+        with working("twins", progress, cluster) as callback:
+            return Report(twins.answer(carry_out(quick=quick, seed=seed, progress=callback)))
+    experiments = find(list(names))
     mode: Mode = "quick" if quick else "full" if full else "reduced"
     what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
     with working(what, progress, cluster) as callback:

@@ -132,16 +132,24 @@ def swept(
     cluster: str | None = None,
     progress: Watch = None,
     notice: Notice | None = None,
+    line: str = "",
 ) -> Report:
-    """Carries out what is asked for; raises as :func:`ssdlab.sweep`."""
+    """Carries out what is asked for; ``line`` is the command that asks. Raises as
+    :func:`ssdlab.sweep`."""
     memory = sweep.check()
     with _temporary() as folder:
         kept = folder / "table" if out is None else out
         if order.search:
-            return _searched(searching(order, sweep), order, kept, cluster, progress, notice)
+            search = searching(order, sweep)
+            dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
+            title = f"search, {search.budget} combinations"
+            with working(title, progress, cluster, notice) as callback:
+                best = search.carry_out(dataset, callback)
+            return Report(search_answer.answer(best, None if out is None else str(out)))
         dataset = Dataset(kept, sweep.axes, series=bool(order.series))
         tried = 0
-        if notice is not None and len(sweep) >= FORESEEN:
+        # Trials here say nothing of a cluster.
+        if notice is not None and len(sweep) >= FORESEEN and cluster is None:
             with shown(progress, "plan") as callback:
                 found = forecast(sweep, memory, dataset, callback, keep=True)
             tried = found.kept
@@ -154,26 +162,12 @@ def swept(
         varied = [one.key for one in sweep.axes]
         table = dataset.of(sweep).sort(*varied, "seed", "job", "ddir")
         where = None if out is None else str(out)
-        return Report(sweep_answer.answer(sweep, table, outcome, where), table=table)
+        return Report(sweep_answer.answer(sweep, table, outcome, where, line), table=table)
 
 
 def searching(order: Order, sweep: Sweep) -> Search:
     """What is searched; raises InputError."""
     return Search.of(sweep, order.search, order.target, order.budget or BUDGET)
-
-
-def _searched(
-    search: Search,
-    order: Order,
-    kept: Path,
-    cluster: str | None,
-    progress: Watch,
-    notice: Notice | None,
-) -> Report:
-    dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
-    with working(f"search, {search.budget} combinations", progress, cluster, notice) as callback:
-        found = search.carry_out(dataset, callback)
-    return Report(search_answer.answer(found, str(kept)))
 
 
 def _groups(given: str | Sequence[str] | Sequence[Sequence[str]] | None) -> list[list[str]]:

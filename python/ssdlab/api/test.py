@@ -18,6 +18,7 @@ from ssdlab.engine.plans import Announcement, Order, require_unfinished
 from ssdlab.engine.ratings import rating_of
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.engine.speed import assumed
+from ssdlab.errors import InputError
 from ssdlab.progress import Notice
 from ssdlab.protocols import find
 from ssdlab.rating import Rating
@@ -38,6 +39,7 @@ def test(
     like: str | None = None,
     out: str | Path | None = None,
     logs: str | Path | None = None,
+    gentle: bool = False,
     param: Mapping[str, object] | None = None,
     quick: bool = False,
     size: Size | None = None,
@@ -63,6 +65,7 @@ def test(
         like: Or a simulated drive that it is like, for the plan.
         out: Keeps the run below this folder; else in the user's store.
         logs: Writes fio's logs of every job below this folder.
+        gentle: Only reads what is there, where the protocol can; needs no ``destroy``.
         param: Parameters of the protocol by name.
         quick: Minutes instead of hours: not steady state, not for publication.
         size: Bytes of the file that is a target.
@@ -92,16 +95,30 @@ def test(
     order = order_of(
         protocol, on, rating, param=param, quick=quick, size=size, scale=scale, set=set, seed=seed
     )
-    order = informed(order, assume_speed=assume_speed, like=like, logs=logs)
+    order = informed(order, assume_speed=assume_speed, like=like, logs=logs, gentle=gentle)
     return report_of(carried_out(order, RunStore(out), progress, notice))
 
 
 def informed(
-    order: Order, *, assume_speed: str | None, like: str | None, logs: str | Path | None
+    order: Order,
+    *,
+    assume_speed: str | None,
+    like: str | None,
+    logs: str | Path | None,
+    gentle: bool = False,
 ) -> Order:
-    """With what is known of the drive, and where fio's logs go; raises InputError."""
+    """With what is known of the drive, where fio's logs go, and whether the protocol only reads;
+    raises InputError."""
+    given = order.given
+    if gentle:
+        if all(one.name != "gentle" for one in order.protocol.parameters):
+            raise InputError(
+                f"--gentle: {order.protocol.name} writes; characterise can do with reads"
+            )
+        given = {**given, "gentle": "yes"}
     return replace(
         order,
+        given=given,
         assume=None if assume_speed is None else assumed(assume_speed),
         like=like and profile(like).name,
         logs=None if logs is None else Path(logs),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 
 from ssdlab import bench
-from ssdlab.api.watching import Watch, shown
+from ssdlab.api.watching import Watch, console_on, shown
 from ssdlab.progress import Notice, ProgressCallback
 
 
@@ -16,8 +17,34 @@ def working(
 ) -> Iterator[ProgressCallback]:
     """A callback as :func:`ssdlab.api.watching.shown` gives it, while simulations run on a cluster,
     or here without one; raises as :func:`ssdlab.bench.on`."""
-    with bench.on(cluster, notice or unheard), shown(watch, title) as callback:
+    told = notice or (_printed if watch is True else unheard)
+    with (
+        _script_left_alone(cluster),
+        bench.on(cluster, told),
+        shown(watch, title) as callback,
+    ):
         yield callback
+
+
+@contextlib.contextmanager
+def _script_left_alone(cluster: str | None) -> Iterator[None]:
+    """Worker processes of this machine are new interpreters, which would run the script that calls
+    this once more, unless they find none."""
+    main = sys.modules["__main__"]
+    path, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
+    if cluster is None or path is None:
+        yield
+        return
+    del main.__file__
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__file__, main.__spec__ = path, spec
+
+
+def _printed(sentence: str) -> None:
+    console_on(sys.stderr).print(sentence, markup=False, soft_wrap=True)
 
 
 def unheard(_sentence: str) -> None:

@@ -125,9 +125,14 @@ def named(name: str, more: str = "") -> DriveRig:
 def array_of(
     drive: _core.Rig, shape: ArrayShape, name: str = "array", summary: str = ""
 ) -> _core.Rig:
-    """An array of drives like ``drive``."""
+    """An array of drives like ``drive``; what the host takes for an I/O it takes before the array,
+    once."""
     keys = {**shape.keys, "count": shape.count}
-    return _core.Rig.wrap("array", keys, name=name, summary=summary, member=drive)
+    array = _core.Rig.wrap("array", keys, name=name, summary=summary, member=drive)
+    if not (host := drive.get("host_time")):
+        return array
+    link = {"bandwidth": "1000GB/s", "queue_slots": 1 << 20, "duplex": "full", "host_time": host}
+    return _core.Rig.wrap("link", link, name=name, summary=summary, below=array)
 
 
 def array_rig(drive: DriveRig, shape: ArrayShape, attachment: Attachment = DIRECT) -> str:

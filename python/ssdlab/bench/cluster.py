@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import re
+import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ WORKERS_MAX = 1024
 LOCAL = re.compile(r"local(?::(\d+))?")
 REMOTE = re.compile(r"(?:(tcp|tls|ws|wss|ucx|ucxx)://)?([^/\s:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})")
 FORMS = "write tcp://HOST:PORT of a Dask scheduler, or local:N for N worker processes here"
+DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""A terminal sends Ctrl-C to the workers too, which are told to stop by who started them."""
 _ASK = "__import__('importlib').import_module('ssdlab._version').VERSION"
 
 
@@ -141,7 +144,8 @@ def connected(address: str, notice: Notice) -> Iterator[Cluster]:
             stack.callback(_quietly, client.close, timeout=1)
         found = Cluster(client, address, notice, count if local else 1)
         found.check()
-        told = f"; dashboard: {client.dashboard_link}" if client.dashboard_link else ""
+        shown = "dashboard" in client.scheduler_info()["services"]
+        told = f"; dashboard: {client.dashboard_link}" if shown else ""
         threads = sum(one for one, _ in found.workers().values())
         notice(f"cluster {address}: {threads} threads{told}")
         yield found
@@ -162,11 +166,17 @@ def _started(count: int) -> Iterator[Client]:
             host="127.0.0.1",
             dashboard_address="127.0.0.1:8787",
             silence_logs=logging.CRITICAL,
+            preload=[DEAF],
         )
         client = distributed.Client(cluster, set_as_default=False)
         try:
             yield client
         finally:
+            # They hold nothing any more, and would take seconds to leave by themselves.
+            for nanny in cluster.workers.values():
+                nanny.auto_restart = False
+                if nanny.pid is not None:
+                    os.kill(nanny.pid, signal.SIGKILL)
             _quietly(client.close, timeout=1)
             _quietly(cluster.close, timeout=5)
 
@@ -179,7 +189,8 @@ def _quietly(close: Callable[..., object], timeout: float) -> None:
 
 def _hush() -> None:
     """What Dask logs is told by ssdlab, in a sentence."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
-    logging.getLogger("tornado").setLevel(logging.CRITICAL + 1)
+    for name in (*logging.root.manager.loggerDict, "tornado"):
+        if name.split(".")[0] in ("distributed", "tornado"):  # each has a level of its own
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     for message in ("Port .* is already in use", "Sending large graph"):
         warnings.filterwarnings("ignore", message)

@@ -90,6 +90,8 @@ class _Packer(pickle.Pickler):
     def reducer_override(self, obj: object) -> Any:
         if type(obj) is _core.Rig:
             return _rig, (obj.to_toml(), obj.name)
+        if type(obj) is _core.Attachment:
+            return _attachment, (obj.name, [(key, value) for key, value, _ in obj.values()])
         if type(obj) is JobText and (self._parcels is None) != (obj.carried is None):
             # What came from elsewhere goes back as it was there.
             needs = None if self._parcels is None else obj.needs()
@@ -120,6 +122,14 @@ def _to_send(needs: Carried | None) -> Any:
 
 def _rig(text: str, name: str) -> _core.Rig:
     return _core.Rig(text, rig_name=name)
+
+
+def _attachment(name: str, values: list[tuple[str, str]]) -> _core.Attachment:
+    """With the same keys; where they are known from stays behind."""
+    found = _core.Attachment()
+    for key, value in values:
+        found = found.having(key, value, name=name)
+    return found
 
 
 def _job(name: str, text: str, folder: Path, replay: Replay, carried: Carried | None) -> JobText:

@@ -11,6 +11,7 @@ import typer
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import (
+    BenchOptions,
     DriveOptions,
     KeptBelow,
     Prepare,
@@ -90,6 +91,7 @@ def command(
     *,
     how: ProtocolOptions,
     drive: DriveOptions,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Try a change: repeat a measurement with and without it and say whether it mattered."""
@@ -107,6 +109,7 @@ def command(
         out=out,
         **how.given,
         **asdict(drive),
+        cluster=where.cluster,
         progress=not view.quiet,
         notice=notice,
     )

@@ -6,7 +6,7 @@ import csv
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -75,12 +75,14 @@ class View:
         kept: Path | None = None,
         follow: str = "",
         whole: bool = False,
+        most: int | None = None,
         document: Mapping[str, Any] | None = None,
     ) -> None:
         """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the
         command that goes on from here.
 
-        The first section is printed whole if ``whole`` says so. ``document`` is written by
+        The first section is printed whole if ``whole`` says so, at ``most`` so many rows of a
+        table. ``document`` is written by
         ``--json`` instead of the answer's own.
 
         Raises as :class:`ssdlab.output.Output` does.
@@ -100,7 +102,7 @@ class View:
         console = self.console
         took = "" if seconds is None else f", took {units.duration(seconds)}"
         say(console, answer.title + took, "bold")
-        _print(console, answer, self, whole=whole)
+        _print(console, answer, self, whole=whole, most=most)
         places = [str(one) for one in (self.report, self.csv, self.xlsx) if one is not None]
         ends = [f"kept in {kept}"] if kept is not None else []
         ends += [f"wrote {units.listed(places)}"] if places else []
@@ -146,7 +148,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
     return answered
 
 
-def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None:
+def _print(console: Console, answer: Answer, view: View, *, whole: bool, most: int | None) -> None:
     """The answer, the key numbers or the first table, doubts; everything with --verbose."""
     if answer.headline:
         say(console, answer.headline)
@@ -162,7 +164,7 @@ def _print(console: Console, answer: Answer, view: View, *, whole: bool) -> None
         # A protocol's numbers are its answer; other studies set things side by side.
         first = [] if shown and answer.kind == "protocol" else lead[:1]
         for one in lead if whole else first:
-            print_table(console, one, answer.marks, wide=view.wide)
+            print_table(console, one, answer.marks, wide=view.wide, most=most)
         for note in answer.notes if whole else ():
             say(console, note)
     print_checks(console, answer.checks, verbose=view.verbose)
@@ -214,9 +216,13 @@ def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = F
 
 
 def print_table(
-    console: Console, one: Table, marks: frozenset[str] = frozenset(), *, wide: bool = False
-) -> None:
+    console: Console, one: Table, marks: frozenset[str] = frozenset(), *, wide: bool = False,
+    most: int | None = None,
+) -> None:  # fmt: skip
     """A table: columns where they fit, else a block for each row; tab-separated in a pipe."""
+    if most is not None and len(one.rows) > most:
+        said = f"{most:,} of {len(one.rows):,} rows; --csv and --verbose give all. "
+        one = replace(one, rows=one.rows[:most], anchors=(), note=said + one.note)
     heads = [heading(column) for column in one.columns]
     rows = [
         [cell_text(cell, column.unit, marks) for cell, column in zip(row, one.columns, strict=True)]

@@ -95,7 +95,7 @@ def command(
             follow=f"ssdlab show {short(items[0].foreign)}" if items and not plan else "",
             whole=True,
         )
-    _check(paths, [one.path for one in found.found], found.refused)
+    _check(paths, [*(one.path for one in found.found), *found.again], found.refused)
 
 
 def _tell(callback: ProgressCallback, share: float) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed, Tbw
+from ssdlab.cli.options import BenchOptions, Seed, Tbw
 
 if light.BODIES:
     from ssdlab.api.reliability import reliability
@@ -143,6 +143,7 @@ def command(
     ] = 50_000,
     seed: Seed = 0,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Say how likely an array loses data: by closed form and by simulation, with wear."""
@@ -168,6 +169,7 @@ def command(
         renew_at=renew_at,
         runs=runs,
         seed=seed,
+        cluster=where.cluster,
         progress=not (view.quiet or on_stdout(view.json_, view.report)),
     )
     view.show(found.answer)

@@ -10,10 +10,11 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import BenchOptions
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
-    from ssdlab.api.reproduce import reproduce
+    from ssdlab.api.reproduce import TWIN, reproduce
     from ssdlab.cli.console import stdout
     from ssdlab.experiments import find
     from ssdlab.experiments.base import Experiment
@@ -26,7 +27,8 @@ def command(
         typer.Argument(
             metavar="NAME",
             help=f"{', '.join(light.index()['experiments'])}; all without a name. After measured "
-            f"also drives: {', '.join(light.index()['measured'])}.",
+            f"also drives: {', '.join(light.index()['measured'])}. By itself, twin: fits to drives "
+            "that others measured, held to what they were not fitted to.",
             autocompletion=light.complete("experiments", "measured"),
         ),
     ] = None,
@@ -44,6 +46,7 @@ def command(
         ),
     ] = None,
     *,
+    where: BenchOptions,
     view: View,
 ) -> None:
     """Repeat published experiments on simulated drives; print published beside simulated."""
@@ -51,8 +54,15 @@ def command(
         _save_jobs(find(names or []), save_jobs)
         return
     started = time.monotonic()
-    found = reproduce(*(names or []), quick=quick, full=full, seed=seed, progress=not view.quiet)
-    view.show(found.answer, seconds=time.monotonic() - started)
+    found = reproduce(
+        *(names or []),
+        quick=quick,
+        full=full,
+        seed=seed,
+        cluster=where.cluster,
+        progress=not view.quiet,
+    )
+    view.show(found.answer, seconds=time.monotonic() - started, whole=names == [TWIN])
 
 
 def _save_jobs(experiments: list[Experiment], folder: Path) -> None:

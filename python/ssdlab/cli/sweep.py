@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,9 +19,16 @@ from ssdlab.output import Output
 if light.BODIES:
     from ssdlab import units
     from ssdlab.api.sweep import searching, swept
+    from ssdlab.cli.console import progress
     from ssdlab.cli.output import notice, say, write_json
+    from ssdlab.cli.run import show as show_run
+    from ssdlab.store import RunStore
     from ssdlab.sweeps import Dataset, Order, Sweep, forecast, from_line
     from ssdlab.sweeps.search import AGAIN, BEST_MAX, FRONT_MAX
+    from ssdlab.target import Settings
+
+PRINTED_MAX = 100
+"""Rows of a table that are printed."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +154,15 @@ def command(
     set_: SetKeys = None,
     prepare: Prepare = None,
     plan: PlanOnly = False,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="KEY",
+            help="Do one of the runs alone, by its key in the table or the start of it, and show "
+            "and keep it as `ssdlab run` does.",
+        ),
+    ] = None,
     *,
     variants: Variants,
     searching: SearchOptions,
@@ -155,6 +172,9 @@ def command(
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
     started = time.monotonic()
     order = _order(job, on, set_, prepare, variants, searching)
+    if run is not None:
+        _show_run(order, run, view)
+        return
     sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
     if plan:
         _say_plan(order, sweep, out, view)
@@ -168,8 +188,49 @@ def command(
         cluster=where.cluster,
         progress=not view.quiet,
         notice=None if view.quiet else notice,
+        line=_line(job, on, set_, prepare, variants),
     )
-    view.show(found.answer, seconds=time.monotonic() - started, kept=out, whole=True)
+    seconds = time.monotonic() - started
+    view.show(found.answer, seconds=seconds, kept=out, whole=True, most=PRINTED_MAX)
+
+
+def _show_run(order: Order, key: str, view: Outputs) -> None:
+    """Does one of the runs again, and shows all of it."""
+    started = time.monotonic()
+    found = {one.key: one for one in order.sweep(runs_max=None).runs() if one.key.startswith(key)}
+    if len(found) != 1 or not key:
+        many = f"{len(found)} runs have keys that begin so" if found else "no run has this key"
+        raise InputError(f'--run "{key}": {many}; the table and the page tell them')
+    (run,) = found.values()
+    with progress(run.job.name, quiet=view.quiet) as callback:
+        settings = Settings(seed=run.seed, prepare=run.prepare, progress=callback)
+        result = run.target.run(run.job, settings)
+    RunStore().save(result)
+    told = ", ".join(f"{name} {text}" for name, text in run.values.items() if name != "seed")
+    show_run(result, f"{told}: {run.job.name}", view, time.monotonic() - started)
+
+
+def _line(
+    job: Path | None,
+    on: str | None,
+    set_: list[str] | None,
+    prepare: str | None,
+    variants: Variants,
+) -> str:
+    """The command line that asks for the same runs."""
+    options: dict[str, Any] = {
+        "--on": on,
+        "--prepare": prepare,
+        "--set": set_,
+        "--vary": variants.vary,
+    }
+    options |= {"--zip": variants.zip_, "--sample": variants.sample, "--where": variants.where}
+    options |= {"--seeds": variants.seeds, "--prices": variants.prices_}
+    words = ["ssdlab", "sweep", *([] if job is None else [str(job)])]
+    for option, given in options.items():
+        several = given if isinstance(given, list) else [] if given is None else [given]
+        words += [word for one in several for word in (option, str(one))]
+    return shlex.join(words)
 
 
 def _say_plan(order: Order, sweep: Sweep, out: Path | None, view: View) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -36,9 +36,8 @@ if light.BODIES:
     from ssdlab.cli.console import stderr
     from ssdlab.cli.output import notice, say, write_json
     from ssdlab.cli.setup import say_preview
-    from ssdlab.engine.plans import Announcement, Order
+    from ssdlab.engine.plans import Announcement
     from ssdlab.engine.plans import plan as make_plan
-    from ssdlab.errors import InputError
     from ssdlab.rating import between, share_text
     from ssdlab.safety import amount
     from ssdlab.store import RunStore
@@ -85,9 +84,7 @@ def command(
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
     on, rating = target_of(target, **asdict(drive))
     order = order_of(protocol, on, rating, **how.given, set=keys(set_), seed=seed)
-    order = informed(order, assume_speed=assume_speed, like=like, logs=logs)
-    if gentle:
-        order = _gently(order)
+    order = informed(order, assume_speed=assume_speed, like=like, logs=logs, gentle=gentle)
     if plan:
         what = make_plan(order, RunStore(out))
         say_plan(what, view)
@@ -103,13 +100,6 @@ def command(
 
     folder = carried_out(order, RunStore(out), not view.quiet, notice, announce)
     show(report_of(folder), folder, view, started)
-
-
-def _gently(order: Order) -> Order:
-    """With the parameter that has a protocol only read; raises InputError where there is none."""
-    if all(one.name != "gentle" for one in order.protocol.parameters):
-        raise InputError(f"--gentle: {order.protocol.name} writes; characterise can do with reads")
-    return replace(order, given={**order.given, "gentle": "yes"})
 
 
 def show(found: Report, folder: RunFolder, view: View, started: float) -> None:

@@ -65,7 +65,7 @@ def fit(order: Order, progress: ProgressCallback | None = None) -> Fit:
     _check(observed, order)
     fixed = {**_parity(observed), **(order.fixed or {})}
     if order.start is None:
-        candidates = starts.likely(order.capacity)
+        candidates = starts.likely(order.capacity, observed)
     else:
         candidates = [starts.named(order.start, order.capacity)]
     ranked = starts.ranked(candidates, observed, fixed)
@@ -117,7 +117,7 @@ def _by_simulation(
     spaces = [Space.of(start.rig, observed, fixed) for start, _ in contenders]
     firsts = [_from(found, space) for (_, found), space in zip(contenders, spaces, strict=True)]
     size = len(spaces[0].parameters)
-    told = _Course(progress, CONTENDERS + 1 + size + ROUNDS * len(DAMPINGS))
+    told = _Course(progress, CONTENDERS + 1 + 2 * size + ROUNDS * len(DAMPINGS))
     effort = Effort(seed=seed)
     rigs = [space.rig(first) for space, first in zip(spaces, firsts, strict=True)]
     answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))

@@ -62,18 +62,18 @@ class Parameter:
 
 PARAMETERS = (
     Parameter("latency", "latency of host and link", "time", 0.7, 6_500, 100, 1e6),
-    Parameter("host_time", "host processor, per I/O of a job", "time", 1.2, 2_000, 20, 2e5),
+    Parameter("host_time", "host processor, per I/O of a job", "time", 0.5, 2_000, 20, 2e5),
     Parameter("bandwidth", "link bandwidth", "rate", 0.25, 550e6, 1e7, 1e11),
     Parameter("controller.command_time", "controller, per command", "time", 0.8, 1_500, 50, 2e5),
     Parameter(
         "controller.write_time", "controller, per write on top", "time", 1.2, 300, 5, 2e5,
         writes=True,
     ),
-    Parameter("nand.t_read", "tR", "time", 0.4, 60_000, 1_000, 5e5, reads=True),
+    Parameter("nand.t_read", "tR", "time", 0.5, 60_000, 1_000, 5e5, reads=True),
     Parameter("nand.transfer_mts", "flash channel, MT/s", "number", 0.4, 800, 20, 5_000),
     Parameter("nand.t_program", "tPROG", "time", 0.4, 700_000, 5_000, 1e7, writes=True),
     Parameter(
-        "ftl.over_provisioning", "over-provisioning", "number", 0.5, 0.1, 0.01, 1.5, writes=True
+        "ftl.over_provisioning", "over-provisioning", "number", 0.5, 0.1, 0.03, 1.5, writes=True
     ),
 )  # fmt: skip
 """All of them. What a drive has for a value of its own is only ever changed together with what
@@ -123,8 +123,7 @@ class Space:
     @property
     def bounds(self) -> tuple[Floats, Floats]:
         """Least and greatest logarithms."""
-        low = np.log([max(one.low, 1e-9) for one in self.parameters])
-        return low, np.log([one.high for one in self.parameters])
+        return bounds(self.parameters)
 
     def keys(self, vector: Floats) -> dict[str, str]:
         """What a vector of logarithms sets."""
@@ -135,6 +134,12 @@ class Space:
     def rig(self, vector: Floats) -> str:
         """The rig with these values, as TOML."""
         return with_keys(self.start, {**self.overrides, **self.keys(vector)}).to_toml()
+
+
+def bounds(parameters: Sequence[Parameter]) -> tuple[Floats, Floats]:
+    """Least and greatest logarithms of parameters."""
+    low = np.log([max(one.low, 1e-9) for one in parameters])
+    return low, np.log([one.high for one in parameters])
 
 
 def with_keys(rig: str, keys: Mapping[str, str], name: str = "rig") -> _core.Rig:

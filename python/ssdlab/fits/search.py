@@ -158,8 +158,8 @@ def search(
 ) -> Found:  # fmt: skip
     """The best parameters within so many rounds of simulations from ``start``.
 
-    The derivatives take an evaluation for each parameter, each round one for each of
-    :data:`DAMPINGS`, by which the derivatives are corrected.
+    The derivatives take an evaluation for each parameter, at the start and at the end, each round
+    one for each of :data:`DAMPINGS`, by which the derivatives are corrected.
     """
     low, high = space.bounds
     vector = np.clip(start, low, high)
@@ -181,14 +181,25 @@ def search(
             told(nth + 1, float(np.median(np.abs(np.nan_to_num(logs - target.logs)))))
         if gain < ENOUGH and nth:
             break
-    return Found(space, target, vector, logs, jacobian, cost)
+    back = _jacobian(space, target, evaluate, vector, logs, -STEP)
+    return Found(space, target, vector, logs, _weaker(jacobian, back, target), cost)
+
+
+def _weaker(forward: Floats, back: Floats, target: Target) -> Floats:
+    """Of the derivatives to both sides by parameter those that change less: what is no bottleneck
+    to one side is not determined, only bounded."""
+    size = [np.abs(one / target.sigma[:, None]).sum(axis=0) for one in (forward, back)]
+    found: Floats = np.where(size[0] <= size[1], forward, back)
+    return found
 
 
 def _jacobian(
-    space: Space, target: Target, evaluate: Evaluate, vector: Floats, logs: Floats
-) -> Floats:
+    space: Space, target: Target, evaluate: Evaluate, vector: Floats, logs: Floats,
+    step: float = STEP,
+) -> Floats:  # fmt: skip
     low, high = space.bounds
-    steps = [STEP if vector[i] + STEP <= high[i] else -STEP for i in range(len(vector))]
+    inside = (vector + step >= low) & (vector + step <= high)
+    steps = [step if one else -step for one in inside.tolist()]
     moved = [np.clip(vector + step * np.eye(len(vector))[i], low, high)
              for i, step in enumerate(steps)]  # fmt: skip
     columns = [

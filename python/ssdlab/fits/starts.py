@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,10 @@ NEAR = 2.5
 ROWS = 24
 """So many observations, evenly taken, choose among shipped drives."""
 ROUNDS_CLOSED = 8
+SATA_IOPS, SATA_BYTES, SATA_SLOTS = 115_000, 580e6, 32
+"""What SATA allows at most; a drive that does less at depth is one."""
+TOO_SPECIAL = ("ftl.compression.granule", "ftl.map.entries")
+"""Keys of firmware that few drives have."""
 LEFT_OUT = ("demo", "lab", "wd-zn540")
 """Beginnings of names of drives that do not exist, or are zoned."""
 
@@ -44,18 +48,32 @@ def named(place: str, capacity: int | None) -> Start:
     return Start(Path(place).stem, _at(_core.Rig(target.rig, rig_name=place), capacity, place))
 
 
-def likely(capacity: int | None) -> list[Start]:
-    """The shipped SSDs of about that capacity; those next to it where there are none."""
+def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[Start]:
+    """The shipped SSDs of about that capacity, and of the bus that measurements tell; those next
+    to it where there are none."""
+    slots = _slots(observed)
     found = []
     for one in profiles():
         rig = one.rig()
         if one.name.startswith(LEFT_OUT) or rig.find("ssd") not in ([""], ["below."]):
+            continue
+        if any(rig.get(key) is not None for key in TOO_SPECIAL) or not slots(rig):
             continue
         far = abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
         found.append((far, one.name, rig))
     found.sort(key=lambda one: one[:2])
     near = [one for one in found if one[0] <= math.log(NEAR)] or found[:8]
     return [Start(name, _at(rig, capacity, name)) for _, name, rig in near]
+
+
+def _slots(observed: Sequence[Observation]) -> Callable[[_core.Rig], bool]:
+    """Whether a drive has the bus that measurements tell."""
+    rates = [(one.measured.get("iops", 0.0), one.load) for one in observed]
+    fast = any(rate > SATA_IOPS or rate * load.bs > SATA_BYTES for rate, load in rates)
+    deep = any(load.depth >= 16 and load.reads == 1 and rate for rate, load in rates)
+    if fast or deep:
+        return lambda rig: (int(rig.get("queue_slots") or 0) > SATA_SLOTS) == fast
+    return lambda _: True
 
 
 def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:

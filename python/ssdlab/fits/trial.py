@@ -29,6 +29,9 @@ STATES = {
     "steady-seq": "sequential,sequential",
 }
 """States of the table as ``--prepare`` writes them."""
+SETTLING = 40_000
+"""Writes to a drive in steady state before they count: its buffer fills, collection gets under
+way."""
 SCATTERED = "sequential,random:1"
 PROBE = 256
 """I/Os by which the rate is found that says how long a point lasts; more at larger depth."""
@@ -44,13 +47,13 @@ class Effort:
     """How much is simulated."""
 
     ios: int = 3000
-    """Of a point, about, and as many before they count."""
-    writes: int = 24_000
+    """Of a point, about."""
+    writes: int = 30_000
     """The same of a point that writes to a drive in steady state, which has to collect."""
     seed: int = 1
 
 
-FINE = Effort(20_000, 160_000)
+FINE = Effort(20_000, 80_000)
 """Of a prediction."""
 
 
@@ -69,7 +72,7 @@ class Reduced:
         """The rig, so much smaller that it has about ``room`` bytes; raises InputError where it is
         wrong."""
         whole = _core.Rig(rig, rig_name=name)
-        full = whole.bytes("capacity") or 1
+        full = _capacity(whole)
         factor = max(1, round(full / room))
         while True:
             try:
@@ -82,13 +85,18 @@ class Reduced:
                 continue
             for key, value in small.items():
                 whole.set(key, value)
-            return Reduced(rig, small, (whole.bytes("capacity") or 1) / full)
+            return Reduced(rig, small, _capacity(whole) / full)
 
     def namespace(self, size: int | None) -> Mapping[str, str]:
         """Overrides that give the host a namespace of so many bytes of the full drive."""
         if size is None:
             return self.overrides
         return {**self.overrides, "namespace": f"{int(size * self.share) // 2**20 * 2**20}B"}
+
+
+def _capacity(rig: _core.Rig) -> int:
+    """Bytes of its first SSD: asked of the rig, since a whole drive takes long to build."""
+    return rig.bytes(f"{rig.find('ssd')[0]}capacity") or 1
 
 
 def answers(
@@ -192,7 +200,7 @@ def _extent(capacity: int, load: Load, effort: Effort) -> tuple[int, int]:
         ios = min(max(effort.ios, least), most)
         return ios, ios
     writes = max(effort.writes * 4096 // load.bs, effort.ios, least)
-    warm = capacity // load.bs if load.bs > 4096 else writes // 2
+    warm = capacity // load.bs if load.bs > 4096 else SETTLING
     return writes, warm
 
 

@@ -28,6 +28,8 @@ from ssdlab.target import sim
 
 Z90 = 1.645
 """Standard deviations of a 90 % interval."""
+AWAY = 3.0
+"""So far outside what it was fitted to a twin is as unsure as of columns it was not fitted to."""
 KNOWN = 0.6
 """A parameter is determined where its spread is less than this share of the prior's."""
 TRADE_OFF = 0.9
@@ -53,10 +55,11 @@ class Region:
     """What was measured of them."""
 
     def distance(self, load: Load) -> float:
-        """How far a workload is outside, in doublings of its block size and halves of those of
-        its depth and jobs; 2 more for another pattern, 1 for another state."""
+        """How far a workload is outside, in doublings of its block size, of its jobs, of depths
+        below and half of those above; 2 more for another pattern, 1 for another state."""
         away = _outside(load.bs, self.bs) + 0.5 * _outside(load.depth, self.depth)
-        away += 0.25 * _outside(load.numjobs, self.numjobs)
+        away += _outside(load.numjobs, self.numjobs)
+        away += 0.5 * max(0.0, math.log2(self.depth[0] / load.depth))
         return away + 2.0 * (load.rw != self.rw) + (load.state != self.state)
 
 
@@ -78,8 +81,8 @@ class Basis:
     covariance: tuple[tuple[float, ...], ...] = ()
     """Of the logarithms of the values of ``keys``."""
     error: Mapping[str, float] = field(default_factory=dict)
-    """By column: standard deviation of the logarithm of predicted by measured, of regions that
-    were left out of the fit."""
+    """By column: standard deviation of the logarithm of predicted by measured, of what was fitted
+    to."""
     regions: tuple[Region, ...] = ()
 
     def parameters(self) -> list[Parameter]:
@@ -91,12 +94,11 @@ class Basis:
         """Standard deviation of the logarithm of what a prediction is off by, its parameters being
         right: more for columns and workloads further from what the twin was fitted to."""
         own = [one for one in self.regions if column in one.columns]
-        least = self.error.get(column, 0.0)
+        least = max(self.error.get(column, 0.0), LEAST_ERROR[column])
         if not own:
             return max(least, UNTRIED_ERROR[column])
         away = min(one.distance(load) for one in own)
-        more = (UNTRIED_ERROR[column] - LEAST_ERROR[column]) * min(1.0, away / 6)
-        return max(LEAST_ERROR[column], least) + more
+        return math.hypot(least, UNTRIED_ERROR[column] * min(1.0, away / AWAY))
 
     def as_toml(self) -> str:
         """The table ``fit``."""
@@ -113,7 +115,7 @@ class Basis:
             *(f"    [{', '.join(f'{x:.4g}' for x in row)}]," for row in self.covariance),
             "]",
             "",
-            "# Standard deviations of the logarithm of predicted / measured, of what was left out:",
+            "# Standard deviations of the logarithm of predicted / measured, where it was fitted:",
             "[fit.error]",
             *(f"{name} = {value:.4g}" for name, value in self.error.items()),
         ]
@@ -285,7 +287,7 @@ def twin_of(
         value = one.parameter.written(one.value)
         number = value if one.parameter.kind == "number" else json.dumps(value)
         rig.set(one.parameter.key, f"{{ value = {number}, source = {json.dumps(source)} }}")
-    errors = held_out(found, observed)
+    errors = found.errors
     columns = np.array(found.target.columns)
     error = {
         column: float(np.median(np.abs(errors[columns == column])) / 0.6745)

@@ -166,6 +166,8 @@ class Scan:
     """Files of folders that are of something else."""
     superseded: int = 0
     """Documents that fio wrote while it was at work (``--status-interval``)."""
+    again: Sequence[Path] = ()
+    """Files of documents that another one had before, as CBT leaves each twice."""
 
 
 def scan(
@@ -184,6 +186,8 @@ def scan(
     claims: list[dict[Path, Log]] = []
     refused: list[Refused] = []
     others = superseded = 0
+    again: list[Path] = []
+    seen: set[str] = set()
     files_ = dict(todo)
     for number, (file, asked) in enumerate(files_.items()):
         progress(number, len(files_), file)
@@ -198,8 +202,13 @@ def scan(
             refused.append(Refused(file, error.message.removeprefix(f"{file}: "), asked))
             continue
         superseded += left
-        found += own
-        claims += beside
+        for foreign, candidates in zip(own, beside, strict=True):
+            if foreign.digest in seen:
+                again.append(file)
+                continue
+            seen.add(foreign.digest)
+            found.append(foreign)
+            claims.append(candidates)
         if not own and asked:
             refused.append(Refused(file, "holds no JSON document of fio", True))
         others += not own and not asked
@@ -219,7 +228,7 @@ def scan(
         for file, asked in files_.items()
         if not asked and file not in shared and logs.NAME.fullmatch(file.name)
     ]
-    return Scan(found, refused, others, superseded)
+    return Scan(found, refused, others, superseded, again)
 
 
 def _files(path: Path) -> list[Path]:
@@ -279,9 +288,11 @@ def _logs(file: Path, document: Mapping[str, Any], known: Told) -> dict[Path, Lo
             if re.fullmatch(r"write_(bw|iops|lat|hist)_log", option):
                 prefixes.add(Path(value).name if value not in ("", "1") else job["jobname"])
     found = {}
-    for path in sorted(file.parent.glob("*.log")):
+    for path in sorted(file.parent.glob("*.log*")):
         match = logs.NAME.fullmatch(path.name)
-        if match and match[1] in prefixes and path.is_file() and not path.is_symlink():
+        if match is None or (match[4] and not file.name.endswith(f".{match[4]}")):
+            continue
+        if match[1] in prefixes and path.is_file() and not path.is_symlink():
             log = logs.log_of(path.name, files.text_of(path))
             if log is not None:
                 found[path] = log

@@ -6,10 +6,11 @@ means, and no more than they say.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from ssdlab.fio.logs import Counts, Frames
 from ssdlab.histogram import BINS, VALUES, bin_index
 from ssdlab.results import DIRECTIONS, SERIES_SCHEMA
 
-NAME = re.compile(r"(.*?)_(bw|iops|slat|clat|lat|clat_hist)(?:\.(\d+))?\.log")
-"""Prefix, kind and thread of a log's name."""
+NAME = re.compile(r"(.*?)_(bw|iops|slat|clat|lat|clat_hist)(?:\.(\d+))?\.log(?:\.(.+))?")
+"""Prefix, kind and thread of a log's name, and the host that some tools put behind it."""
 OLD_BINS = 19 << 6
 """Counters of a histogram before fio counted nanoseconds."""
 FIELDS_MIN = 3
@@ -48,6 +49,8 @@ class Log:
     kind: str
     thread: int | None
     text: str
+    limit_ms: float = math.inf
+    """When the run that it is of had ended at the latest."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ def series(document: Mapping[str, Any], logs: Sequence[Log], *, old: bool) -> Se
     rows: list[Row] = []
     steps: list[float] = []
     jobs = _by_name(document)
+    worked = [float(job.get("elapsed") or 0) + job["job_runtime"] / 1e3 for job in document["jobs"]]
+    logs = [replace(one, limit_ms=1e3 * (SLACK_S + 2 * max(worked))) for one in logs]
     for (title, own), start in zip(jobs.items(), _starts(list(jobs.values())), strict=True):
         mine = [one for one in logs if _belongs(one, title, document)]
         if (intervals := _intervals(mine, own, old)) is not None:
@@ -224,12 +229,15 @@ def _fine(counts: Table, log: Log, number: int) -> Counts:
 
 
 def _lines(log: Log) -> Iterator[tuple[int, Table]]:
+    """The numbers of every line, by its number; times are since the start."""
+    start: int | None = None
     for number, line in enumerate(log.text.splitlines(), 1):
         fields = [one.strip() for one in line.rstrip(", \t\r").split(",")]
         if fields == [""]:
             continue
         try:
-            values = np.array([int(one, 0) if one[:2] == "0x" else int(one) for one in fields])
+            numbers = [int(one, 0) if one[:2] == "0x" else int(one) for one in fields]
+            values = np.array(numbers, dtype=np.int64)
         except (ValueError, OverflowError):
             values = np.zeros(0, dtype=np.int64)
         if len(values) < FIELDS_MIN:
@@ -237,18 +245,20 @@ def _lines(log: Log) -> Iterator[tuple[int, Table]]:
                 f"{log.name}: line {number} is none of a log of fio: time in ms, value, "
                 "direction, block size"
             )
+        if start is None:
+            start = int(values[0]) if values[0] > EPOCH_MS else 0
+        values[0] -= start
+        if not 0 <= values[0] <= log.limit_ms:
+            raise InputError(f"{log.name}: line {number} is of a time after the end of its run")
         yield number, values
 
 
 def _table(log: Log) -> Table:
-    """Time since the start in ms, value, direction and block size of every line."""
+    """Time in ms, value, direction and block size of every line."""
     rows = [np.append(values, [0])[:4] for _, values in _lines(log)]
     if not rows:
         return np.zeros((0, 4), dtype=np.int64)
-    table = np.array(rows)
-    if table[0, 0] > EPOCH_MS:
-        table[:, 0] -= table[0, 0]
-    return table
+    return np.array(rows)
 
 
 def _averaged(

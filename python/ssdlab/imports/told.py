@@ -119,4 +119,5 @@ def _cbt(path: Path) -> Told:
         return Told()
     if re.fullmatch(_MODES, path.parent.name):
         options["rw"] = path.parent.name
-    return Told("CBT", None, options, logs=path.name)
+    own = re.match(r"(?:json_)?(output\.\d+)", path.name)
+    return Told("CBT", None, options, logs=own[1] if own else None)

@@ -58,6 +58,8 @@ KINDS = {
 TILES = 5
 ROWS_OPEN = 12
 """A table of more rows is folded, unless it is the first."""
+ROWS_MAX = 2_000
+"""A page has so many rows of a table; JSON and CSV have all."""
 BROAD = 7
 """Tables of more columns are set smaller."""
 NARROW = 4
@@ -83,6 +85,8 @@ class DrawnTable:
     labels: int = 1
     narrow: bool = False
     """Not as wide as the page."""
+    anchors: tuple[str, ...] = ()
+    repeat: str = ""
 
 
 def render(answer: Answer, place: Place, *, title: str | None = None) -> None:
@@ -174,11 +178,13 @@ def _section(place: int, one: Section, answer: Answer, drawn: dict[str, figure])
 
 
 def _table(one: Table, marks: Collection[str], *, first: bool) -> Mapping[str, Any]:
-    shown = cells(one.columns, one.rows, marks)
+    shown = cells(one.columns, one.rows[:ROWS_MAX], marks)
+    shown = replace(shown, anchors=tuple(one.anchors[:ROWS_MAX]), repeat=one.repeat)
+    more = f"{ROWS_MAX:,} of {len(one.rows):,} rows. " if len(one.rows) > ROWS_MAX else ""
     return {
         "title": for_page(one.title),
         "table": shown,
-        "note": for_page(one.note),
+        "note": for_page(more + one.note),
         "folded": len(one.rows) > ROWS_OPEN and not first,
         "rows": len(one.rows),
         "broad": len(one.columns) > BROAD,

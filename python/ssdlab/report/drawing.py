@@ -45,6 +45,7 @@ BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
 Floats = npt.NDArray[np.float64]
+Columns = Mapping[str, npt.NDArray[np.object_]]
 
 
 def groups(
@@ -91,6 +92,7 @@ def groups(
             {
                 "title": together[0].title if alone else key,
                 "wide": together[0].wide,
+                "choices": list(together[0].choices.items()),
                 "panels": panels,
                 "legend": _legend(together) if alike else [],
                 "marked": alone and panels[0]["marked"],
@@ -208,7 +210,9 @@ class _Axes:
         self._up = {}
         for chart in charts:
             if not chart.y_names:
-                own = _y_span(chart, np.concatenate([_points(c, chart)[1] for c in chart.curves]))
+                own = _y_span(
+                    chart, np.concatenate([_points(c, chart, every=True)[1] for c in chart.curves])
+                )
                 axis = self._up.setdefault((chart.y_label, chart.log_y), own)
                 start, end = min(axis.start, own.start), max(axis.end, own.end)
                 axis.update(start=start, end=end, reset_start=start, reset_end=end)
@@ -232,7 +236,9 @@ def _draw(
     curves = [_points(curve, chart) for curve in chart.curves]
     panel = plot.new_figure(
         height,
-        axes.across(chart, np.concatenate([x for x, _ in curves])),
+        axes.across(
+            chart, np.concatenate([_points(c, chart, every=True)[0] for c in chart.curves])
+        ),
         axes.up(chart),
         for_page(chart.x_label),
         for_page(chart.y_label),
@@ -250,12 +256,16 @@ def _draw(
             _heat(panel, curve)
         elif curve.style == "fields":
             _fields(panel, curve, chart, x, y)
+        elif curve.style == "parallel":
+            _parallel(panel, curve, x, y)
         elif curve.style == "stack":
             _stack(panel, curve, x, y, _below(chart, curves, place), tips)
         elif curve.style == "bars":
             _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart), tips)
         else:
-            _curve(panel, curve, x, y, tips)
+            _curve(panel, curve, x, y, tips, _beside_points(chart, curve))
+        for drawn in panel.renderers[before:]:
+            drawn.data_source.name = f"curve-{place}"  # the page changes what it holds
         if by_curve is not None:
             by_curve.append(panel.renderers[before:])
     if chart.window is not None:
@@ -365,7 +375,8 @@ def _fields(panel: figure, curve: Curve, chart: Figure, x: Floats, y: Floats) ->
 
 def _heat(panel: figure, curve: Curve) -> None:
     """Fields of unit size with their values; the colour follows the logarithm."""
-    fields = [(x, y, z) for x, y, z in zip(curve.x, curve.y, curve.z, strict=True) if z is not None]
+    good = [n for n, z in enumerate(curve.z) if z is not None]
+    fields = [(curve.x[n], curve.y[n], z) for n in good if (z := curve.z[n]) is not None]
     logs = [math.log(z) for _, _, z in fields if z > 0]
     high = max(logs, default=0.0)
     # From dark to light is at least a factor: noise is not to look like a landscape.
@@ -380,6 +391,7 @@ def _heat(panel: figure, curve: Curve) -> None:
             "text": [units.number(z) for _, _, z in fields],
             "colour": colours,
             "ink": [style.ink_on(one) for one in colours],
+            **({"key": [curve.keys[n] for n in good]} if curve.keys else {}),
         }
     )
     drawn = panel.rect("x", "y", width=0.97, height=0.94, source=source, color="colour")
@@ -394,16 +406,60 @@ def _heat(panel: figure, curve: Curve) -> None:
         text_align="center",
         text_baseline="middle",
     )
+    plot.add_tap(panel, drawn, source)
     plot.add_hover(panel, drawn, [(curve.name, "@z{0,0.[00]}")], "mouse")
 
 
-def _points(curve: Curve, chart: Figure) -> tuple[Floats, Floats]:
-    """What of a curve can be drawn: a logarithm needs something above 0."""
+def _parallel(panel: figure, curve: Curve, x: Floats, y: Floats) -> None:
+    """Lines from place to place; what is told of a line, and how strong it is, is told at its
+    first point."""
+    first = [int(n) for n in np.flatnonzero(np.diff(x, prepend=math.inf) <= 0)]
+    strength = np.asarray(curve.z, dtype=float)[first] if len(curve.z) else np.ones(len(first))
+    source = ColumnDataSource(
+        {
+            "xs": [one.tolist() for one in np.split(x, first[1:])],
+            "ys": [one.tolist() for one in np.split(y, first[1:])],
+            "alpha": 0.12 + 0.88 * strength,
+            **({"about": [curve.about[n] for n in first]} if curve.about else {}),
+            **({"key": [curve.keys[n] for n in first]} if curve.keys else {}),
+        }
+    )
+    drawn = panel.multi_line(
+        "xs", "ys", source=source, line_color=style.colour(curve.colour), line_alpha="alpha",
+        line_width=1.4, hover_line_color=style.colour(curve.colour + 1)
+        if isinstance(curve.colour, int) else style.INK, hover_line_alpha=1.0,
+    )  # fmt: skip
+    plot.add_tap(panel, drawn, source)
+    if curve.about:
+        plot.add_hover(panel, drawn, [("", "@about")], "mouse")
+
+
+def _points(curve: Curve, chart: Figure, *, every: bool = False) -> tuple[Floats, Floats]:
+    """What of a curve can be drawn: a logarithm needs something above 0. Of points to choose from
+    the first choice, unless ``every``."""
     x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
+    good = _drawable(chart, curve, x, y, every=every)
+    return x[good], y[good]
+
+
+def _drawable(
+    chart: Figure, curve: Curve, x: Floats, y: Floats, *, every: bool = False
+) -> npt.NDArray[np.bool_]:
     good = np.isfinite(x) & np.isfinite(y)
     good &= (x > 0) | (not chart.log_x)
     good &= (y > 0) | (not chart.log_y)
-    return x[good], y[good]
+    if curve.choice and not every:
+        first = "\t".join(values[0] for values in chart.choices.values())
+        good &= np.asarray([one == first for one in curve.choice])
+    return good
+
+
+def _beside_points(chart: Figure, curve: Curve) -> Columns:
+    """What is told of the points that are drawn, and what they lead to."""
+    x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
+    good = _drawable(chart, curve, x, y)
+    given = {"about": curve.about, "key": curve.keys}
+    return {name: np.asarray(own, dtype=object)[good] for name, own in given.items() if len(own)}
 
 
 def _room(chart: Figure) -> float:
@@ -425,11 +481,20 @@ def _span(values: Floats, log: bool, share: float) -> Any:
     return plot.span(low / room, high * room)
 
 
-def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, tips: list[tuple[str, str]]) -> None:
-    if not len(x):
+def _curve(
+    panel: figure, curve: Curve, x: Floats, y: Floats, tips: list[tuple[str, str]], beside: Columns
+) -> None:
+    if not len(x) and not curve.choice:
         return
     keep = keep_extremes([y], POINTS_MAX)
-    source = ColumnDataSource({"x": x[keep].astype(np.float32), "y": y[keep].astype(np.float32)})
+    source = ColumnDataSource(
+        {
+            "x": x[keep].astype(np.float32),
+            "y": y[keep].astype(np.float32),
+            **{name: own[keep].tolist() for name, own in beside.items()},
+        }
+    )
+    tips = [*tips, ("", "@about")] if "about" in beside else tips
     colour = style.colour(curve.colour)
     if curve.style == "published":
         drawn = panel.scatter(
@@ -444,6 +509,8 @@ def _curve(panel: figure, curve: Curve, x: Floats, y: Floats, tips: list[tuple[s
         dash = curve.style if curve.style in ("dashed", "dotted") else "solid"
         drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6, line_dash=dash)
         if curve.style == "points":
-            panel.scatter("x", "y", source=source, size=5, color=colour, line_color=None)
+            dots = panel.scatter("x", "y", source=source, size=5, color=colour, line_color=None)
+            plot.add_tap(panel, dots, source)
+    plot.add_tap(panel, drawn, source)
     if len(x) <= DOTS_MANY or curve.style != "dots":
         plot.add_hover(panel, drawn, tips, "mouse")

@@ -17,6 +17,7 @@
       }
     }
     for (const axis of models()) if (axis.tags?.includes("log")) followZoom(axis);
+    for (const source of models()) if (source.type === "ColumnDataSource") followTaps(source);
     themed();
     document.documentElement.dataset.ready = "yes";
   });
@@ -61,6 +62,67 @@
     range.properties.end.change.connect(update);
     update();
   };
+
+  // Charts of what is held at chosen values, from the data that the page carries.
+  const choose = async (box) => {
+    const wanted = [...box.querySelectorAll("select")].map((one) => one.value).join("\t");
+    const blob = await raw(document.getElementById("answer"));
+    const answer = JSON.parse(await blob.text());
+    for (const figure of box.closest(".chapter").querySelectorAll("figure")) {
+      const { section, figure: at } = figure.querySelector(".points").dataset;
+      const element = figure.querySelector(".chart").id;
+      const root = Bokeh.documents[0].roots().find((one) => roots[one.id] === element);
+      answer.sections[section].figures[at].curves.forEach((curve, place) => {
+        const drawn = root.renderers.find((one) => one.data_source.name === `curve-${place}`);
+        if (!drawn || !curve.choice.length) return;
+        const kept = (list) => list.filter((_, n) => curve.choice[n] === wanted);
+        const data = { x: kept(curve.x), y: kept(curve.y) };
+        if (curve.about.length) data.about = kept(curve.about);
+        if (curve.keys.length) data.key = kept(curve.keys);
+        drawn.data_source.data = data;
+      });
+    }
+  };
+  document.addEventListener("change", (event) => {
+    const box = event.target.closest?.(".choices");
+    if (box) choose(box);
+  });
+
+  // A point that is clicked leads to the row of what it shows; a row says how to repeat that.
+  const tell = (row) => {
+    for (const old of document.querySelectorAll("tr.told")) old.remove();
+    for (const old of document.querySelectorAll("tr.led")) old.classList.remove("led");
+    row.classList.add("led");
+    const { repeat } = row.closest("table").dataset;
+    if (!repeat) return;
+    const told = row.ownerDocument.createElement("tr");
+    told.className = "told";
+    const cell = told.insertCell();
+    cell.colSpan = row.cells.length;
+    const line = document.createElement("pre");
+    line.textContent = repeat.replace("KEY", row.id.slice("row-".length));
+    cell.append(line);
+    row.after(told);
+  };
+  const lead = (key) => {
+    const row = document.getElementById(`row-${key}`);
+    if (!row) return;
+    const folded = row.closest("details");
+    if (folded) folded.open = true;
+    tell(row);
+    row.scrollIntoView({ block: "center" });
+  };
+  const followTaps = (source) => {
+    if (!source.get_column?.("key")) return;
+    source.selected.properties.indices.change.connect(() => {
+      const [at] = source.selected.indices;
+      if (at !== undefined) lead(source.get_column("key")[at]);
+    });
+  };
+  document.addEventListener("click", (event) => {
+    const row = event.target.closest?.("tr[id^='row-']");
+    if (row) tell(row);
+  });
 
   // Charts follow the light or dark theme of the page; paper is light.
   const dark = json("dark");
@@ -187,7 +249,8 @@
   const pointsOf = (chart) => {
     const rows = chart.curves.flatMap((curve) =>
       curve.x.map((x, at) => [
-        curve.name, chart.x_names[x] || x, chart.y_names[curve.y[at]] || curve.y[at],
+        curve.choice.length ? `${curve.name}, ${curve.choice[at].replaceAll("\t", ", ")}` : curve.name,
+        chart.x_names[x] || x, chart.y_names[curve.y[at]] || curve.y[at],
         ...(curve.z.length ? [curve.z[at]] : []),
       ]));
     const head = ["series", chart.x_label || "x", chart.y_label || "y"];
@@ -225,5 +288,5 @@
   for (const details of document.querySelectorAll(".points")) {
     details.addEventListener("toggle", () => fillPoints(details), { once: true });
   }
-  window.ssdlab = { tsv, raw };
+  window.ssdlab = { tsv, raw, lead };
 })();

@@ -17,6 +17,7 @@ from bokeh.models import (
     Range1d,
     ResetTool,
     SaveTool,
+    TapTool,
     Toolbar,
     WheelZoomTool,
 )
@@ -130,6 +131,19 @@ def add_hover(
         visible=False,
     )
     plot.toolbar.tools = [*plot.toolbar.tools, tool]
+
+
+def add_tap(plot: figure, renderer: Any, source: Any) -> None:
+    """Has points that lead somewhere (a column ``key``) be clicked; the page follows them."""
+    if "key" not in source.data:
+        return
+    renderer.nonselection_glyph = None
+    taps = [one for one in plot.toolbar.tools if isinstance(one, TapTool)]
+    if taps:
+        taps[0].renderers = [*taps[0].renderers, renderer]
+    else:
+        tap = TapTool(renderers=[renderer], visible=False)
+        plot.toolbar.tools = [*plot.toolbar.tools, tap]
 
 
 def name_ticks(axis: Any, grid: Any, names: Sequence[str]) -> None:

@@ -137,6 +137,15 @@ def _marks(renderer: Any, x: Scale, y: Scale) -> Iterator[str]:
     if kind in ("Line", "Step"):
         yield _line(glyph, data, x, y, steps=kind == "Step")
         return
+    if kind == "MultiLine":
+        for line_x, line_y, alpha in zip(data["xs"], data["ys"], data["alpha"], strict=True):
+            places = zip(line_x, line_y, strict=True)
+            points = " ".join(f"{x(float(at)):.1f},{y(float(up)):.1f}" for at, up in places)
+            yield (
+                f'<polyline points="{points}" fill="none" stroke="{glyph.line_color}" '
+                f'opacity="{alpha:.2f}"/>'
+            )
+        return
     count = len(data["x"])
 
     given = glyph.properties_with_values()
@@ -146,11 +155,16 @@ def _marks(renderer: Any, x: Scale, y: Scale) -> Iterator[str]:
 
     xs, ys = [x(float(v)) for v in data["x"]], data.get("y", ())
     if kind == "Scatter":
-        ink = zip(of("size"), of("fill_color"), of("line_color"), of("line_width"), strict=True)
-        for at, up, (size, fill, line, width) in zip(xs, ys, ink, strict=True):
+        look = zip(of("size"), of("fill_color"), of("line_color"), of("line_width"), strict=True)
+        alike = itertools.groupby(zip(xs, ys, look, strict=True), key=lambda one: one[2])
+        for (size, fill, line, width), marks in alike:
+            dots = "".join(
+                f'<circle cx="{at:.1f}" cy="{y(float(up)):.1f}" r="{size / 2:g}"/>'
+                for at, up, _ in marks
+            )
             yield (
-                f'<circle cx="{at:.1f}" cy="{y(float(up)):.1f}" r="{size / 2:g}" '
-                f'fill="{fill or "none"}" stroke="{line or "none"}" stroke-width="{width}"/>'
+                f'<g fill="{fill or "none"}" stroke="{line or "none"}" stroke-width="{width}">'
+                f"{dots}</g>"
             )
     elif kind == "VBar":
         sides = zip(data["x"], of("width"), of("bottom"), of("top"), of("fill_color"), strict=True)

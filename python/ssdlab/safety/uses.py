@@ -271,40 +271,45 @@ def unseen(system: System) -> bool:
 
 def _modes(system: System, pid: int, wanted: Key) -> Iterator[bool]:
     """For each descriptor or mapping of a process that is the file: whether it can be written."""
-    place = system.root / f"proc/{pid}"
+    # Text instead of paths: a system has tens of thousands of these.
+    place = f"{system.root}/proc/{pid}"
     for name in system.listed(f"proc/{pid}/fd"):
-        if _is(system, place / "fd" / name, wanted):
+        if _is(system, f"{place}/fd/{name}", wanted):
             yield _writes(system.read(f"proc/{pid}/fdinfo/{name}") or "")
     # A mapping outlives its descriptor.
-    for line in _lines(place / "maps"):
+    for line in _mapped(place, wanted):
         fields = line.split(maxsplit=5)
         if len(fields) == 6 and fields[5].startswith("/") and _maps(place, fields, wanted):
             yield "w" in fields[1] and fields[1].endswith("s")
 
 
-def _is(system: System, link: Path, wanted: Key) -> bool:
+def _is(system: System, link: str, wanted: Key) -> bool:
     try:
         if system.live:
-            return key_of(link.stat()) == wanted
-        return system.key(str(link.readlink())) == wanted
+            return key_of(os.stat(link)) == wanted  # noqa: PTH116
+        return system.key(os.readlink(link)) == wanted  # noqa: PTH115
     except OSError:
         return False  # closed meanwhile
 
 
-def _maps(place: Path, fields: list[str], wanted: Key) -> bool:
+def _maps(place: str, fields: list[str], wanted: Key) -> bool:
     if wanted[0] == stat.S_IFBLK:
         try:
-            return key_of((place / "map_files" / fields[0]).stat()) == wanted
+            return key_of(os.stat(f"{place}/map_files/{fields[0]}")) == wanted  # noqa: PTH116
         except OSError:
             return False
     return fields[4] == str(wanted[2]) and _device(fields[3]) == wanted[1]
 
 
-def _lines(path: Path) -> list[str]:
+def _mapped(place: str, wanted: Key) -> list[str]:
+    """The lines of a process's maps that may be the file."""
     try:
-        return path.read_text("utf-8", "replace").splitlines()
+        text = Path(f"{place}/maps").read_text("utf-8", "replace")
     except OSError:
         return []  # ended, or another user's
+    # Those of a file have its inode.
+    found = wanted[0] == stat.S_IFBLK or f" {wanted[2]} " in text
+    return text.splitlines() if found else []
 
 
 def _writes(fdinfo: str) -> bool:

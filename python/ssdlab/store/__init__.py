@@ -131,6 +131,26 @@ class RunStore:
         result.folder = self.create(about, steps=[(step, result)], ending=ending).path
         return result.folder
 
+    def adopt(self, run_id: str, files: Mapping[str, bytes]) -> Path:
+        """Keeps a run that was made in another store, as :func:`files_of` has it; its folder.
+
+        Raises as :meth:`create`.
+        """
+        self.prepare()
+        part, place = self.root / f"{_partial()}{run_id}", self.root / run_id
+        try:
+            with writing(self.root):
+                for name, content in files.items():
+                    (part / name).parent.mkdir(parents=True, exist_ok=True)
+                    write_to(part / name, content)
+                sync_folder(part)
+                part.rename(place)
+                sync_folder(self.root)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        return place
+
     def open(self, name: str) -> RunFolder:
         """The run called ``name`` as :meth:`find` finds it, opened as :func:`open_run` does."""
         return open_run(self.find(name))
@@ -226,6 +246,12 @@ def open_run(path: Path) -> RunFolder:
     if isinstance(schema, int) and schema > SCHEMA:
         raise InputError(f"{path}: was written by a newer version of ssdlab")
     return RunFolder(path, documents.checked(found, Manifest, place))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """All of a run, by the names of its files."""
+    files = sorted(one for one in folder.rglob("*") if one.is_file())
+    return {str(one.relative_to(folder)): one.read_bytes() for one in files}
 
 
 def label(name: str) -> str:

@@ -32,19 +32,32 @@ class Claims:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = make_folder(folder)
+        self._folder = folder
         self._own = folder / f".claimant-{secrets.token_hex(8)}"
         self._lock = threading.Lock()
         self._mine: set[str] = set()
         self._closed = threading.Event()
         self._links = True
-        with writing(folder):
-            self._file = os.open(self._own, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-            os.write(self._file, _machine().encode())
+        self._file = self._made()
         with contextlib.suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_EX)
         self._inode = os.fstat(self._file).st_ino
         threading.Thread(target=self._touch, daemon=True).start()
+
+    def _made(self) -> int:
+        """The file of this process, open."""
+        for last in (False, False, True):
+            make_folder(self._folder)
+            with writing(self._folder):
+                try:
+                    file = os.open(self._own, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+                except FileNotFoundError:
+                    if last:
+                        raise
+                    continue  # another process was the last one there, and removed the folder
+                os.write(file, _machine().encode())
+                return file
+        raise AssertionError("the last try raises")
 
     def take(self, key: str) -> bool:
         """Claims a run; False where another process that is alive has."""
@@ -88,6 +101,9 @@ class Claims:
         for key in list(self._mine):
             self.release(key)
         self._closed.set()
+        for other in self._folder.glob(".claimant-*"):
+            if self._expired(other):
+                other.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._own.unlink()
             self._folder.rmdir()

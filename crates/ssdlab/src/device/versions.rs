@@ -2,14 +2,44 @@
 
 use crate::contract::{Command, Op, SECTOR, digest};
 use crate::persist::persistent;
-use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Version by sector, up to the last that was ever written; 0 where a sector holds nothing. Flat, since the
+/// devices of tests are small and are saved often.
+#[derive(Clone, Debug, Default)]
+struct BySector {
+    versions: Vec<u64>,
+}
+
+persistent!(BySector { state { versions } });
+
+impl BySector {
+    fn get(&self, sector: u64) -> u64 {
+        self.versions.get(sector as usize).copied().unwrap_or(0)
+    }
+
+    fn set(&mut self, sector: u64, version: u64) {
+        if sector as usize >= self.versions.len() {
+            self.versions.resize(sector as usize + 1, 0);
+        }
+        self.versions[sector as usize] = version;
+    }
+
+    /// Sectors hold nothing any more.
+    fn forget(&mut self, sectors: Range<u64>) {
+        let end = (sectors.end as usize).min(self.versions.len());
+        if let Some(held) = self.versions.get_mut(sectors.start as usize..end) {
+            held.fill(0);
+        }
+    }
+}
 
 /// Version by sector, as reads answer it and as a loss of power leaves it; nothing where versions are not
 /// kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Versions {
-    newest: Option<BTreeMap<u64, u64>>,
-    durable: Option<BTreeMap<u64, u64>>,
+    newest: Option<BySector>,
+    durable: Option<BySector>,
     /// What is on its way from a volatile cache: sector and version.
     moving: Vec<(u64, u64)>,
 }
@@ -19,13 +49,13 @@ persistent!(Versions { state { moving } parts { newest, durable } });
 impl Versions {
     /// Kept or not.
     pub fn new(keep: bool) -> Self {
-        let kept = || keep.then(BTreeMap::new);
+        let kept = || keep.then(BySector::default);
         Versions { newest: kept(), durable: kept(), moving: Vec::new() }
     }
 
     /// Version of the sector at `offset`; 0 if it holds nothing.
     pub fn content(&self, offset: u64) -> u64 {
-        self.newest.as_ref().and_then(|kept| kept.get(&(offset / SECTOR)).copied()).unwrap_or(0)
+        self.newest.as_ref().map_or(0, |kept| kept.get(offset / SECTOR))
     }
 
     /// Does what the command does to content; answers the digest of what it reads. A write is durable when it
@@ -33,22 +63,20 @@ impl Versions {
     pub fn perform(&mut self, command: &Command) -> u64 {
         let (Some(newest), Some(durable)) = (&mut self.newest, &mut self.durable) else { return 0 };
         let (first, sectors) = (command.offset / SECTOR, command.len / SECTOR);
+        let range = first..first + sectors;
         match command.op {
-            Op::Read => {
-                let version = |sector| newest.get(&sector).copied().unwrap_or(0);
-                return digest(0, (first..first + sectors).map(version));
+            Op::Read => return digest(0, range.map(|sector| newest.get(sector))),
+            Op::Write => {
+                range.zip(command.stamp..).for_each(|(sector, stamp)| newest.set(sector, stamp));
             }
-            Op::Write => newest.extend((0..sectors).map(|i| (first + i, command.stamp + i))),
             Op::Trim => {
-                for sector in first..first + sectors {
-                    newest.remove(&sector);
-                    durable.remove(&sector);
-                }
-                self.moving.retain(|(at, _)| !(first..first + sectors).contains(at));
+                newest.forget(range.clone());
+                durable.forget(range.clone());
+                self.moving.retain(|(at, _)| !range.contains(at));
             }
             Op::Purge => {
-                newest.clear();
-                durable.clear();
+                newest.versions.clear();
+                durable.versions.clear();
                 self.moving.clear();
             }
             Op::Flush => {}
@@ -70,8 +98,8 @@ impl Versions {
         for i in 0..sectors {
             let at = command.offset / SECTOR + i;
             // A write that was submitted later may have come to rest before.
-            if durable.get(&at) != newest.get(&at) {
-                durable.insert(at, command.stamp + i);
+            if durable.get(at) != newest.get(at) {
+                durable.set(at, command.stamp + i);
             }
         }
     }
@@ -79,13 +107,16 @@ impl Versions {
     /// Sectors `first..end` leave a volatile cache as they are now.
     pub fn leave(&mut self, first: u64, end: u64) {
         let Some(newest) = &self.newest else { return };
-        self.moving = newest.range(first..end).map(|(&at, &version)| (at, version)).collect();
+        let held = (first..end).map(|at| (at, newest.get(at)));
+        self.moving = held.filter(|&(_, version)| version != 0).collect();
     }
 
     /// Those of them before `end` have come to rest.
     pub fn arrive(&mut self, end: u64) {
         let Some(durable) = &mut self.durable else { return };
-        durable.extend(self.moving.drain(..).filter(|&(at, _)| at < end));
+        for (at, version) in self.moving.drain(..).filter(|&(at, _)| at < end) {
+            durable.set(at, version);
+        }
     }
 
     /// What has not come to rest is gone.

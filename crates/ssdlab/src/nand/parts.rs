@@ -3,7 +3,7 @@
 use crate::registry::{Entry, Registry};
 
 /// Parts by name; each is TOML, keys of `nand` with their sources. A time is that of one operation on
-/// all planes: programming a word line of several pages in one go counts for each page its share.
+/// all planes: of a part without `one_shot`, programming a word line of several pages counts for each page its share.
 pub const PARTS: Registry<&'static str> = Registry {
     what: "NAND part",
     entries: &[

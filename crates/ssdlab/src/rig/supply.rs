@@ -46,8 +46,7 @@ impl Rig {
         let part = drive.get("nand").and_then(|nand| nand.get("part")).map(plain);
         if let Some(name) = part {
             for (one, value) in values(&name).map_err(|e| e.under(PART))? {
-                let known = drive["nand"].get(&one.key);
-                if known.is_none() {
+                if within(&drive["nand"], &one.key).is_none() {
                     let one = Sourced { origin: name.clone(), ..one };
                     self.receive(place, &format!("nand.{}", one.key), value, &one)?;
                 }
@@ -86,11 +85,17 @@ fn values(name: &str) -> Result<Vec<(Sourced, Value)>> {
     let mut table: Table = part.parse().expect("a part is TOML, which a test says of all");
     let mut sources = Vec::new();
     strip_sources(&mut table, "", &mut sources)?;
+    let table = Value::Table(table);
     let with_value = |one: Sourced| {
-        let value = table[&one.key].clone();
+        let value = within(&table, &one.key).expect("it was found there").clone();
         (one, value)
     };
     Ok(sources.into_iter().map(with_value).collect())
+}
+
+/// The value of a key with dots.
+fn within<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    key.split('.').try_fold(value, |value, step| value.get(step))
 }
 
 /// Over-provisioning of a drive that says the size of its dies and nothing of it: what they hold

@@ -33,9 +33,51 @@ pub struct Promise {
     pub idle_flushes: bool,
 }
 
+/// What a sector may hold: one version, and what was submitted later.
+#[derive(Clone, Debug)]
+struct Sector {
+    oldest: Version,
+    later: Vec<Version>,
+}
+
+impl Sector {
+    fn all(&self) -> impl Iterator<Item = &Version> + Clone {
+        std::iter::once(&self.oldest).chain(&self.later)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Version> {
+        std::iter::once(&mut self.oldest).chain(&mut self.later)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.later.is_empty() && self.oldest.durable
+    }
+
+    /// What a read may find that was submitted at that place in the order.
+    fn readable(&self, submitted: u64) -> impl Iterator<Item = u64> + '_ {
+        let last = self.all().filter(|v| v.answered <= submitted).map(|v| v.submitted).max();
+        let last = last.unwrap_or(0);
+        self.all().filter(move |v| v.answered >= last).map(|v| v.value)
+    }
+
+    /// Drops what nobody can find any more: what was answered before something durable was submitted that
+    /// itself was answered before the horizon.
+    fn forget(&mut self, horizon: u64) {
+        let safe = self.all().filter(|v| v.durable && v.answered < horizon);
+        let Some(safe) = safe.map(|v| v.submitted).max() else { return };
+        self.later.retain(|v| v.answered >= safe);
+        if self.oldest.answered < safe {
+            self.oldest = self.later.remove(0);
+        }
+    }
+}
+
 /// What a device should hold.
 pub struct Oracle {
-    content: Vec<Vec<Version>>,
+    content: Vec<Sector>,
+    /// The sectors that were not [settled](Sector::is_settled) when they were last looked at, each once.
+    unsettled: Vec<usize>,
+    is_unsettled: Vec<bool>,
     /// TRIM deallocates units of so many sectors that lie wholly inside its range...
     unit: u64,
     /// ... where the device's first sector is so far into a unit.
@@ -49,9 +91,12 @@ pub struct Oracle {
 impl Oracle {
     /// An empty device of `capacity` bytes.
     pub fn new(capacity: u64, unit_bytes: u64, shift_bytes: u64, purge_is_trim: bool) -> Self {
-        let nothing = Version { value: 0, submitted: 0, answered: 0, durable: true };
+        let oldest = Version { value: 0, submitted: 0, answered: 0, durable: true };
+        let sectors = (capacity / SECTOR) as usize;
         Oracle {
-            content: vec![vec![nothing]; (capacity / SECTOR) as usize],
+            content: vec![Sector { oldest, later: Vec::new() }; sectors],
+            unsettled: Vec::new(),
+            is_unsettled: vec![false; sectors],
             unit: unit_bytes / SECTOR,
             shift: shift_bytes / SECTOR,
             purge_is_trim,
@@ -90,7 +135,10 @@ impl Oracle {
             let value = if command.op == Op::Write { written } else { 0 };
             let submitted = self.clock;
             let version = Version { value, submitted, answered: IN_FLIGHT, durable: false };
-            self.content[sector as usize].push(version);
+            self.content[sector as usize].later.push(version);
+            if !std::mem::replace(&mut self.is_unsettled[sector as usize], true) {
+                self.unsettled.push(sector as usize);
+            }
         }
         self.clock
     }
@@ -103,11 +151,15 @@ impl Oracle {
             return;
         }
         if command.op == Op::Flush {
-            for versions in &mut self.content {
-                let safe = versions.iter_mut().filter(|v| v.answered < submitted);
+            let Self { content, unsettled, is_unsettled, .. } = self;
+            unsettled.retain(|&at| {
+                let sector = &mut content[at];
+                let safe = sector.all_mut().filter(|v| v.answered < submitted);
                 safe.for_each(|v| v.durable = true);
-                forget(versions, horizon);
-            }
+                sector.forget(horizon);
+                is_unsettled[at] = !sector.is_settled();
+                is_unsettled[at]
+            });
             return;
         }
         let durable = match command.op {
@@ -116,32 +168,30 @@ impl Oracle {
             _ => !self.promise.volatile_trims,
         };
         for sector in self.range(command) {
-            let versions = &mut self.content[sector as usize];
-            if let Some(v) = versions.iter_mut().find(|v| v.submitted == submitted) {
+            let sector = &mut self.content[sector as usize];
+            if let Some(v) = sector.all_mut().find(|v| v.submitted == submitted) {
                 (v.answered, v.durable) = (self.clock, durable);
             }
-            forget(versions, horizon);
+            sector.forget(horizon);
         }
-    }
-
-    /// What a read may find that was submitted at that place in the order.
-    fn readable(versions: &[Version], submitted: u64) -> impl Iterator<Item = u64> + '_ {
-        let last = versions.iter().filter(|v| v.answered <= submitted).map(|v| v.submitted).max();
-        let last = last.unwrap_or(0);
-        versions.iter().filter(move |v| v.answered >= last).map(|v| v.value)
     }
 
     /// Whether a read that is answered now may have this digest.
     pub fn may_read(&self, command: &Command, submitted: u64, digest: u64) -> bool {
+        let (first, sectors) = ((command.offset / SECTOR) as usize, command.len / SECTOR);
         let mut sums = vec![0u64];
-        for (i, sector) in
-            (command.offset / SECTOR..).take((command.len / SECTOR) as usize).enumerate()
-        {
-            let mut values: Vec<u64> =
-                Self::readable(&self.content[sector as usize], submitted).collect();
+        let mut values = Vec::new();
+        for (sector, i) in self.content[first..].iter().zip(0..sectors) {
+            let add = |value: u64| mix(value, i);
+            if sector.later.is_empty() {
+                let sum = add(sector.oldest.value);
+                sums.iter_mut().for_each(|s| *s = s.wrapping_add(sum));
+                continue;
+            }
+            values.clear();
+            values.extend(sector.readable(submitted));
             values.sort_unstable();
             values.dedup();
-            let add = |value: u64| mix(value, i as u64);
             sums = values
                 .iter()
                 .flat_map(|&value| sums.iter().map(move |sum| sum.wrapping_add(add(value))))
@@ -157,30 +207,26 @@ impl Oracle {
     pub fn cut(&mut self, content: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
         let mut forgotten = Vec::new();
         self.clock += 2;
-        for (sector, versions) in self.content.iter_mut().enumerate() {
-            let value = content(sector as u64 * SECTOR);
-            let safe =
-                versions.iter().filter(|v| v.durable).map(|v| v.submitted).max().unwrap_or(0);
-            if !versions.iter().any(|v| v.value == value && v.answered >= safe) {
-                forgotten.push((sector as u64, value));
+        for (at, sector) in self.content.iter_mut().enumerate() {
+            let value = content(at as u64 * SECTOR);
+            let safe = sector.all().filter(|v| v.durable).map(|v| v.submitted).max().unwrap_or(0);
+            if !sector.all().any(|v| v.value == value && v.answered >= safe) {
+                forgotten.push((at as u64, value));
             }
             // What a battery kept has still to go where it is volatile, and the next cut may find what was there before.
             let durable = !(self.promise.volatile_writes && self.promise.idle_flushes);
-            if durable {
-                versions.clear();
-            }
-            versions.iter_mut().for_each(|v| v.answered = v.answered.min(self.clock - 1));
             let answered = self.clock;
-            versions.push(Version { value, submitted: answered, answered, durable });
+            let found = Version { value, submitted: answered, answered, durable };
+            if durable {
+                *sector = Sector { oldest: found, later: Vec::new() };
+                continue;
+            }
+            sector.all_mut().for_each(|v| v.answered = v.answered.min(answered - 1));
+            sector.later.push(found);
+            if !std::mem::replace(&mut self.is_unsettled[at], true) {
+                self.unsettled.push(at);
+            }
         }
         forgotten
     }
-}
-
-/// Drops what nobody can find any more: what was answered before something durable was submitted that
-/// itself was answered before the horizon.
-fn forget(versions: &mut Vec<Version>, horizon: u64) {
-    let safe = versions.iter().filter(|v| v.durable && v.answered < horizon);
-    let Some(safe) = safe.map(|v| v.submitted).max() else { return };
-    versions.retain(|v| v.answered >= safe);
 }

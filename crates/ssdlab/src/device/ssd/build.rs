@@ -80,6 +80,8 @@ impl SsdKeys {
             ("nand.suspend.resume", nand.suspend.resume),
             ("controller.command_time", self.controller.command_time),
             ("controller.write_time", self.controller.write_time),
+            ("controller.read_latency", self.controller.read_latency),
+            ("controller.write_latency", self.controller.write_latency),
             ("controller.relocate_time", self.controller.relocate_time),
             ("controller.map_update_time", self.controller.map_update_time),
             ("ftl.gc.idle_after", self.ftl.gc.idle_after.unwrap_or_default()),

@@ -4,7 +4,8 @@
 //! levelling and folding move take a core's time too, and so do translation units that are read or written. That work
 //! waits for gaps between commands, but not for ever: at most as much of it waits as one program unit of every die
 //! brings, for so long the flash is busy with it anyway. What is more is done before the next command. So a light load
-//! hides the firmware's work, and a heavy one pays for it with throughput. Cost: a look at each core for a command.
+//! hides the firmware's work, and a heavy one pays for it with throughput. Reads and writes can have a latency besides,
+//! which passes without a core. Cost: a look at each core for a command.
 
 use super::keys::ControllerKeys;
 use crate::contract::Op;
@@ -17,6 +18,9 @@ pub(super) struct Controller {
     /// Time for a command, and what a write takes on top.
     command_time: u64,
     write_time: u64,
+    /// What reads and writes take on top without taking a core.
+    read_latency: u64,
+    write_latency: u64,
     /// How much of the firmware's own work can wait, ns.
     patience: u64,
     /// How much of it does, ns.
@@ -35,7 +39,7 @@ pub(super) struct Controller {
 persistent!(Controller {
     state { queue, backlog, since, command_busy, own_busy }
     parts { cores }
-    built { command_time, write_time, patience }
+    built { command_time, write_time, read_latency, write_latency, patience }
 });
 
 impl Controller {
@@ -45,6 +49,8 @@ impl Controller {
         Controller {
             command_time: keys.command_time.0,
             write_time: keys.write_time.0,
+            read_latency: keys.read_latency.0,
+            write_latency: keys.write_latency.0,
             patience: open * keys.relocate_time.0.max(keys.map_update_time.0),
             backlog: 0,
             since: 0,
@@ -66,12 +72,22 @@ impl Controller {
         self.command_time + if op == Op::Write { self.write_time } else { 0 }
     }
 
+    /// Time that passes for a command besides.
+    #[inline]
+    fn latency_of(&self, op: Op) -> u64 {
+        match op {
+            Op::Read => self.read_latency,
+            Op::Write => self.write_latency,
+            Op::Trim | Op::Flush | Op::Purge => 0,
+        }
+    }
+
     /// Whether a command that takes it no time need not wait for it: for the TRIM before it,
     /// say, or for the drive to be ready after a loss of power.
     #[inline]
     pub fn is_free(&self, now: u64, op: Op) -> bool {
         let idle = self.cores[0] <= now && self.queue.is_empty();
-        idle && self.backlog == 0 && self.time_of(op) == 0
+        idle && self.backlog == 0 && self.time_of(op) + self.latency_of(op) == 0
     }
 
     /// A command comes; answers when the first of all that came will have been handled, if that has changed.
@@ -81,7 +97,7 @@ impl Controller {
             self.catch_up(now);
         }
         let time = self.time_of(op);
-        let done = self.occupy(now, time);
+        let done = self.occupy(now, time) + self.latency_of(op);
         self.command_busy += time;
         // Reads overtake a write that another core is at; of equal times the one that came first.
         let at = self.queue.iter().rposition(|&(other, _)| other <= done).map_or(0, |at| at + 1);

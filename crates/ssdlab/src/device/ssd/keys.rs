@@ -373,6 +373,11 @@ pub struct ControllerKeys {
     pub command_time: Nanos,
     /// What a write takes a core on top.
     pub write_time: Nanos,
+    /// What a read takes on top without taking a core, as stages in a row do: looking it up, correcting its errors,
+    /// handing it over. It delays a read and is no ceiling of their rate.
+    pub read_latency: Nanos,
+    /// The same for a write: fetching its data, placing it.
+    pub write_latency: Nanos,
     /// Time of a core for each mapping unit that is moved for collection, wear levelling or folding: in gaps between
     /// commands, as long as no more of it waits than one program unit of every die brings.
     pub relocate_time: Nanos,
@@ -396,6 +401,8 @@ impl Default for ControllerKeys {
         ControllerKeys {
             command_time: Nanos(0),
             write_time: Nanos(0),
+            read_latency: Nanos(0),
+            write_latency: Nanos(0),
             relocate_time: Nanos(0),
             map_update_time: Nanos(0),
             // An entry of the map and a count of valid units in the controller's RAM.

@@ -1,0 +1,113 @@
+"""Twins of drives that others measured: fitted to a part of the numbers, held to the rest.
+
+The numbers (`measured.csv`) come from
+
+- fio-plot (SATA drives): benchmark data once kept in github.com/louwrentius/fio-plot, commits
+  7b1576b45~1 and c8c3479a4 (BSD-3-Clause); 60 s a point, jobs and depth varied. Runs behind the
+  RAID card are left out, since repeats of the same drive differ by 10 to 20 %;
+- the study of I/O schedulers (980 PRO, ICPE 2024),
+  github.com/stonet-research/icpe24_io_scheduler_study_artifact at 013f1e15 (MIT), io_uring, filled
+  and overwritten at random;
+- SSD-iq (Micron 7450), github.com/gabriel-haas/ssdiq-pub at 8a0a3f43 (numbers only);
+- github.com/Tratori/nvme-bench-delab at b9fbfe8d (P4610, P5800X, RAID 0 of the latter; numbers
+  only), libaio, medians of five; the depth of a thread is stated for some runs alone: 128.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
+from ssdlab.experiments.twin.cases import CASES, Case, asked, interpolated, known
+from ssdlab.fits.fit import Order, fit
+from ssdlab.fits.predict import Compared, compare, predict
+from ssdlab.fits.twin import twin_of
+from ssdlab.progress import Progress, ProgressCallback
+
+CHUNK = 512 << 10
+DRAWS = 4
+"""Of each twin: there are many."""
+FIT_SHARE = 0.7
+"""Of the time of a case that the fit takes, about."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a twin and what interpolation made of a case."""
+
+    case: Case
+    start: str
+    fitted: int
+    """Rows that it was fitted to."""
+    compared: Sequence[Compared]
+    plain: Sequence[float | None]
+    """The same numbers by interpolation in logarithms."""
+
+    @property
+    def errors(self) -> list[float]:
+        """Of the twin: natural logarithms of predicted / measured, without the sign."""
+        return [abs(one.error) for one in self.compared]
+
+    @property
+    def plain_errors(self) -> list[float]:
+        """The same of interpolation, where it says something."""
+        pairs = zip(self.plain, self.compared, strict=True)
+        return [abs(math.log(value / one.measured)) for value, one in pairs if value]
+
+
+def carry_out(
+    cases: Sequence[Case] = CASES, *, quick: bool = False, seed: int = 1,
+    progress: ProgressCallback | None = None,
+) -> list[Outcome]:  # fmt: skip
+    """Fits and predicts each case, in their order; raises Interrupted on Ctrl-C."""
+    found = []
+    for nth, case in enumerate(cases):
+        shares = (nth, nth + FIT_SHARE, nth + 1.0)
+        heard = [
+            _part(progress, f"{case.name}: {case.drive}", low / len(cases), high / len(cases))
+            for low, high in pairwise(shares)
+        ]
+        found.append(_outcome(case, quick, seed, heard))
+    return found
+
+
+def _outcome(
+    case: Case, quick: bool, seed: int, heard: Sequence[ProgressCallback | None]
+) -> Outcome:
+    rows, questions = known(case), asked(case)
+    found = fit(Order(rows, case.capacity, seed=seed, quick=quick), heard[0])
+    twin = twin_of(
+        found.found, found.observed, name=case.drive, start=found.start, sources=["measured.csv"],
+        seed=seed,
+    )  # fmt: skip
+    predictions = predict(
+        twin, [one.load for one in questions], seed=seed, draws=DRAWS, progress=heard[1],
+        store=_store(case),
+    )  # fmt: skip
+    compared = compare(questions, predictions)
+    plain = [interpolated(rows, one.observation.load, one.column) for one in compared]
+    return Outcome(case, found.start, len(rows), compared, plain)
+
+
+def _store(case: Case) -> Callable[[str], str]:
+    if case.members == 1:
+        return lambda rig: rig
+    shape = ArrayShape("0", case.members, CHUNK)
+    return lambda rig: array_rig(DriveRig(case.drive, rig), shape)
+
+
+def _part(
+    progress: ProgressCallback | None, text: str, low: float, high: float
+) -> ProgressCallback | None:
+    if progress is None:
+        return None
+    listener = progress
+
+    def hear(news: Progress) -> bool:
+        share = low + (high - low) * (news.fraction or 0.0)
+        return listener(replace(news, fraction=share, text=text))
+
+    return hear

@@ -1,0 +1,110 @@
+"""Points of charts that lead to rows, charts of chosen values, and parallel coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import browser
+from ssdlab.answer import Answer, Cell, Cells, Column, Curve, Figure, Section, Table
+from ssdlab.report import answer_page
+from ssdlab.report.drawing import groups
+
+in_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
+KEYS = ["aa", "bb", "cc", "dd"]
+CHOICES = {"victim": ("greedy", "fifo"), "depth": ("1",)}
+
+
+def figures() -> list[Figure]:
+    chosen = Curve(
+        "IOPS", [1.0, 2.0, 1.0, 2.0], [10.0, 20.0, 30.0, 60.0], "points", 0, (),
+        [f"combination {key}" for key in KEYS], KEYS,
+        ["greedy\t1", "greedy\t1", "fifo\t1", "fifo\t1"],
+    )  # fmt: skip
+    lines = Curve(
+        "combination", [0.0, 1.0] * 4, [0.0, 1.0, 0.2, 0.8, 0.4, 0.6, 1.0, 0.0], "parallel", 0,
+        [0.0, 0.0, 0.5, 0.5, 0.7, 0.7, 1.0, 1.0], [key for key in KEYS for _ in range(2)],
+        [key for key in KEYS for _ in range(2)],
+    )  # fmt: skip
+    return [
+        Figure("IOPS by op", "op", "IOPS", [chosen], group="op", choices=CHOICES),
+        Figure("All", "", "share", [lines], x_names=("op\n1 to 2", "IOPS\n10 to 60"), wide=True),
+    ]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("page") / "page.html"
+    rows: list[Cells] = []
+    for _ in range(5):
+        rows += [[key, Cell(float(place))] for place, key in enumerate(KEYS)]
+    anchors = [*KEYS, *[""] * (len(rows) - 4)]
+    table = Table("Runs", [Column("key"), Column("n")], rows, "", anchors, "do it --run KEY")
+    first = Table("First", [Column("a")], [["1"]])
+    section = Section(["Done"], tables=[first, table], figures=figures(), key="s", title="All")
+    answer_page.render(Answer("Sweep", "sweep", [section]), place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def tab(page: Path) -> Iterator[browser.Tab]:
+    with browser.tab() as one:
+        yield one
+
+
+def test_lines_begin_where_their_places_begin_anew() -> None:
+    drawn: dict[str, object] = {}
+    groups("s", figures(), drawn)
+    (panel,) = [one for name, one in drawn.items() if name == "s-1-0"]
+    (lines,) = panel.renderers  # type: ignore[attr-defined]
+    data = lines.data_source.data
+    assert data["xs"] == [[0.0, 1.0]] * 4 and data["ys"][3] == [1.0, 0.0]
+    assert data["key"] == KEYS
+    assert list(data["alpha"]) == sorted(data["alpha"]) and data["alpha"][3] == 1.0
+
+
+@in_browser
+def test_a_point_that_is_clicked_leads_to_its_row(page: Path, tab: browser.Tab) -> None:
+    tab.open(page, 1400)
+    place = """(() => {
+      const root = Bokeh.documents[0].roots()[0];
+      const { frame, el } = Bokeh.index.get_by_id(root.id);
+      el.scrollIntoView({ block: "center" });
+      const box = el.getBoundingClientRect();
+      return [box.x + frame.x_scale.compute(2), box.y + frame.y_scale.compute(20)];
+    })()"""
+    x, y = tab.run(place)
+    for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+        tab.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    tab.wait("document.querySelector('tr.led')?.id === 'row-bb'")
+    assert tab.run("document.querySelector('tr.led').closest('details').open")
+    assert tab.run("document.querySelector('tr.told').textContent.trim()") == "do it --run bb"
+    tab.click("#row-cc th")
+    assert tab.run("document.querySelector('tr.told').textContent.trim()") == "do it --run cc"
+    assert tab.run("document.querySelectorAll('tr.told, tr.led').length") == 2
+    assert tab.complaints == []
+
+
+@in_browser
+def test_charts_show_what_is_chosen(page: Path, tab: browser.Tab) -> None:
+    tab.open(page, 1400)
+    source = "Bokeh.documents[0].roots()[0].renderers[0].data_source"
+    data = f"(s => [[...s.data.y], [...s.data.key]])({source})"
+    assert tab.run(data) == [[10.0, 20.0], ["aa", "bb"]]
+    tab.run(
+        "(s => { s.value = 'fifo'; s.dispatchEvent(new Event('change', { bubbles: true })); })"
+        "(document.querySelector('.choices select'))"
+    )
+    tab.wait(f"{data}[0][0] === 30")
+    assert tab.run(data) == [[30.0, 60.0], ["cc", "dd"]]
+    # The axis holds what any choice shows.
+    assert tab.run("Bokeh.documents[0].roots()[0].y_range.end") >= 60
+    assert tab.complaints == []
+
+
+@in_browser
+def test_nothing_is_wider_than_a_phone(page: Path, tab: browser.Tab) -> None:
+    tab.open(page, 390, phone=True)
+    assert tab.run("document.documentElement.scrollWidth") == 390
