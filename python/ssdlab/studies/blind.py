@@ -23,6 +23,7 @@ from ssdlab.fits.conclusions import Conclusion, conclusions, settings
 from ssdlab.fits.observations import Load
 from ssdlab.fits.parameters import with_keys
 from ssdlab.fits.sources import gather
+from ssdlab.output import write_to
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.protocols import find
 from ssdlab.rig import profile
@@ -218,7 +219,7 @@ def _one(
 def _fitted(place: Path, run: Path, start: str, seed: int, report: ProgressCallback) -> str:
     """The twin after a search that begins at what was concluded."""
     begin_at = place / "start.toml"
-    begin_at.write_text(start, "utf-8")
+    write_to(begin_at, start)
     gathered = gather([str(run)])
     order = fits.Order(gathered.observed, CAPACITY, str(begin_at), {}, seed)
     found = fits.fit(order, lambda news: report(Progress(0.5 + 0.4 * (news.fraction or 0.0))))
