@@ -394,6 +394,7 @@ OWN = {
     "tuning/means.py": "settings of the kernel",
     "care/purge.py": "drives",
     "care/extents.py": "the file that is rewritten",
+    "sweeps/claims.py": "who runs what in a folder that several fill",
 }
 """Modules that open something for writing by themselves, and what."""
 WRITERS = {"write_text", "write_bytes", "rename", "renames", "replace", "touch", "mknod"}

@@ -23,8 +23,10 @@ from ssdlab.fits.conclusions import Conclusion, conclusions, settings
 from ssdlab.fits.observations import Load
 from ssdlab.fits.parameters import with_keys
 from ssdlab.fits.sources import gather
+from ssdlab.output import write_to
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.protocols import find
+from ssdlab.rig import profile
 from ssdlab.store import RunStore
 from ssdlab.target import Sim, Terms
 
@@ -38,23 +40,28 @@ EFFORT = trial.Effort(6000, 160_000)
 """Of the loads not measured: FIFO collection comes in waves, over which a drive write is a mean."""
 TRIES = 50
 """Random rigs that cannot be built are drawn again."""
-BASE = f"""
-name = "blind"
-[device]
-kind = "link"
-bandwidth = "3200MB/s"
-queue_slots = 1024
-duplex = "full"
-latency = "8us"
-[device.below]
-kind = "ssd"
-capacity = "{CAPACITY}B"
-nand = {{ channels = 4, ways = 2, planes = 1, page = "16KiB", pages_per_block = 12, \
-t_read = "50us", t_program = "600us", t_erase = "3ms", transfer_mts = 800 }}
-controller = {{ command_time = "1us", cores = 1 }}
-ftl = {{ over_provisioning = 0.2 }}
-write_buffer = {{ size = "2MiB", power_loss_protected = true }}
-"""
+START = {
+    "bandwidth": "3200MB/s",
+    "command_time": "0ns",
+    "queue_slots": "1024",
+    "duplex": "full",
+    "latency": "8us",
+    "capacity": f"{CAPACITY}B",
+    "nand.channels": "4",
+    "nand.ways": "2",
+    "nand.planes": "1",
+    "nand.page": "16KiB",
+    "nand.pages_per_block": "12",
+    "nand.t_read": "50us",
+    "nand.t_program": "600us",
+    "nand.t_erase": "3ms",
+    "nand.transfer_mts": "800",
+    "controller.command_time": "1us",
+    "ftl.over_provisioning": "0.2",
+    "ftl.gc.separate_frontier": "false",
+    "write_buffer.size": "2MiB",
+}
+BASE = with_keys(profile("demo-enterprise").text, START).to_toml()
 """What every twin starts from; all else is concluded or fitted."""
 
 
@@ -212,7 +219,7 @@ def _one(
 def _fitted(place: Path, run: Path, start: str, seed: int, report: ProgressCallback) -> str:
     """The twin after a search that begins at what was concluded."""
     begin_at = place / "start.toml"
-    begin_at.write_text(start, "utf-8")
+    write_to(begin_at, start)
     gathered = gather([str(run)])
     order = fits.Order(gathered.observed, CAPACITY, str(begin_at), {}, seed)
     found = fits.fit(order, lambda news: report(Progress(0.5 + 0.4 * (news.fraction or 0.0))))
