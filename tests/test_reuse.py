@@ -242,7 +242,7 @@ def test_a_stopped_question_goes_on(tmp_path: Path, folder: Path, simulated: lis
     assert 0 < done < 6
     del simulated[:]
     with bench.reusing() as reuse:
-        bench.run([replace(one, body=bench.tolerant(one.body)) for one in variants])
+        bench.run([Variant(bench.tolerant(one.body)) for one in variants])
     assert (reuse.runs, reuse.reused, len(simulated)) == (6, done, 6 - done)
 
 

@@ -23,6 +23,7 @@ from ssdlab import _core, documents, simulation, wear
 from ssdlab._version import VERSION
 from ssdlab.bench.content import content_of
 from ssdlab.errors import InputError
+from ssdlab.fio import logs as fio_logs
 from ssdlab.jobfile import JobText
 from ssdlab.results import Result
 from ssdlab.store import folder as store
@@ -73,7 +74,7 @@ def question(target: Sim, job: JobText, settings: Settings) -> str | None:
 def _code() -> str:
     """A digest of what computes: builds of one version may differ while it is developed."""
     whole = hashlib.sha256()
-    for module in (_core, simulation, wear):
+    for module in (_core, simulation, wear, fio_logs):
         whole.update(Path(str(module.__file__)).read_bytes())
     return whole.hexdigest()
 
