@@ -25,6 +25,8 @@ from ssdlab.histogram import BINS, Histogram, bin_index
 from ssdlab.results import SERIES_SCHEMA, Result
 
 MIB = 1 << 20
+# Tests simulate what they look at; those of what is kept name a folder.
+os.environ["SSDLAB_CACHE"] = "off"
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,8 @@ def plan_cache(folder: Path) -> list[str]:
 
 
 def array(folder: Path) -> list[str]:
-    return ["array", str(slow_to_fill(folder / "drive.toml")), "--levels", "0", "--count", "2"]
+    drive = str(slow_to_fill(folder / "drive.toml"))
+    return ["array", drive, "--levels", "0", "--count", "2", "--scale", "1"]
 
 
 @pytest.mark.alone

@@ -19,6 +19,7 @@ from conftest import Outcome
 from ssdlab import bench
 from ssdlab.bench import Seat, Variant, WorkerLostError, cluster
 from ssdlab.bench.cluster import Cluster, connected
+from ssdlab.bench.content import content_of
 from ssdlab.bench.packing import Parcels, pack, unpack
 from ssdlab.errors import InputError, Interrupted, MemoryShortError
 from ssdlab.jobfile import JobText, read_job
@@ -130,7 +131,7 @@ def test_a_job_takes_what_it_names_along(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("DEPTH", "3")
     job = JobText("j.fio", text, tmp_path)
     target = Sim("d", '[device]\nkind = "null"\ncapacity = "1GiB"\n')
-    alone = target.run(job, Settings())
+    alone, same = target.run(job, Settings()), content_of(job)
     sent: dict[str, bytes] = {}
     content = pack([job, job], Parcels(sent.__setitem__))
     assert len(sent) == 1 and len(content) < 2000
@@ -139,6 +140,7 @@ def test_a_job_takes_what_it_names_along(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("DEPTH")
     (tmp_path / "there").mkdir()
     there, _ = unpack(content, sent, tmp_path / "there")
+    assert content_of(there) == same, "what was run before is found on both machines"
     assert target.run(there, Settings()).summary() == alone.summary()
     assert unpack(pack(there)) == job, "what comes back knows nothing of the other machine"
 

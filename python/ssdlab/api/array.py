@@ -71,6 +71,7 @@ def array(
     set: Mapping[str, object] | None = None,
     price: float | None = None,
     seed: int = 1,
+    fresh: bool = False,
     cluster: str | None = None,
     progress: Watch = None,
     notice: Notice | None = None,
@@ -96,6 +97,7 @@ def array(
         set: Rig keys of the drive.
         price: Of one drive.
         seed: Seed of all random streams.
+        fresh: Runs all simulations again, also those that were run before.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people, such as which arrays are left out.
@@ -122,7 +124,9 @@ def array(
         attachment=asked.behind,
     )
     setup = _scaled(setup, scale)
-    with working(f"arrays of {asked.drive.name}", progress, cluster, notice) as callback:
+    with working(
+        f"arrays of {asked.drive.name}", progress, cluster, notice, fresh=fresh
+    ) as callback:
         chapters = [
             _run(key, setup, asked.grid, load, stage(callback, place, len(studies_)))
             for place, key in enumerate(studies_)

@@ -20,6 +20,7 @@ def explain(
     *,
     tries: bool = True,
     out: str | Path | None = None,
+    fresh: bool = False,
     cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
@@ -30,6 +31,7 @@ def explain(
             what a function returned.
         tries: Whether the run is repeated with one thing changed at a time (``--try``).
         out: Where the runs are kept.
+        fresh: Runs all simulations again, also those that were run before.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
@@ -41,7 +43,7 @@ def explain(
     study.require_simulated(result)
     outcomes: list[ChangeOutcome] = []
     if tries and result.rig_toml is not None and result.measurement.main is not None:
-        outcomes = _try(result, _main(result), progress, cluster)
+        outcomes = _try(result, _main(result), progress, cluster, fresh)
     return Report(explanation.answer(result, outcomes), [result])
 
 
@@ -52,9 +54,11 @@ def _main(result: Result) -> Direction:
     return max(job.directions, key=lambda one: one.total_ios if one.ddir != SYNC else 0)
 
 
-def _try(result: Result, main: Direction, watch: Watch, cluster: str | None) -> list[ChangeOutcome]:
+def _try(
+    result: Result, main: Direction, watch: Watch, cluster: str | None, fresh: bool
+) -> list[ChangeOutcome]:
     tried = study.changes(result)
-    with working("trying changes", watch, cluster) as callback:
+    with working("trying changes", watch, cluster, fresh=fresh) as callback:
         outcomes = study.attempt(result, main, tried, callback)
     ranked = sorted(outcomes, key=lambda one: -one.iops)
     return [study.outcome(result, main), *ranked]

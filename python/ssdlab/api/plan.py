@@ -70,6 +70,7 @@ def plan_cache(
     device: int | None = None,
     seed: int = 1,
     quick: bool = False,
+    fresh: bool = False,
     cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
@@ -102,6 +103,7 @@ def plan_cache(
         device: This device of the trace alone.
         seed: Seed of all random streams.
         quick: Fewer candidates and passes, for a first look.
+        fresh: Runs all simulations again, also those that were run before.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
@@ -138,7 +140,7 @@ def plan_cache(
     study = replace(study, top=top or study.top)
     needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
     study = replace(study, passes=passes or min(needed, 10))
-    with working(study.subject, progress, cluster) as callback:
+    with working(study.subject, progress, cluster, fresh=fresh) as callback:
         return Report(carry_out(study, callback))
 
 
@@ -156,6 +158,7 @@ def plan_storage(
     scale: int | None = None,
     seed: int = 1,
     quick: bool = False,
+    fresh: bool = False,
     cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
@@ -176,6 +179,7 @@ def plan_storage(
         scale: With a load of your own: scales capacity and duration down by this.
         seed: Seed of all random streams.
         quick: A rough look: shorter and smaller.
+        fresh: Runs all simulations again, also those that were run before.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
@@ -197,7 +201,7 @@ def plan_storage(
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     study = StorageStudy(candidates, asked, cost, daily)
-    with working(study.subject, progress, cluster) as callback:
+    with working(study.subject, progress, cluster, fresh=fresh) as callback:
         return Report(carry_out(study, callback))
 
 

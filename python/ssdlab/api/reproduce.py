@@ -21,6 +21,7 @@ def reproduce(
     quick: bool = False,
     full: bool = False,
     seed: int = 1,
+    fresh: bool = False,
     cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
@@ -33,6 +34,7 @@ def reproduce(
         quick: Very small drives: a few minutes in all, rough.
         full: Drives and times at full size.
         seed: Seed of the runs.
+        fresh: Runs all simulations again, also those that were run before.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
@@ -43,11 +45,11 @@ def reproduce(
     if quick and full:
         raise InputError("--quick and --full exclude each other; give one of them")
     if names == (TWIN,):
-        with working("twins", progress, cluster) as callback:
+        with working("twins", progress, cluster, fresh=fresh) as callback:
             return Report(twins.answer(carry_out(quick=quick, seed=seed, progress=callback)))
     experiments = find(list(names))
     mode: Mode = "quick" if quick else "full" if full else "reduced"
     what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
-    with working(what, progress, cluster) as callback:
+    with working(what, progress, cluster, fresh=fresh) as callback:
         outcomes = run(experiments, mode, seed=seed, progress=callback)
     return Report(reproduction.answer(outcomes))

@@ -13,17 +13,26 @@ from ssdlab.progress import Notice, ProgressCallback
 
 @contextlib.contextmanager
 def working(
-    title: str, watch: Watch, cluster: str | None = None, notice: Notice | None = None
-) -> Iterator[ProgressCallback]:
+    title: str, watch: Watch, cluster: str | None = None, notice: Notice | None = None, *,
+    fresh: bool | None = None,
+) -> Iterator[ProgressCallback]:  # fmt: skip
     """A callback as :func:`ssdlab.api.watching.shown` gives it, while simulations run on a cluster,
-    or here without one; raises as :func:`ssdlab.bench.on`."""
+    or here without one; raises as :func:`ssdlab.bench.on`.
+
+    Whole runs are taken from what was run before, unless ``fresh`` is True, or None: then they are
+    not kept either. How many were is told at the end.
+    """
     told = notice or (_printed if watch is True else unheard)
+    reusing = contextlib.nullcontext() if fresh is None else bench.reusing(fresh=fresh)
     with (
+        reusing as reuse,
         _script_left_alone(cluster),
         bench.on(cluster, told),
         shown(watch, title) as callback,
     ):
         yield callback
+    if reuse is not None and (sentence := reuse.sentence) is not None:
+        told(sentence)
 
 
 @contextlib.contextmanager

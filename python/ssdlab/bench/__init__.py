@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import TypeVar
 
+from ssdlab.bench.reuse import Reuse
 from ssdlab.bench.threads import Threads
 from ssdlab.bench.variant import (
     Engine,
@@ -26,6 +27,7 @@ from ssdlab.progress import Notice, ProgressCallback
 
 __all__ = [
     "Engine",
+    "Reuse",
     "Seat",
     "Shelf",
     "Take",
@@ -34,6 +36,7 @@ __all__ = [
     "Variant",
     "WorkerLostError",
     "on",
+    "reusing",
     "run",
     "run_each",
     "tolerant",
@@ -42,6 +45,7 @@ __all__ = [
 
 T = TypeVar("T")
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
+_reuse: ContextVar[Reuse | None] = ContextVar("reuse", default=None)
 
 
 @contextlib.contextmanager
@@ -52,6 +56,19 @@ def using(engine: Engine) -> Iterator[None]:
         yield
     finally:
         _engine.reset(token)
+
+
+@contextlib.contextmanager
+def reusing(*, fresh: bool = False) -> Iterator[Reuse]:
+    """Has the runs of all variants meanwhile kept, and taken from what was kept unless ``fresh``;
+    counts them. Whole runs only (:meth:`Seat.run`): a drive that several jobs run on is always
+    simulated."""
+    reuse = Reuse(fresh)
+    token = _reuse.set(reuse)
+    try:
+        yield reuse
+    finally:
+        _reuse.reset(token)
 
 
 def run(variants: Sequence[Variant[T]], progress: ProgressCallback | None = None) -> list[T]:
@@ -76,6 +93,8 @@ def run_each(
     ``take`` is called in the thread that asks, with the place of the variant. Raises as
     :func:`run`, and what ``take`` raises; what it had been handed before is done.
     """
+    if (reuse := _reuse.get()) is not None:
+        variants, take = reuse.offered(variants), reuse.counting(take)
     (_engine.get() or Threads()).work(variants, take, progress)
 
 

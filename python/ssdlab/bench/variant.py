@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from ssdlab.bench.kept import Kept
 from ssdlab.errors import ExperimentError, InputError, MemoryShortError, SsdlabError
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
@@ -85,14 +86,23 @@ class Seat:
     shelf: Shelf | None = None
     start: str | None = None
     """:attr:`Variant.start`, where others have the same."""
+    kept: Kept | None = None
+    """What was run before, where it may be taken."""
 
     def run(self, target: Sim, job: JobText, settings: Settings) -> Result:
-        """Runs a job on a simulated drive; raises as :meth:`ssdlab.target.Sim.run`."""
+        """Runs a job on a simulated drive, unless the result is kept; raises as
+        :meth:`ssdlab.target.Sim.run`."""
         own = replace(settings, progress=self.report, memory_bytes=self.memory_bytes)
-        return target.run(job, own)
+
+        def make() -> Result:
+            return target.run(job, own)
+
+        return make() if self.kept is None else self.kept.run(target, job, settings, make)
 
     def drive(self, rig: str, name: str, seed: int) -> SimSession:
-        """A simulated drive that several jobs run on, one after the other."""
+        """A simulated drive that several jobs run on, one after the other; always simulated."""
+        if self.kept is not None:
+            self.kept.runs += 1
         return Sim(name, rig).open(Terms(seed=seed, memory_bytes=self.memory_bytes))
 
     def prepare(self, drive: SimSession, steps: str, phases: Sequence[str] = ()) -> None:

@@ -11,7 +11,7 @@ import typer
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import BenchOptions, Seed, SetKeys, keys
+from ssdlab.cli.options import ReuseOptions, Seed, SetKeys, keys
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
@@ -108,7 +108,7 @@ def command(
         typer.Option("--save-rigs", metavar="DIR", help="Only write the arrays as rig files."),
     ] = None,
     *,
-    where: BenchOptions,
+    where: ReuseOptions,
     view: View,
 ) -> None:
     """Compare arrays of a drive under a load, and say which to take and why."""
@@ -136,6 +136,7 @@ def command(
         set=keys(set_),
         price=price,
         seed=seed,
+        fresh=where.fresh,
         cluster=where.cluster,
         progress=not view.quiet,
         notice=None if view.quiet else notice,

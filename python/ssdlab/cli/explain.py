@@ -8,7 +8,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import BenchOptions, KeptWhere, OneRun
+from ssdlab.cli.options import KeptWhere, OneRun, ReuseOptions
 
 if light.BODIES:
     from ssdlab.api.explain import explain
@@ -23,9 +23,11 @@ def command(
     ] = True,
     out: KeptWhere = None,
     *,
-    where: BenchOptions,
+    where: ReuseOptions,
     view: View,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
-    found = explain(run, tries=tries, out=out, cluster=where.cluster, progress=not view.quiet)
+    found = explain(
+        run, tries=tries, out=out, fresh=where.fresh, cluster=where.cluster, progress=not view.quiet
+    )
     view.show(found.answer, whole=True)

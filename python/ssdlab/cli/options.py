@@ -199,6 +199,20 @@ class BenchOptions:
 
 
 @dataclass(frozen=True)
+class ReuseOptions(BenchOptions):
+    """The same, of commands that take whole runs from what was run before."""
+
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Run all simulations again. Else results of earlier runs of the same rig, job, "
+            "state, seed and version are taken.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
 class ProtocolOptions:
     """How a protocol is carried out."""
 

@@ -10,7 +10,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import BenchOptions, Seed
+from ssdlab.cli.options import ReuseOptions, Seed
 from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.plan.stores import FORMS, MODES
 
@@ -122,7 +122,7 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer candidates and passes, for a first look.")
     ] = False,
-    where: BenchOptions,
+    where: ReuseOptions,
     view: View,
 ) -> None:
     """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
@@ -149,6 +149,7 @@ def command(
         **how.given,
         seed=seed,
         quick=quick,
+        fresh=where.fresh,
         cluster=where.cluster,
         progress=not view.quiet,
     )

@@ -11,7 +11,7 @@ import typer
 from ssdlab.arrays.workloads import WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import BenchOptions, Seed
+from ssdlab.cli.options import ReuseOptions, Seed
 from ssdlab.plan.storage.candidates import SYNTAX
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 
@@ -83,7 +83,7 @@ def command(
         bool, typer.Option("--quick", help="A rough look: shorter and smaller.")
     ] = False,
     *,
-    where: BenchOptions,
+    where: ReuseOptions,
     view: View,
 ) -> None:
     """Compare what may be bought: speed, space, life, safety, price; and what to take for what."""
@@ -101,6 +101,7 @@ def command(
         scale=scale,
         seed=seed,
         quick=quick,
+        fresh=where.fresh,
         cluster=where.cluster,
         progress=not view.quiet,
     )

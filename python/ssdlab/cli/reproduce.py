@@ -10,7 +10,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import BenchOptions
+from ssdlab.cli.options import ReuseOptions
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
@@ -46,7 +46,7 @@ def command(
         ),
     ] = None,
     *,
-    where: BenchOptions,
+    where: ReuseOptions,
     view: View,
 ) -> None:
     """Repeat published experiments on simulated drives; print published beside simulated."""
@@ -59,6 +59,7 @@ def command(
         quick=quick,
         full=full,
         seed=seed,
+        fresh=where.fresh,
         cluster=where.cluster,
         progress=not view.quiet,
     )

@@ -15,12 +15,12 @@ import numpy as np
 
 from ssdlab import _core
 from ssdlab.fits.observations import Load
-from ssdlab.fits.parameters import PARAMETERS, Floats
+from ssdlab.fits.parameters import PARAMETERS, Floats, amount
 
 UNIT = 4096
 ROUNDS = 25
-DIES = 3
-"""Place of the dies among the stations."""
+DIES, CHANNELS = 3, 4
+"""Places among the stations."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class Drive:
     """Whether planes read by themselves."""
     pages_at_once: int
     """Of a program operation, over planes and bits of a cell."""
+    read_ahead: bool
+    """Whether reads in order find their data in the controller."""
+    read_latency: float
+    write_latency: float
+    """Of the controller, during which it does other things."""
     command: float
     """Of the link, per command."""
     slots: int
@@ -51,6 +56,9 @@ class Drive:
         def count(key: str, usual: int = 1) -> int:
             return int(rig.get(key) or usual)
 
+        def time(key: str) -> float:
+            return amount(key, said) if (said := rig.get(key)) is not None else 0.0
+
         planes = count("nand.planes")
         bits = count("nand.bits_per_cell", 3) if rig.get("nand.one_shot") == "true" else 1
         stripe = count("ftl.parity.stripe", 0)
@@ -62,6 +70,9 @@ class Drive:
             rig.bytes("nand.page") or 16384,
             rig.get("nand.independent_plane_reads") == "true",
             planes * bits,
+            rig.get("controller.read_ahead.size") is not None,
+            time("controller.read_latency"),
+            time("controller.write_latency"),
             20.0,
             count("queue_slots", 1024),
             stripe / (stripe - 1) if stripe > 1 else 1.0,
@@ -128,10 +139,16 @@ def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
         ]
     )
     servers = np.array([jobs, each, each, at_once * each, drive.channels * each])
+    # Requests in order take turns over dies and channels; what is scattered waits for those that
+    # happen to be at the same one while others are idle, as jobs do for their own processors.
+    shared = np.array([0 * each, each, each, in_order, in_order])
     alone = demands.copy()
-    # A request ends with the last of its pages.
-    alone[DIES] = reads * one_page * (1 + (pages - 1) / at_once)
-    rates = _closed(demands, servers, alone, values["latency"], depth)
+    # A request ends with the last of its pages; reads in order have been read ahead.
+    missing = reads * (1.0 - drive.read_ahead * in_order)
+    alone[DIES] = missing * one_page * (1 + (pages - 1) / at_once)
+    alone[CHANNELS] = missing * (size - np.minimum(size, piece)) * wire
+    delay = values["latency"] + reads * drive.read_latency + (1 - reads) * drive.write_latency
+    rates = _closed(demands, servers, shared, alone, delay, depth)
     program = drive.page * drive.pages_at_once / values["nand.t_program"]
     written = np.maximum(waf * size * (1 - reads), 1e-9)
     flash = drive.dies * program / written
@@ -139,15 +156,20 @@ def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
     return both
 
 
-def _closed(demands: Floats, servers: Floats, alone: Floats, delay: float, depth: Floats) -> Floats:
-    """Rates per ns of closed loops over stations (rows) of so many servers; ``alone`` is the time
-    at a station where nobody else is there."""
+def _closed(
+    demands: Floats, servers: Floats, shared: Floats, alone: Floats, delay: Floats, depth: Floats
+) -> Floats:
+    """Rates per ns of closed loops over stations (rows) of so many servers, which take from one
+    queue where it is ``shared``, else each from its own; ``alone`` is the time at a station where
+    nobody else is there."""
     queues = np.broadcast_to(depth / len(demands), demands.shape)
     limit = (servers / np.maximum(demands, 1e-9)).min(axis=0)
     rates: Floats = limit
     for _ in range(ROUNDS):
-        seen = queues * (depth - 1) / depth - (servers - 1) * 0.5
-        times = alone + demands / servers * np.maximum(0.0, seen)
+        seen = queues * (depth - 1) / depth
+        # Of the request that is being served half is left, times being constant.
+        ahead = seen - 0.5 * np.where(shared > 0, servers - 1, rates * demands)
+        times = alone + demands / servers * np.maximum(0.0, ahead)
         rates = np.minimum(depth / (delay + times.sum(axis=0)), limit)
         queues = rates * times
     return rates

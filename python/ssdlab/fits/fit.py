@@ -12,7 +12,7 @@ from ssdlab.errors import InputError
 from ssdlab.fits import starts, trial
 from ssdlab.fits.observations import Load, Observation
 from ssdlab.fits.parameters import Floats, Space
-from ssdlab.fits.search import DAMPINGS, Found, Target, search
+from ssdlab.fits.search import DAMPINGS, Found, Target, cost, search
 from ssdlab.fits.trial import Effort
 from ssdlab.progress import Progress, ProgressCallback
 
@@ -115,23 +115,29 @@ def _by_simulation(
 ) -> Fit:  # fmt: skip
     loads, target = [one.load for one in observed], Target.of(observed)
     spaces = [Space.of(start.rig, observed, fixed) for start, _ in contenders]
-    firsts = [_from(found, space) for (_, found), space in zip(contenders, spaces, strict=True)]
-    size = len(spaces[0].parameters)
-    told = _Course(progress, CONTENDERS + 1 + 2 * size + ROUNDS * len(DAMPINGS))
-    effort = Effort(seed=seed)
-    rigs = [space.rig(first) for space, first in zip(spaces, firsts, strict=True)]
-    answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))
-    errors = [
-        float(np.log1p((target.residuals(target.take(one)) / 2.5) ** 2).sum()) for one in answers
+    # What closed forms leave out they put into the parameters: a start by itself may be nearer.
+    firsts = [
+        (place, vector)
+        for place, (space, (_, found)) in enumerate(zip(spaces, contenders, strict=True))
+        for vector in (_from(found, space), space.prior)
     ]
-    best = int(np.argmin(errors))
+    size = len(spaces[0].parameters)
+    told = _Course(progress, len(firsts) + 1 + 2 * size + ROUNDS * len(DAMPINGS))
+    effort = Effort(seed=seed)
+    rigs = [spaces[place].rig(vector) for place, vector in firsts]
+    answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))
+    costs = [
+        cost(spaces[place], target, vector, target.take(one))
+        for (place, vector), one in zip(firsts, answers, strict=True)
+    ]
+    best, first = firsts[int(np.argmin(costs))]
     space = spaces[best]
 
     def evaluate(vectors: Sequence[Floats]) -> list[list[Mapping[str, float]]]:
         rigs = [space.rig(vector) for vector in vectors]
         return trial.answers(rigs, loads, effort, told.batch(len(rigs)))
 
-    found = search(space, target, evaluate, firsts[best], ROUNDS, told.round)
+    found = search(space, target, evaluate, first, ROUNDS, told.round)
     return Fit(found, contenders[best][0].name, observed, False)
 
 

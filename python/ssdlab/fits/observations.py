@@ -10,7 +10,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,11 @@ class Load:
         """I/Os in flight of all its jobs."""
         return self.iodepth * self.numjobs
 
+    @property
+    def curve(self) -> Load:
+        """What all points of its curve over depth have in common."""
+        return replace(self, iodepth=1)
+
     def __str__(self) -> str:
         mix = "" if self.rwmixread is None else f", {self.rwmixread:g} % reads"
         jobs = "" if self.numjobs == 1 else f" x {self.numjobs} jobs"
@@ -113,6 +118,14 @@ class Observation:
     """By the names of :data:`MEASURED`; only what is known."""
     where: str = ""
     """File and line, or run and job."""
+
+    @property
+    def rate(self) -> float | None:
+        """I/Os per second, by Little's law where only a mean latency is known."""
+        if (iops := self.measured.get("iops")) is not None:
+            return iops
+        mean = self.measured.get("lat_mean_us", self.measured.get("clat_mean_us"))
+        return 1e6 * self.load.depth / mean if mean else None
 
 
 def usual_state(reads: float) -> str:

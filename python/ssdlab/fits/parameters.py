@@ -3,9 +3,10 @@ known beforehand, and what a rig with other values is."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -40,11 +41,13 @@ class Parameter:
     """Whether only writes show it."""
     reads: bool = False
     """Whether only reads show it."""
+    ceiling: Literal["", "iops", "bytes"] = ""
+    """Of what it is a ceiling, which only a rate that no longer grows with the depth can show."""
 
     def read(self, rig: _core.Rig) -> float:
         """Its value in a rig."""
         said = rig.get(self.key)
-        value = 0.0 if said is None else _amount(self.key, said)
+        value = 0.0 if said is None else amount(self.key, said)
         return value if value > 0 else self.usual
 
     def written(self, value: float) -> str:
@@ -62,9 +65,15 @@ class Parameter:
 
 PARAMETERS = (
     Parameter("latency", "latency of host and link", "time", 0.7, 6_500, 100, 1e6),
-    Parameter("host_time", "host processor, per I/O of a job", "time", 0.5, 2_000, 20, 2e5),
-    Parameter("bandwidth", "link bandwidth", "rate", 0.25, 550e6, 1e7, 1e11),
-    Parameter("controller.command_time", "controller, per command", "time", 0.8, 1_500, 50, 2e5),
+    Parameter(
+        "host_time", "host processor, per I/O of a job", "time", 0.5, 2_000, 20, 2e5,
+        ceiling="iops",
+    ),
+    Parameter("bandwidth", "link bandwidth", "rate", 0.25, 550e6, 1e7, 1e11, ceiling="bytes"),
+    Parameter(
+        "controller.command_time", "controller, per command", "time", 0.8, 1_500, 50, 2e5,
+        ceiling="iops",
+    ),
     Parameter(
         "controller.write_time", "controller, per write on top", "time", 1.2, 300, 5, 2e5,
         writes=True,
@@ -79,6 +88,13 @@ PARAMETERS = (
 """All of them. What a drive has for a value of its own is only ever changed together with what
 the data say of it; everything else stays as in the rig that is started from."""
 FITTED = "fitted"
+FLAT = 0.3
+"""A rate is at its ceiling where it grows with less than this power of the depth."""
+CLOSE = 1.5
+"""Depths this far apart tell whether it grows."""
+UNSEEN = 0.5
+"""By so much less a ceiling may leave what is known beforehand where no rate came to it: what
+slows a drive down before is requests that meet at a die."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +120,9 @@ class Space:
         reads = any(one.load.reads > 0 for one in observed)
         timed = any(set(one.measured) - {"waf"} for one in observed)
         closed = {_bare(key) for key in fixed}
+        unseen = {what for what in ("iops", "bytes") if not flat(observed, what)}
         chosen = [
-            one
+            replace(one, width=UNSEEN * one.width) if one.ceiling in unseen else one
             for one in PARAMETERS
             if (writes or not one.writes)
             and (reads or not one.reads)
@@ -150,11 +167,31 @@ def with_keys(rig: str, keys: Mapping[str, str], name: str = "rig") -> _core.Rig
     return found
 
 
+def flat(observed: Sequence[Observation], what: str) -> bool:
+    """Whether the highest rate measured no longer grew with the depth."""
+    curves: dict[object, list[tuple[int, float]]] = {}
+    for one in observed:
+        if rate := one.rate:
+            size = one.load.bs if what == "bytes" else 1
+            key = replace(one.load.curve, numjobs=1)
+            curves.setdefault(key, []).append((one.load.depth, rate * size))
+    if not curves:
+        return False
+    points = sorted(max(curves.values(), key=lambda own: max(rate for _, rate in own)))
+    top, most = max(points, key=lambda point: point[1])
+    before = [rate for depth, rate in points if depth <= top / CLOSE]
+    depths = [depth for depth, _ in points if depth <= top / CLOSE]
+    if not before:
+        return top < points[-1][0]
+    slope = math.log(most / before[-1]) / math.log(top / depths[-1])
+    return slope < FLAT or top < points[-1][0]
+
+
 def _bare(key: str) -> str:
     return key.removeprefix("below.")
 
 
-def _amount(key: str, said: str) -> float:
+def amount(key: str, said: str) -> float:
     """A time in ns, a rate in bytes/s or a plain number, as rigs write them."""
     match = _AMOUNT.fullmatch(said.strip())
     if match is None:

@@ -38,7 +38,7 @@ from ssdlab.units import parse_bytes, size_text
 
 DRAWS = 8
 """Drives beside the twin, in pairs on both sides of it."""
-WIDER = 1.6
+WIDER = 1.2
 """By so much measured drives differ more from their twins than parameters and residuals tell
 (`ssdlab reproduce twin`): what a model leaves out is alike in all points of a curve."""
 FURTHEST = 2.0

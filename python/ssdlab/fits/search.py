@@ -8,6 +8,7 @@ asked for in batches of fixed size, so that a search is the same whatever runs b
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,9 +26,11 @@ NOISE = {
     "waf": 0.01,
 }
 """Standard deviations of the logarithms of measured numbers from run to run."""
-MODEL = {"iops": 0.04, "lat_mean_us": 0.04, "clat_mean_us": 0.04, "clat_p50_us": 0.1,
+MODEL = {"iops": 0.1, "lat_mean_us": 0.1, "clat_mean_us": 0.1, "clat_p50_us": 0.15,
          "clat_p99_us": 0.25, "waf": 0.005}  # fmt: skip
 """The same of what a model of a drive leaves out, at best."""
+INDEPENDENT = 3
+"""So many points of a curve are off independently: what a model leaves out bends all of it."""
 OUTLYING = 2.5
 """Residuals of more standard deviations count less and less."""
 STEP = 0.08
@@ -61,7 +64,9 @@ class Target:
     def of(observed: Sequence[Observation]) -> Target:
         """Of observations."""
         rows, columns, logs, sigma = [], [], [], []
+        points = Counter(one.load.curve for one in observed)
         for place, one in enumerate(observed):
+            alike = math.sqrt(max(1.0, points[one.load.curve] / INDEPENDENT))
             same = sum(name in one.measured for name in MEANS)
             for name in MEASURED:
                 if (value := one.measured.get(name)) is None:
@@ -69,7 +74,7 @@ class Target:
                 rows.append(place)
                 columns.append(name)
                 logs.append(math.log(value))
-                width = math.hypot(NOISE[name], MODEL[name])
+                width = math.hypot(NOISE[name], alike * MODEL[name])
                 sigma.append(width * math.sqrt(same if name in MEANS else 1))
         return Target(rows, columns, np.array(logs), np.array(sigma), _submission(observed))
 
@@ -164,25 +169,25 @@ def search(
     low, high = space.bounds
     vector = np.clip(start, low, high)
     logs = target.take(evaluate([vector])[0])
-    cost = _cost(space, target, vector, logs)
+    least = cost(space, target, vector, logs)
     jacobian = _jacobian(space, target, evaluate, vector, logs)
     for nth in range(rounds):
         steps = [_step(space, target, vector, logs, jacobian, one) for one in DAMPINGS]
         tried = [np.clip(vector + step, low, high) for step in steps]
         found = [target.take(one) for one in evaluate(tried)]
-        costs = [_cost(space, target, x, y) for x, y in zip(tried, found, strict=True)]
+        costs = [cost(space, target, x, y) for x, y in zip(tried, found, strict=True)]
         for there, seen in zip(tried, found, strict=True):
             jacobian = _corrected(jacobian, there - vector, np.nan_to_num(seen - logs))
         best = int(np.argmin(costs))
-        gain = (cost - costs[best]) / max(cost, 1e-9)
+        gain = (least - costs[best]) / max(least, 1e-9)
         if gain > 0:
-            vector, logs, cost = tried[best], found[best], costs[best]
+            vector, logs, least = tried[best], found[best], costs[best]
         if told is not None:
             told(nth + 1, float(np.median(np.abs(np.nan_to_num(logs - target.logs)))))
         if gain < ENOUGH and nth:
             break
     back = _jacobian(space, target, evaluate, vector, logs, -STEP)
-    return Found(space, target, vector, logs, _weaker(jacobian, back, target), cost)
+    return Found(space, target, vector, logs, _weaker(jacobian, back, target), least)
 
 
 def _weaker(forward: Floats, back: Floats, target: Target) -> Floats:
@@ -236,7 +241,8 @@ def _robust(scaled: Floats) -> Floats:
     return weights
 
 
-def _cost(space: Space, target: Target, vector: Floats, logs: Floats) -> float:
+def cost(space: Space, target: Target, vector: Floats, logs: Floats) -> float:
+    """What a search makes small: how far the numbers are off and the parameters from the prior."""
     scaled = target.residuals(logs)
     data = OUTLYING**2 * np.log1p((scaled / OUTLYING) ** 2)
     # What could not be found at all is as bad as an outlier.
@@ -247,7 +253,7 @@ def _cost(space: Space, target: Target, vector: Floats, logs: Floats) -> float:
 
 def regions(loads: Sequence[Load], target: Target) -> list[list[bool]]:
     """Entries by region, each to be left out once: curves over depth, or halves of the only one."""
-    keys = [(one.rw, one.bs, one.numjobs, one.rwmixread, one.state, one.namespace) for one in loads]
+    keys = [one.curve for one in loads]
     if len(set(keys)) < 2:
         middle = float(np.median([one.depth for one in loads]))
         groups: list[object] = [one.depth > middle for one in loads]

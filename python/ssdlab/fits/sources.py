@@ -69,7 +69,7 @@ def _of_run(path: Path, drives: dict[tuple[str, int | None], str]) -> list[Obser
     if folder.manifest.protocol == "characterise":
         told = states(findings.read(folder))
     for entry in folder.journal():
-        if entry.kind == "job" and (told is None or entry.key in told):
+        if entry.kind == "job" and entry.measured and (told is None or entry.key in told):
             found += observations(folder.load(entry), told[entry.key] if told else None)
     if not found:
         raise InputError(f"{path}: no job of it reads or writes in a way that a table can say")

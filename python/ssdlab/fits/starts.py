@@ -13,7 +13,7 @@ from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits import closed
 from ssdlab.fits.observations import Load, Observation
-from ssdlab.fits.parameters import Floats, Space, with_keys
+from ssdlab.fits.parameters import PARAMETERS, Floats, Space, flat, with_keys
 from ssdlab.fits.search import Found, Target, search
 from ssdlab.rig import profiles, resolve
 from ssdlab.target import sim
@@ -23,6 +23,10 @@ NEAR = 2.5
 ROWS = 24
 """So many observations, evenly taken, choose among shipped drives."""
 ROUNDS_CLOSED = 8
+ROOM = 0.8
+"""Of the shortest time between requests that was seen, a ceiling that was not is at most this."""
+DIES_WIDTH = 0.5
+"""Standard deviation of the logarithm of the number of dies, among drives of a capacity."""
 SATA_IOPS, SATA_BYTES, SATA_SLOTS = 115_000, 580e6, 32
 """What SATA allows at most; a drive that does less at depth is one."""
 TOO_SPECIAL = ("ftl.compression.granule", "ftl.map.entries")
@@ -63,17 +67,41 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
         found.append((far, one.name, rig))
     found.sort(key=lambda one: one[:2])
     near = [one for one in found if one[0] <= math.log(NEAR)] or found[:8]
-    return [Start(name, _at(rig, capacity, name)) for _, name, rig in near]
+    usual = _ceilings([rig for _, _, rig in found], observed)
+    return [Start(name, with_keys(_at(rig, capacity, name), usual).to_toml())
+            for _, name, rig in near]  # fmt: skip
+
+
+def _ceilings(rigs: Sequence[_core.Rig], observed: Sequence[Observation]) -> dict[str, str]:
+    """Ceilings of IOPS that no measurement came to, as drives of the bus have them: the drive that
+    is like the one measured at small depth need not be like it there."""
+    rates = [(rate, one.load.numjobs) for one in observed if (rate := one.rate)]
+    if not rigs or not _fast(observed) or flat(observed, "iops"):
+        return {}
+    found = {}
+    for one in PARAMETERS:
+        if one.ceiling == "iops":
+            # A drive that has been that fast is one of those whose ceiling is higher.
+            most = 1e9 / max(rate / (many if one.key == "host_time" else 1) for rate, many in rates)
+            values = [one.read(rig) for rig in rigs]
+            above = [value for value in values if value < ROOM * most] or [ROOM * most]
+            found[one.key] = one.written(float(np.median(above)))
+    return found
 
 
 def _slots(observed: Sequence[Observation]) -> Callable[[_core.Rig], bool]:
     """Whether a drive has the bus that measurements tell."""
-    rates = [(one.measured.get("iops", 0.0), one.load) for one in observed]
-    fast = any(rate > SATA_IOPS or rate * load.bs > SATA_BYTES for rate, load in rates)
-    deep = any(load.depth >= 16 and load.reads == 1 and rate for rate, load in rates)
+    fast = _fast(observed)
+    deep = any(one.load.depth >= 16 and one.load.reads == 1 and one.rate for one in observed)
     if fast or deep:
         return lambda rig: (int(rig.get("queue_slots") or 0) > SATA_SLOTS) == fast
     return lambda _: True
+
+
+def _fast(observed: Sequence[Observation]) -> bool:
+    """Whether a drive did more than SATA allows."""
+    rates = [(one.rate or 0.0, one.load.bs) for one in observed]
+    return any(rate > SATA_IOPS or rate * size > SATA_BYTES for rate, size in rates)
 
 
 def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:
@@ -124,7 +152,17 @@ def ranked(
     step = max(1, math.ceil(len(observed) / ROWS))
     some = observed[::step]
     fits = [(one, in_closed_form(one, some, fixed)) for one in starts]
-    return sorted(fits, key=lambda pair: (pair[1].cost, pair[0].name))
+    odd = [0.0] * len(starts) if flat(observed, "iops") or not _fast(observed) else _odd(starts)
+    costs = {one.name: found.cost + far for (one, found), far in zip(fits, odd, strict=True)}
+    return sorted(fits, key=lambda pair: (costs[pair[0].name], pair[0].name))
+
+
+def _odd(starts: Sequence[Start]) -> list[float]:
+    """By how much drives have another number of dies than is usual, squared, in standard
+    deviations: dies are a ceiling, too."""
+    dies = np.log([closed.Drive.of(with_keys(one.rig, {})).dies for one in starts])
+    found: list[float] = (((dies - np.median(dies)) / DIES_WIDTH) ** 2).tolist()
+    return found
 
 
 def overhead(observed: Sequence[Observation]) -> int:

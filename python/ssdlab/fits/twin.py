@@ -34,10 +34,10 @@ KNOWN = 0.6
 """A parameter is determined where its spread is less than this share of the prior's."""
 TRADE_OFF = 0.9
 """Correlation from which two parameters trade off."""
-LEAST_ERROR = {"iops": 0.03, "lat_mean_us": 0.03, "clat_mean_us": 0.04, "clat_p50_us": 0.06,
-               "clat_p99_us": 0.15, "waf": 0.012}  # fmt: skip
+LEAST_ERROR = {"iops": 0.08, "lat_mean_us": 0.08, "clat_mean_us": 0.08, "clat_p50_us": 0.12,
+               "clat_p99_us": 0.25, "waf": 0.015}  # fmt: skip
 """Of predictions beside the best of measurements, as a logarithm."""
-UNTRIED_ERROR = {"iops": 0.25, "lat_mean_us": 0.25, "clat_mean_us": 0.25, "clat_p50_us": 0.3,
+UNTRIED_ERROR = {"iops": 0.3, "lat_mean_us": 0.3, "clat_mean_us": 0.3, "clat_p50_us": 0.35,
                  "clat_p99_us": 0.6, "waf": 0.1}  # fmt: skip
 """Of columns that nothing was fitted to."""
 
@@ -48,16 +48,18 @@ class Region:
 
     rw: str
     state: str
-    bs: tuple[int, int]
+    bs: tuple[int, ...]
+    """Every size."""
     depth: tuple[int, int]
     numjobs: tuple[int, int]
     columns: tuple[str, ...] = ()
     """What was measured of them."""
 
     def distance(self, load: Load) -> float:
-        """How far a workload is outside, in doublings of its block size, of its jobs, of depths
-        below and half of those above; 2 more for another pattern, 1 for another state."""
-        away = _outside(load.bs, self.bs) + 0.5 * _outside(load.depth, self.depth)
+        """How far a workload is outside, in doublings from the nearest block size, of its jobs, of
+        depths below and half of those above; 2 more for another pattern, 1 for another state."""
+        away = min(abs(math.log2(load.bs / one)) for one in self.bs)
+        away += 0.5 * _outside(load.depth, self.depth)
         away += _outside(load.numjobs, self.numjobs)
         away += 0.5 * max(0.0, math.log2(self.depth[0] / load.depth))
         return away + 2.0 * (load.rw != self.rw) + (load.state != self.state)
@@ -98,7 +100,7 @@ class Basis:
         if not own:
             return max(least, UNTRIED_ERROR[column])
         away = min(one.distance(load) for one in own)
-        return math.hypot(least, UNTRIED_ERROR[column] * min(1.0, away / AWAY))
+        return math.hypot(least, UNTRIED_ERROR[column] * math.sqrt(min(1.0, away / AWAY)))
 
     def as_toml(self) -> str:
         """The table ``fit``."""
@@ -140,9 +142,15 @@ class Basis:
             def span(one: Mapping[str, Any], what: str) -> tuple[int, int]:
                 return int(one[what][0]), int(one[what][1])
 
+            def sizes(one: Mapping[str, Any]) -> tuple[int, ...]:
+                found = tuple(int(size) for size in one["bs"])
+                if not found or min(found) < 1:
+                    raise ValueError
+                return found
+
             found = [
                 Region(
-                    one["rw"], one["state"], span(one, "bs"), span(one, "depth"),
+                    one["rw"], one["state"], sizes(one), span(one, "depth"),
                     span(one, "numjobs"), tuple(one["columns"]),
                 )
                 for one in table.get("regions", ())
@@ -264,7 +272,8 @@ def covered(observed: Sequence[Observation]) -> tuple[Region, ...]:
 
     return tuple(
         Region(
-            rw, state, span(group, "bs"), span(group, "depth"), span(group, "numjobs"),
+            rw, state, tuple(sorted({one.load.bs for one in group})),
+            span(group, "depth"), span(group, "numjobs"),
             tuple(name for name in MEASURED if any(name in one.measured for one in group)),
         )
         for (rw, state), group in groups.items()

@@ -241,10 +241,10 @@ class RunFolder:
         """Keeps a finished step; it is on the disk when this returns."""
         with writing(self.path):
             if result is not None and self.is_job:
-                for name, content in _files_of(result).items():
+                for name, content in files_of_result(result).items():
                     write_to(self.path / name, content)
             elif result is not None:
-                write_to(self.path / entry.file, _archived(_files_of(result)))
+                write_to(self.path / entry.file, archived(files_of_result(result)))
                 sync_folder(self.path / "steps")
             with (self.path / JOURNAL).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(entry)) + "\n")
@@ -256,7 +256,7 @@ class RunFolder:
         """The files of a finished job; InputError where they cannot be read."""
         path = self.path / entry.file
         if self.is_job:
-            names = [one.name for one in self.path.iterdir()]
+            names = sorted(one.name for one in self.path.iterdir())
             place = self.path.joinpath
             yield StepFiles(names, lambda name: documents.read_bytes(place(name)), place)
             return
@@ -266,21 +266,7 @@ class RunFolder:
     def load(self, entry: JournalEntry) -> Result:
         """The result of a finished job; InputError where its files cannot be read."""
         with self.files(entry) as files:
-            return Result(
-                name=self.manifest.name,
-                document=files.get("result.json", documents.document),
-                job_text=files.get("job.fio", documents.decoded),
-                series_frame=files.get("series.parquet", documents.series),
-                device_frame=files.find("device.parquet", documents.device),
-                latency_frame=files.find("latency.parquet", documents.latency),
-                rig_toml=files.find(RIG, documents.rig),
-                logs=[
-                    (name, files.get(name, documents.decoded))
-                    for name in sorted(files.names)
-                    if name.endswith(".log")
-                ],
-                folder=self.path,
-            )
+            return result_of(files, self.manifest.name, self.path)
 
     def document(self, entry: JournalEntry) -> dict[str, Any]:
         """The fio document of a finished job alone."""
@@ -335,7 +321,25 @@ def _entry(number: int, line: bytes, path: Path) -> JournalEntry:
     return entry
 
 
-def _files_of(result: Result) -> dict[str, str | bytes]:
+def result_of(files: StepFiles, name: str, folder: Path | None = None) -> Result:
+    """The result in files, called ``name``; InputError where one is damaged."""
+    return Result(
+        name=name,
+        document=files.get("result.json", documents.document),
+        job_text=files.get("job.fio", documents.decoded),
+        series_frame=files.get("series.parquet", documents.series),
+        device_frame=files.find("device.parquet", documents.device),
+        latency_frame=files.find("latency.parquet", documents.latency),
+        rig_toml=files.find(RIG, documents.rig),
+        logs=[
+            (one, files.get(one, documents.decoded)) for one in files.names if one.endswith(".log")
+        ],
+        folder=folder,
+    )
+
+
+def files_of_result(result: Result) -> dict[str, str | bytes]:
+    """The files of a result, by their names."""
     files: dict[str, str | bytes] = {
         "result.json": json.dumps(result.document),
         "job.fio": result.job_text,
@@ -355,8 +359,8 @@ def _files_of(result: Result) -> dict[str, str | bytes]:
     return files | {Path(name).name: text for name, text in result.logs}
 
 
-def _archived(files: Mapping[str, str | bytes]) -> bytes:
-    """One file, so that one sync keeps a whole step."""
+def archived(files: Mapping[str, str | bytes]) -> bytes:
+    """The files in one, so that one sync keeps a whole step."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

@@ -13,13 +13,13 @@ from typing import Protocol
 
 from ssdlab import _core
 from ssdlab._version import VERSION
+from ssdlab.bench.content import content_of
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.rig import resolve
 from ssdlab.sweeps import facts
 from ssdlab.sweeps.axes import Axis, point, with_options
-from ssdlab.sweeps.content import content_of
 from ssdlab.sweeps.formula import Condition, Value, condition, value
 from ssdlab.target import Sim, sim
 

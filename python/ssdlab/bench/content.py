@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.tracefile import Replay, existing
+from ssdlab.tracefile import Replay
 
 DEPTH_MAX = 10
 _REPLAYED = re.compile(r"^\s*read_iolog\s*=\s*(.+?)\s*$", re.MULTILINE)
@@ -38,8 +37,9 @@ def _beside(job: JobText, text: str, depth: int) -> Iterator[str]:
     """Included files, and the variables that a text asks for."""
     if depth == 0:
         return  # the core says that files include each other
+    environment = job.environment()
     for name in sorted(set(_VARIABLE.findall(text))):
-        yield f"{name}={os.environ.get(name)}"
+        yield f"{name}={environment.get(name)}"
     for path in _INCLUDED.findall(text):
         inner = job.include()(path)
         yield inner
@@ -48,7 +48,7 @@ def _beside(job: JobText, text: str, depth: int) -> Iterator[str]:
 
 
 def _hash(job: JobText, name: str) -> str:
-    found = existing(name, job.folder)
+    found = Path(job.traces()(name)[0])
     status = found.stat()
     return _of_file(found, status.st_size, status.st_mtime_ns)
 

@@ -1,0 +1,71 @@
+"""Variants whose runs are taken from what was run before, whatever engine they are handed to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from ssdlab.bench.kept import Kept
+from ssdlab.bench.variant import Seat, Take, Tolerant, Variant
+
+T = TypeVar("T")
+
+
+@dataclass
+class Reuse:
+    """What is asked of the runs of variants, and how many of them had been run before."""
+
+    fresh: bool = False
+    """Whether all are run again."""
+    runs: int = 0
+    reused: int = 0
+
+    @property
+    def sentence(self) -> str | None:
+        """For people; None where all were run."""
+        if not self.reused:
+            return None
+        told = "run was" if self.runs == 1 else "runs were"
+        return f"{self.reused} of {self.runs} {told} there already (--fresh runs all again)"
+
+    def offered(self, variants: Sequence[Variant[Any]]) -> list[Variant[Any]]:
+        """The variants, with what was run before."""
+        return [replace(one, body=self._offered(one.body)) for one in variants]
+
+    def _offered(self, body: Callable[[Seat], T]) -> Callable[[Seat], Any]:
+        if isinstance(body, Tolerant):  # engines look for that
+            return Tolerant(_Counted(body.body, self.fresh))
+        return _Counted(body, self.fresh)
+
+    def counting(self, take: Take[T]) -> Take[Any]:
+        """Counts what comes, and hands it on."""
+
+        def counted(place: int, came: _Came[T] | Any) -> None:
+            if isinstance(came, _Came):
+                self.runs += came.runs
+                self.reused += came.reused
+                came = came.result
+            take(place, came)
+
+        return counted
+
+
+@dataclass(frozen=True)
+class _Came(Generic[T]):
+    result: T
+    runs: int
+    reused: int
+
+
+@dataclass(frozen=True)
+class _Counted(Generic[T]):
+    """A body with what was run before; it may go to another process."""
+
+    body: Callable[[Seat], T]
+    fresh: bool
+
+    def __call__(self, seat: Seat) -> _Came[T]:
+        kept = Kept(self.fresh)
+        result = self.body(replace(seat, kept=kept))
+        return _Came(result, kept.runs, kept.reused)
