@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import polars as pl
@@ -210,3 +211,17 @@ def test_interpolation_is_straight_in_logarithms() -> None:
     for depth in (1, 8, 64):
         found = cases.interpolated(rows, Load("randread", 4096, depth), "iops")
         assert found == pytest.approx(1000 * depth**0.5)
+
+
+def test_a_ceiling_that_no_rate_came_to_does_not_explain_how_a_curve_bends() -> None:
+    bent = {1: 18_200.0, 2: 36_000.0, 4: 64_200.0, 8: 95_500.0, 16: 141_700.0}
+    rows = [Observation(Load("randread", 4096, q), {"iops": rate}) for q, rate in bent.items()]
+    found = fit(Order(rows, 10**12, quick=True)).found
+    values = dict(zip([one.key for one in found.space.parameters], found.vector, strict=True))
+    for key in ("host_time", "controller.command_time"):
+        assert math.exp(values[key]) < 3_000  # 330 000 IOPS and more
+    flat = [*rows, Observation(Load("randread", 4096, 64), {"iops": 143_000.0})]
+    held = fit(Order(flat, 10**12, quick=True)).found
+    drive = closed.Drive.of(with_keys(held.space.rig(held.vector), {}))
+    (deep,) = closed.answers(drive, [Load("randread", 4096, 256)])
+    assert deep["iops"] == pytest.approx(143_000, rel=0.25)
