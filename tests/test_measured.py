@@ -20,6 +20,7 @@ from ssdlab.experiments.measured.procedures import PROCEDURES, Bench
 from ssdlab.experiments.measured.readings import READINGS
 from ssdlab.experiments.score import by, quantity, score
 from ssdlab.rig import is_profile, profile
+from ssdlab.units import percent
 from test_reproduce import HEADLINES
 
 Cli = Callable[..., Outcome]
@@ -122,7 +123,7 @@ def test_the_readme_says_how_far_off_they_are() -> None:
     assert found.median is not None and found.high is not None
     said = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     assert f"of {found.counted} numbers that no profile was fitted to" in said
-    off = f"{100 * found.median:.0f} % and nine tenths by less than {100 * found.high:.0f} %"
+    off = f"{percent(found.median)} and nine tenths by less than {percent(found.high)}"
     assert f"half are off by less\nthan {off}" in said
 
 
