@@ -395,6 +395,7 @@ OWN = {
     "care/purge.py": "drives",
     "care/extents.py": "the file that is rewritten",
     "sweeps/claims.py": "who runs what in a folder that several fill",
+    "bench/kept.py": "results that can be simulated again",
 }
 """Modules that open something for writing by themselves, and what."""
 WRITERS = {"write_text", "write_bytes", "rename", "renames", "replace", "touch", "mknod"}
