@@ -225,3 +225,11 @@ def test_a_ceiling_that_no_rate_came_to_does_not_explain_how_a_curve_bends() -> 
     drive = closed.Drive.of(with_keys(held.space.rig(held.vector), {}))
     (deep,) = closed.answers(drive, [Load("randread", 4096, 256)])
     assert deep["iops"] == pytest.approx(143_000, rel=0.25)
+
+
+@pytest.mark.parametrize("more", [("measured",), ("--full",)])
+def test_twins_of_measured_drives_are_reproduced_by_themselves(
+    more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ssdlab_command("reproduce", "twin", *more, "-q") == 2
+    assert "--full" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import functools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -295,6 +296,19 @@ def test_a_fuller_drive_copies_more() -> None:
     assert isinstance(small, float) and isinstance(half, float) and isinstance(whole, float)
     assert 1.0 <= small < 1.1
     assert small < half < whole
+
+
+def test_a_cache_that_takes_little_of_its_drive_has_nothing_copied() -> None:
+    def aged(share: float) -> lifetime.AgedDrive | None:
+        one = store("intel-dc-s3700-200")
+        size = int(one.capacity_bytes * share) // MIB * MIB
+        cache = candidates.CacheCandidate(one, size, 65536, 1, "lru", "write-back")
+        ran: Any = SimpleNamespace(passes=[])
+        return lifetime.AgedDrive.of(cache, ran)
+
+    little, much = aged(0.01), aged(0.3)
+    assert little is not None and little.roomy
+    assert much is not None and not much.roomy and much.share == 0.3
 
 
 # ---- The command

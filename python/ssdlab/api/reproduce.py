@@ -44,7 +44,9 @@ def reproduce(
     """
     if quick and full:
         raise InputError("--quick and --full exclude each other; give one of them")
-    if names == (TWIN,):
+    if TWIN in names:
+        if len(names) > 1 or full:
+            raise InputError("twin stands by itself: neither other names nor --full go with it")
         with working("twins", progress, cluster, fresh=fresh) as callback:
             return Report(twins.answer(carry_out(quick=quick, seed=seed, progress=callback)))
     experiments = find(list(names))
