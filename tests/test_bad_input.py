@@ -338,6 +338,18 @@ def test_a_run_that_is_stopped_says_so_and_leaves_nothing(
     assert not files_below(tmp_path / "tmp")
 
 
+def test_a_stop_at_the_moment_a_command_begins_says_so() -> None:
+    code = (
+        "import os, signal, sys; from ssdlab import cli; answer = cli._answer\n"
+        "def struck(handler):\n"
+        "    answer(handler)\n"
+        "    if handler is cli._interrupt: os.kill(os.getpid(), signal.SIGINT)\n"
+        "cli._answer = struck; sys.argv = ['ssdlab', 'list']; cli.main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "ssdlab: stopped by Ctrl-C\n")
+
+
 @needs_fio()
 @pytest.mark.parametrize("delay_s", [0.8, 2.0])
 def test_a_measurement_that_is_stopped_takes_fio_and_its_files_with_it(

@@ -35,6 +35,12 @@ def echo(value: int, seat: Seat) -> tuple[int, int]:
     return value, os.getpid()
 
 
+def lasting(value: int, seat: Seat) -> tuple[int, int]:
+    """Long enough for each worker to get some, however late it asks."""
+    time.sleep(0.02)
+    return echo(value, seat)
+
+
 def deadly(seat: Seat) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -104,8 +110,8 @@ def test_what_kills_its_worker_is_told_and_the_rest_is_done(local: Cluster) -> N
 
 def test_work_is_shared_out_and_what_needs_more_memory_runs_alone(local: Cluster) -> None:
     with bench.using(local):
-        found = bench.run([Variant(partial(echo, n)) for n in range(500)])
-        assert [value for value, _ in found] == list(range(500))
+        found = bench.run([Variant(partial(lasting, n)) for n in range(300)])
+        assert [value for value, _ in found] == list(range(300))
         assert {pid for _, pid in found} == set(pids(local))
         two = [Variant[Any](large), Variant[Any](partial(echo, 1))]
         assert bench.run(two)[0] is None

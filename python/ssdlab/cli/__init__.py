@@ -31,11 +31,15 @@ def main() -> None:
     from ssdlab.cli.app import module_of
 
     module_of(arguments)  # loads what is heavy
-    _answer(_interrupt)
-    # Names of files and models need not be text; what cannot be written is escaped, as on stderr.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    status = run_command(arguments)
+    try:
+        _answer(_interrupt)
+        # Names of files and models need not be text; what cannot be written is escaped, as on
+        # stderr.
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        status = run_command(arguments)
+    except KeyboardInterrupt:  # just before the command begins, or while its end is told
+        status = _fail(_STOPPED)
     # Python takes a Ctrl-C that passed through exec() of a text (dataclasses are made that way)
     # for unhandled, and ends by the signal instead of the status; another exec clears that.
     exec("")  # noqa: S102
