@@ -7,9 +7,9 @@ from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
-from ssdlab.health import Health, Projection
-from ssdlab.health.report import Report
-from ssdlab.health.verdict import worst
+from ssdlab.smart import Health, Projection
+from ssdlab.smart.report import Report
+from ssdlab.smart.verdict import worst
 from ssdlab.units import size_text
 
 NOT_REPORTED = "not reported"

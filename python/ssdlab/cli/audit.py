@@ -15,7 +15,7 @@ from ssdlab.errors import InputError
 
 if light.BODIES:
     from ssdlab.answers import audit as audit_answer
-    from ssdlab.audit import Status, System, audit_path
+    from ssdlab.audits import Status, System, audit_path
 
 
 @dataclass(frozen=True)

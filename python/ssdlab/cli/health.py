@@ -24,11 +24,11 @@ from ssdlab.output import Output
 if light.BODIES:
     from ssdlab.answers import health as health_answer
     from ssdlab.cli.output import check_stdout, on_stdout
-    from ssdlab.health import Snapshots, plugin, prometheus
-    from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
-    from ssdlab.health.sources import history as snapshots_at
-    from ssdlab.health.sources import read
     from ssdlab.rig import is_profile
+    from ssdlab.smart import Snapshots, plugin, prometheus
+    from ssdlab.smart.report import Reading, Report, Unread, survey, unread_error
+    from ssdlab.smart.sources import history as snapshots_at
+    from ssdlab.smart.sources import read
     from ssdlab.store import RunStore
 
 EXIT_CODE = "--exit-code"
