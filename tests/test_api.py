@@ -50,6 +50,7 @@ SHOWN = {"report", "json", "csv", "xlsx", "verbose", "wide", "quiet", "help"}
 """How commands show an answer: of a Report that is asked afterwards."""
 ALONE = {
     "array": {"save_rigs"},
+    "cache": {"parquet"},
     "list": {"kind"},
     "replay": {"out"},
     "report": {"output", "title"},

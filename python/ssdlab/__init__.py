@@ -32,6 +32,7 @@ from ssdlab.errors import (
 if TYPE_CHECKING:
     from ssdlab.api.ab import ab
     from ssdlab.api.array import array
+    from ssdlab.api.cache import cache
     from ssdlab.api.compare import compare
     from ssdlab.api.explain import explain
     from ssdlab.api.kept import load, query, runs
@@ -64,6 +65,7 @@ take half a second, in which the command line could not yet answer Ctrl-C."""
 FUNCTIONS = {
     "ab": ("ab",),
     "array": ("array",),
+    "cache": ("cache",),
     "compare": ("compare",),
     "explain": ("explain",),
     "kept": ("load", "query", "runs"),
@@ -101,6 +103,7 @@ __all__ = [
     "__version__",
     "ab",
     "array",
+    "cache",
     "compare",
     "devices",
     "drives",
