@@ -141,9 +141,13 @@ def predict(
     """
     answer, found = predicted(twin, job, table, seed, progress)
     told = predictions.frame(found)
-    in_us = [name for name in told.columns if "_us" in name]
-    frame = told.with_columns(polars.col(in_us) * 1000)
-    return Report(answer, table=frame.rename({one: one.replace("_us", "_ns") for one in in_us}))
+    return Report(answer, table=told.select(map(_in_ns, told.columns)))
+
+
+def _in_ns(name: str) -> polars.Expr:
+    """A column of the table as reports have it: times in nanoseconds."""
+    column = polars.col(name)
+    return (column * 1000).alias(name.replace("_us", "_ns")) if "_us" in name else column
 
 
 def predicted(
