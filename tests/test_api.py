@@ -52,6 +52,7 @@ SHOWN = {"report", "json", "csv", "xlsx", "verbose", "wide", "quiet", "help"}
 """How commands show an answer: of a Report that is asked afterwards."""
 ALONE = {
     "array": {"save_rigs"},
+    "cache": {"parquet"},
     "health": {"exit_code", "json_lines", "prometheus"},
     "import": {"table"},
     "list": {"kind"},

@@ -32,6 +32,7 @@ from ssdlab.errors import (
 if TYPE_CHECKING:
     from ssdlab.api.ab import ab
     from ssdlab.api.array import array
+    from ssdlab.api.cache import cache
     from ssdlab.api.compare import compare
     from ssdlab.api.explain import explain
     from ssdlab.api.imports import import_runs
@@ -67,6 +68,7 @@ take half a second, in which the command line could not yet answer Ctrl-C."""
 FUNCTIONS = {
     "ab": ("ab",),
     "array": ("array",),
+    "cache": ("cache",),
     "compare": ("compare",),
     "explain": ("explain",),
     "imports": ("import_runs",),
@@ -108,6 +110,7 @@ __all__ = [
     "ab",
     "array",
     "audit",
+    "cache",
     "compare",
     "devices",
     "drives",
