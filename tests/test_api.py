@@ -369,6 +369,24 @@ def test_a_sweep_takes_rigs_and_groups_of_keys() -> None:
     assert pairs.select(list(together)).rows() == [(0.1, 1.0), (0.2, 2.0)]
 
 
+def test_arrays_and_plans_take_rigs() -> None:
+    small = ssdlab.Rig("lab-reference").set(SMALL)
+    how: dict[str, Any] = {"levels": 0, "count": 2, "job": JOB, "prepare": "fob"}
+    one = ssdlab.array(small, **how).frame()
+    assert_frame_equal(one, ssdlab.array("lab-reference", set=SMALL, **how).frame())
+    shipped = ssdlab.plan_storage(candidate=ssdlab.Rig("demo-client"), job=JOB, quick=True)
+    assert shipped == ssdlab.plan_storage(candidate="demo-client", job=JOB, quick=True)
+    spare = small.set("ftl.over_provisioning", 0.5)
+    cached = ssdlab.Rig.wrap("cache", {"mode": "write-back"}, cache=small, below=small)
+    rigs = [small, spare, ssdlab.Rig.array(1, small, 2), cached, "demo-client"]
+    plan = ssdlab.plan_storage(candidate=rigs, job=JOB, quick=True)
+    names = ["lab-reference", "lab-reference-2", "raid1-2-lab-reference", "cache", "demo-client"]
+    assert plan.frame()["candidate"].to_list() == names
+    pool = ssdlab.Rig("lab-reference").set(capacity="128MiB")
+    best = ssdlab.plan_cache(pool=pool, cache=small, job=JOB, quick=True, top=1).frame()
+    assert "lab-reference + lab-reference-2" in best["storage"]
+
+
 # --- rigs and names
 
 
