@@ -21,6 +21,8 @@ UNIT = 4096
 ROUNDS = 40
 DIES, CHANNELS = 3, 4
 """Places among the stations."""
+REGULAR = 0.7
+"""Of the requests ahead at a station that all pass in turn, which come to it spread out."""
 
 
 @dataclass(frozen=True)
@@ -171,11 +173,12 @@ def _closed(
     queues = np.broadcast_to(depth / len(demands), demands.shape)
     limit = (servers / np.maximum(demands, 1e-9)).min(axis=0)
     rates: Floats = limit
+    met = np.where((shared > 0) & (servers == 1), REGULAR, 1.0)
     for _ in range(ROUNDS):
         seen = queues * (depth - 1) / depth
         # Of the request that is being served half is left, times being constant.
         ahead = seen - 0.5 * np.where(shared > 0, servers - 1, rates * demands)
-        times = alone + demands / servers * np.maximum(0.0, ahead)
+        times = alone + met * demands / servers * np.maximum(0.0, ahead)
         busy = np.minimum(1.0, rates * writing)
         wait = held * (1 - (1 - busy) ** pages)
         rates = 0.5 * rates + 0.5 * np.minimum(depth / (delay + wait + times.sum(axis=0)), limit)

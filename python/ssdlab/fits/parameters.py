@@ -131,7 +131,7 @@ class Space:
         timed = any(set(one.measured) - {"waf"} for one in observed)
         closed = {_bare(key) for key in fixed}
         unseen = {what for what in ("iops", "bytes") if not flat(observed, what)}
-        hosts = HOSTS if sata(rig) else {}
+        hosts = HOSTS if sata(rig) and rig.get("host_time") is not None else {}
         chosen = [
             replace(one, width=UNSEEN * width)
             if one.ceiling in unseen
