@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import foreign_samples
 import ssdlab
 from conftest import Outcome, make_result
 from ssdlab.answer import Answer, Cell, Curve, Figure, Number, Section, Table, columns
@@ -40,6 +41,7 @@ SMALL = {"capacity": "64MiB"}
 COMMANDS = {
     "plan_cache": "plan cache",
     "plan_storage": "plan storage",
+    "import_runs": "import",
     "load": "report",
     "replay": "trace replay",
     "runs": "list",
@@ -50,7 +52,11 @@ SHOWN = {"report", "json", "csv", "xlsx", "verbose", "wide", "quiet", "help"}
 """How commands show an answer: of a Report that is asked afterwards."""
 ALONE = {
     "array": {"save_rigs"},
+    "cache": {"parquet"},
+    "health": {"exit_code", "json_lines", "prometheus"},
+    "import": {"table"},
     "list": {"kind"},
+    "predict": {"out"},
     "replay": {"out"},
     "report": {"output", "title"},
     "reproduce": {"save_jobs"},
@@ -272,6 +278,43 @@ def test_kept_runs_come_back_as_their_commands_show_them(cli: Cli) -> None:
     assert ssdlab.explain(first, tries=False) == ssdlab.explain(a, tries=False)
     with pytest.raises(InputError, match="two runs"):
         ssdlab.compare(first)
+
+
+def test_drives_are_looked_at_as_their_commands_do(cli: Cli, tmp_path: Path) -> None:
+    run = ssdlab.run(JOB, on="lab-reference", set=SMALL).save().name
+    document = foreign_samples.write(tmp_path / "others" / "a.json", foreign_samples.simple())
+    small = ssdlab.Rig("lab-reference").set(SMALL)
+    rig = tmp_path / "lab-reference.toml"
+    rig.write_text(small.to_toml())
+    one = "[a]\nrw=randread\nbs=4k\niodepth=4\n"
+    job = tmp_path / "job.fio"
+    job.write_text(one)
+    table = tmp_path / "asked.csv"
+    table.write_text("rw,bs,iodepth,iops\nrandread,4k,1,9000\nrandread,4k,4,30000\n")
+    for report, line in (
+        (ssdlab.health(run), f"health {run}"),
+        (ssdlab.audit(tmp_path), f"audit {tmp_path}"),
+        (ssdlab.scan(small), f"scan {rig}"),
+        (
+            ssdlab.import_runs(document, out=tmp_path / "a"),
+            f"import {document} --out {tmp_path / 'b'}",
+        ),
+        (ssdlab.predict(small, one), f"predict {rig} {job}"),
+        (ssdlab.fit(table, capacity="1GB", quick=True), f"fit {table} --capacity 1GB --quick"),
+    ):
+        done = cli(*line.split(), "--json", "-", "--quiet")
+        assert done.status == 0, done.err
+        assert json.loads(report.json()) == json.loads(done.out), line
+        assert report.frame().height and repr(report) and report._repr_html_()
+    assert ssdlab.import_runs(document.parent, out=tmp_path / "a").runs == ssdlab.load(
+        *ssdlab.runs(out=tmp_path / "a").runs, out=tmp_path / "a"
+    ).runs  # fmt: skip
+    both = ssdlab.health([run, "/none"])
+    assert both.frame().height == 1 and "/none" in both.answer.notes[0]
+    with pytest.raises(InputError, match="no such file"):
+        ssdlab.health("/none")
+    with pytest.raises(Interrupted):
+        ssdlab.import_runs(document, out=tmp_path / "c", progress=lambda _: False)
 
 
 def test_errors_name_parameters_in_python_and_options_on_the_command_line(cli: Cli) -> None:

@@ -64,7 +64,7 @@ def plan_cache(
     fit: str = "as-is",
     format: str | None = None,
     action: str = "Q",
-    block: Size = "4096B",
+    trace_block: Size = "4096B",
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
@@ -97,7 +97,7 @@ def plan_cache(
         fit: Addresses beyond the pool: ``"as-is"`` (refused), ``"wrap"`` or ``"scale"``.
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
-        block: Bytes of a block, in traces that number blocks.
+        trace_block: Bytes of a block, in traces that number blocks.
         skip_damaged: Whether damaged lines of the trace are left out and counted.
         window: Part of the time of the trace, such as ``"10s-20s"``.
         device: This device of the trace alone.
@@ -123,8 +123,8 @@ def plan_cache(
         prices=read_prices(None if prices is None else Path(prices)),
         trace=None if trace is None else existing(Path(trace)),
         reading=reading(
-            format=format, action=action, block=block, skip_damaged=skip_damaged, window=window,
-            device=device,
+            format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,
+            window=window, device=device,
         ),
         fit=fit,
         job=None if job is None else read_job(job),

@@ -17,6 +17,7 @@ from ssdlab.answer import (
     Number,
     Table,
     Verdict,
+    finite,
     named_tables,
     table_heads,
     table_values,
@@ -41,6 +42,8 @@ class Report:
     """Ids of kept runs that it is about, as :func:`ssdlab.load` takes them."""
     table: pl.DataFrame | None = field(default=None)
     """All that was measured, a row each, where that is more than the answer tells."""
+    document: Mapping[str, Any] | None = None
+    """What ``--json`` of the command writes, where that is not the answer's own."""
 
     @property
     def title(self) -> str:
@@ -70,6 +73,11 @@ class Report:
             one.key or one.title or str(place): one.verdict
             for place, one in enumerate(self.answer.sections)
         }
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Job files and rigs that it is about, by name."""
+        return dict(self.answer.texts)
 
     @property
     def checks(self) -> list[Check]:
@@ -152,7 +160,8 @@ class Report:
 
     def json(self, indent: int | None = 2) -> str:
         """The answer as JSON text, the same as ``--json`` of the command."""
-        return json.dumps(self.answer.as_json(), indent=indent)
+        document = self.answer.as_json() if self.document is None else self.document
+        return json.dumps(finite(document), indent=indent)
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same, to the last number."""
@@ -182,11 +191,11 @@ def of_results(results: Sequence[Result], runs: Sequence[str] = ()) -> Report:
     """
     from ssdlab.answers import run
 
-    rows = [{"run": one.name, **_numbers(row)} for one in results for row in one.summary()]
+    rows = [{"run": one.name, **numbers_of(row)} for one in results for row in one.summary()]
     return Report(run.answer(results), results, runs, pl.DataFrame(rows, infer_schema_length=None))
 
 
-def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+def numbers_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of a summary, its window as two columns."""
     start, end = row["window_s"]
     rest = {key: value for key, value in row.items() if key != "window_s"}
