@@ -435,7 +435,7 @@ def test_the_pool_alone_is_what_a_replay_makes_of_it(
             bins[int(ns)] = bins.get(int(ns), 0) + count
     order = np.repeat(sorted(bins), [bins[ns] for ns in sorted(bins)])
     for percent in (50, 99):
-        assert row[f"p{percent}_ns"] == order[int(np.ceil(percent / 100 * len(order))) - 1]
+        assert row[f"clat_p{percent}_ns"] == order[int(np.ceil(percent / 100 * len(order))) - 1]
 
 
 def test_prices_life_and_the_formula_add_up(folder: Path) -> None:
