@@ -120,9 +120,10 @@ def command(
             "how large is the drive? give --capacity 960GB, or --start with a drive of its size"
         )
     size = gathered.capacity if capacity is None else parse_bytes("--capacity", capacity)
-    if size is not None and size < 10**9:
+    if capacity is not None and size is not None and size < 10**9:
         raise InputError(f'--capacity "{capacity}": expected 1GB or more, such as 960GB')
-    order = Order(observed, size, start, keys(fix, "--fix", "nand.channels=8"), seed, quick)
+    known = keys(fix, "--fix", "nand.channels=8")
+    order = Order(observed, size, start, known, seed, quick, gathered.concluded)
     with progress("fit", quiet=view.quiet) as callback:
         found = fit(order, callback)
     name = "twin" if out is None else Path(str(out)).stem
