@@ -127,7 +127,7 @@ def replay(
     seed: int = 1,
     format: str | None = None,
     action: str = "Q",
-    block: Size = "4096B",
+    trace_block: Size = "4096B",
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
@@ -153,7 +153,7 @@ def replay(
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"`` (queued), ``"D"``
             (issued) or ``"C"`` (completed).
-        block: Bytes of a block, in formats that number blocks.
+        trace_block: Bytes of a block, in formats that number blocks.
         skip_damaged: Whether damaged lines are left out and counted.
         window: Part of the time, such as ``"10s-20s"``.
         device: This device of the trace alone.
@@ -183,7 +183,7 @@ def replay(
     how = reading(
         format=format,
         action=action,
-        block=block,
+        trace_block=trace_block,
         skip_damaged=skip_damaged,
         window=window,
         device=device,

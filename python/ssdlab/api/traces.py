@@ -9,7 +9,7 @@ from typing import Literal, cast
 from ssdlab import _core
 from ssdlab.answers import trace as trace_answer
 from ssdlab.api.given import Size, size
-from ssdlab.api.report import Report
+from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.tracefile import TIME_MAX_NS, Reading
@@ -26,7 +26,7 @@ def trace(
     *,
     format: str | None = None,
     action: str = "Q",
-    block: Size = "4096B",
+    trace_block: Size = "4096B",
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
@@ -39,7 +39,7 @@ def trace(
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"`` (queued), ``"D"``
             (issued) or ``"C"`` (completed).
-        block: Bytes of a block, in formats that number blocks.
+        trace_block: Bytes of a block, in formats that number blocks.
         skip_damaged: Whether damaged lines are left out and counted.
         window: Part of the time, such as ``"10s-20s"``, ``"1h-"``, ``"-500ms"``.
         device: This device of the trace alone.
@@ -52,21 +52,21 @@ def trace(
     how = reading(
         format=format,
         action=action,
-        block=block,
+        trace_block=trace_block,
         skip_damaged=skip_damaged,
         window=window,
         device=device,
     )
     with shown(progress, f"reading {trace}") as callback:
         found = profile.profile(Path(trace), how, callback)
-    return Report(trace_answer.answer(found))
+    return Report(trace_answer.answer(found), table=frame_of([found]))
 
 
 def reading(
     *,
     format: str | None = None,
     action: str = "Q",
-    block: Size = "4096B",
+    trace_block: Size = "4096B",
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
@@ -85,7 +85,7 @@ def reading(
     return Reading(
         format=format,
         action=cast("Literal['Q', 'D', 'C']", letter),
-        block_bytes=size("--block", block),
+        block_bytes=size("--trace-block", trace_block),
         skip_damaged=skip_damaged,
         from_ns=from_ns,
         to_ns=to_ns,

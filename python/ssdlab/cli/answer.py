@@ -76,7 +76,7 @@ class View:
         follow: str = "",
         whole: bool = False,
         most: int | None = None,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the
         command that goes on from here.

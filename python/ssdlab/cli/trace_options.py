@@ -37,10 +37,12 @@ Action = Annotated[
         help="Event of a block-layer trace that is the request: queued, issued, completed.",
     ),
 ]
-Block = Annotated[
+TraceBlock = Annotated[
     str,
     typer.Option(
-        "--block", metavar="SIZE", help="Of a block, in formats that number blocks (lba, oracle)."
+        "--trace-block",
+        metavar="SIZE",
+        help="Of a block, in formats that number blocks (lba, oracle).",
     ),
 ]
 SkipDamaged = Annotated[
@@ -65,7 +67,7 @@ class TraceOptions:
 
     format_: Format = None
     action: Action = "Q"
-    block: Block = "4096B"
+    trace_block: TraceBlock = "4096B"
     skip_damaged: SkipDamaged = False
     window: Window = None
     device: Device = None
