@@ -87,9 +87,7 @@ def fit(
     if capacity is not None and size is not None and size < SMALLEST:
         raise InputError(f'--capacity "{capacity}": expected 1GB or more, such as 960GB')
     begin = None if start is None else str(start)
-    order = fits.Order(
-        gathered.observed, size, begin, keys(fix), seed, quick, gathered.concluded
-    )
+    order = fits.Order(gathered.observed, size, begin, keys(fix), seed, quick, gathered.concluded)
     name = "twin" if out is None else Path(str(out)).stem
     with contextlib.ExitStack() as closing:
         # That it can be written is known before minutes are spent.
