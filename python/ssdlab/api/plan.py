@@ -10,9 +10,11 @@ from typing import Any
 from ssdlab import _core, units
 from ssdlab.api.given import Many, Size, listed, several, size
 from ssdlab.api.report import Report
+from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
+from ssdlab.arrays.rigs import DriveRig
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, unknown_name
@@ -44,8 +46,8 @@ CANDIDATES_MAX = 26
 
 def plan_cache(
     *,
-    pool: str,
-    cache: str | Sequence[str],
+    pool: Drive,
+    cache: Drive | Sequence[Drive],
     trace: str | Path | None = None,
     job: str | Path | None = None,
     sizes: Many | None = None,
@@ -80,7 +82,8 @@ def plan_cache(
     """Finds the cache for a load: size, block, policy, mode; speed, warm-up, wear and price.
 
     Args:
-        pool: What is cached: a drive, a rig file, or ``LEVEL:COUNT:DRIVE[:CHUNK]``.
+        pool: What is cached: a drive, a rig file, a :class:`ssdlab.Rig`, or
+            ``LEVEL:COUNT:DRIVE[:CHUNK]``.
         cache: What to cache on, one or several; written as ``pool``.
         trace: The load, as a trace.
         job: Or the load as a fio job, as :func:`ssdlab.run` takes it.
@@ -125,12 +128,12 @@ def plan_cache(
         raise unknown_name("goal", goal, GOALS)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
-    stores = [store(name) for name in dict.fromkeys([pool, *several(cache)])]
-    stores = stores if disk_cache else [one.without_disk_caches() for one in stores]
-    known = {one.text: one for one in stores}
+    named = named_or_rigs([pool, *([cache] if isinstance(cache, Drive) else cache)])
+    stores = [one if disk_cache else one.without_disk_caches() for one in map(store, named)]
+    fasts = {one.text: one for one in stores[1:]}
     study = CacheStudy(
-        pool=known[pool],
-        fasts=[known[name] for name in dict.fromkeys(several(cache))],
+        pool=stores[0],
+        fasts=list(fasts.values()),
         disk_cache=disk_cache,
         sampled=_share(sampled),
         prices=read_prices(None if prices is None else Path(prices)),
@@ -159,7 +162,7 @@ def plan_cache(
 
 def plan_storage(
     *,
-    candidate: str | Sequence[str] | None = None,
+    candidate: Drive | Sequence[Drive] | None = None,
     job: str | Path | None = None,
     workload: str | None = None,
     prices: str | Path | None = None,
@@ -178,9 +181,9 @@ def plan_storage(
     """Compares what may be bought: speed, space, life, safety, price; and what to take for what.
 
     Args:
-        candidate: What may be bought, one or several: ``"STORE"``, or ``"STORE + CACHE:STORE @
-            CONTROLLER"``; STORE is a drive, a rig file, or ``LEVEL:COUNT:DRIVE[:CHUNK]``. Without
-            it some usual ones are compared.
+        candidate: What may be bought, one or several: ``"STORE"``, ``"STORE + CACHE:STORE @
+            CONTROLLER"``, or a :class:`ssdlab.Rig`; STORE is a drive, a rig file, or
+            ``LEVEL:COUNT:DRIVE[:CHUNK]``. Without it some usual ones are compared.
         job: Your own load instead, as :func:`ssdlab.run` takes it.
         workload: A load by name instead.
         prices: A file of what you would pay (TOML).
@@ -200,7 +203,7 @@ def plan_storage(
         InputError: a candidate, the load or a price is wrong.
         Interrupted: it was stopped; nothing was kept.
     """
-    candidates = _candidates(several(candidate))
+    candidates = _candidates(named_or_rigs(candidate))
     cost = read_prices(None if prices is None else Path(prices))
     daily = size("--writes-per-day", writes_per_day)
     how: dict[str, Any] = {"seed": seed, "quick": quick, "disk_cache": disk_cache}
@@ -281,7 +284,7 @@ def _presets(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _candidates(texts: Sequence[str]) -> list[Candidate]:
+def _candidates(texts: Sequence[str | DriveRig]) -> list[Candidate]:
     found = [candidate_of(text) for text in texts or DEFAULTS]
     if len(found) > CANDIDATES_MAX:
         raise InputError(f"--candidate: found {len(found)}, expected at most {CANDIDATES_MAX}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits import closed
 from ssdlab.fits.observations import Load, Observation
-from ssdlab.fits.parameters import PARAMETERS, Floats, Space, flat, with_keys
+from ssdlab.fits.parameters import HOSTS, PARAMETERS, Floats, Space, flat, sata, with_keys
 from ssdlab.fits.search import Found, Target, search
 from ssdlab.rig import profiles, resolve
 from ssdlab.target import sim
@@ -27,10 +28,16 @@ ROOM = 0.8
 """Of the shortest time between requests that was seen, a ceiling that was not is at most this."""
 DIES_WIDTH = 0.5
 """Standard deviation of the logarithm of the number of dies, among drives of a capacity."""
-SATA_IOPS, SATA_BYTES, SATA_SLOTS = 115_000, 580e6, 32
+SATA_IOPS, SATA_BYTES = 115_000, 580e6
 """What SATA allows at most; a drive that does less at depth is one."""
+MOST_PARITY = 0.4
+"""Of what is written, the parity of a drive."""
 TOO_SPECIAL = ("ftl.compression.granule", "ftl.map.entries")
 """Keys of firmware that few drives have."""
+TRUSTED = 2.0
+"""Starts whose cost is above the least by less are chosen from: by no more than e less likely."""
+XPOINT = "xpoint"
+"""A drive of 3D XPoint, none of which is shipped: `xpoint.toml`."""
 LEFT_OUT = ("demo", "lab", "wd-zn540")
 """Beginnings of names of drives that do not exist, or are zoned."""
 
@@ -42,6 +49,14 @@ class Start:
     name: str
     rig: str
     """TOML, at the capacity of the drive measured."""
+    widths: Mapping[str, float] = field(default_factory=dict)
+    """Of parameters that benchmarks have told already."""
+
+    def having(self, keys: Mapping[str, str], widths: Mapping[str, float]) -> Start:
+        """With keys set of which is known how well; raises InputError where that is no drive."""
+        rig = with_keys(self.rig, keys).to_toml()
+        _core.rig_check(rig, rig_name=self.name)
+        return Start(self.name, rig, {**self.widths, **widths})
 
 
 def named(place: str, capacity: int | None) -> Start:
@@ -67,9 +82,24 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
         found.append((far, one.name, rig))
     found.sort(key=lambda one: one[:2])
     near = [one for one in found if one[0] <= math.log(NEAR)] or found[:8]
-    usual = _ceilings([rig for _, _, rig in found], observed)
-    return [Start(name, with_keys(_at(rig, capacity, name), usual).to_toml())
-            for _, name, rig in near]  # fmt: skip
+    ceilings = _ceilings([rig for _, _, rig in found], observed)
+    text = (resources.files(__package__) / f"{XPOINT}.toml").read_text("utf-8")
+    xpoint = _core.Rig(text, rig_name=XPOINT)
+    if slots(xpoint):
+        near.append((0.0, XPOINT, xpoint))
+
+    def usual(name: str, rig: _core.Rig) -> dict[str, str]:
+        return _behind() if sata(rig) else {} if name == XPOINT else ceilings
+
+    return [
+        Start(name, with_keys(_at(rig, capacity, name), usual(name, rig)).to_toml())
+        for _, name, rig in near
+    ]
+
+
+def _behind() -> dict[str, str]:
+    """The host and port that a drive of SATA is behind."""
+    return {one.key: one.written(HOSTS[one.key][0]) for one in PARAMETERS if one.key in HOSTS}
 
 
 def _ceilings(rigs: Sequence[_core.Rig], observed: Sequence[Observation]) -> dict[str, str]:
@@ -94,7 +124,7 @@ def _slots(observed: Sequence[Observation]) -> Callable[[_core.Rig], bool]:
     fast = _fast(observed)
     deep = any(one.load.depth >= 16 and one.load.reads == 1 and one.rate for one in observed)
     if fast or deep:
-        return lambda rig: (int(rig.get("queue_slots") or 0) > SATA_SLOTS) == fast
+        return lambda rig: sata(rig) != fast
     return lambda _: True
 
 
@@ -133,28 +163,79 @@ def closed_forms(space: Space, loads: Sequence[Load], vectors: Sequence[Floats])
     return found
 
 
+def held(start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]) -> Found:
+    """The parameters by closed forms, but those that benchmarks have told, which know better."""
+    if not start.widths:
+        return in_closed_form(start, observed, fixed)
+    rig = with_keys(start.rig, fixed)
+    kept = {key: said for key in start.widths if (said := rig.get(key)) is not None}
+    free = in_closed_form(start, observed, {**fixed, **kept})
+    moved = start.having(free.space.keys(free.vector), {})
+    return in_closed_form(moved, observed, fixed, 0)
+
+
 def in_closed_form(
-    start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]
-) -> Found:
+    start: Start, observed: Sequence[Observation], fixed: Mapping[str, str],
+    rounds: int = ROUNDS_CLOSED,
+) -> Found:  # fmt: skip
     """The parameters by closed forms alone."""
-    space = Space.of(start.rig, observed, fixed)
+    space = Space.of(start.rig, observed, fixed, start.widths)
     loads = [one.load for one in observed]
     return search(
         space, Target.of(observed), lambda vectors: closed_forms(space, loads, vectors),
-        space.prior, ROUNDS_CLOSED,
+        space.prior, rounds,
     )  # fmt: skip
 
 
 def ranked(
     starts: Sequence[Start], observed: Sequence[Observation], fixed: Mapping[str, str]
 ) -> list[tuple[Start, Found]]:
-    """The starts with their fits in closed form, the best first."""
+    """The starts with their fits in closed form, the best first: those that do what was measured
+    and of them the ones whose other numbers are in the middle of what all say, by how likely each
+    is."""
     step = max(1, math.ceil(len(observed) / ROWS))
     some = observed[::step]
     fits = [(one, in_closed_form(one, some, fixed)) for one in starts]
     odd = [0.0] * len(starts) if flat(observed, "iops") or not _fast(observed) else _odd(starts)
-    costs = {one.name: found.cost + far for (one, found), far in zip(fits, odd, strict=True)}
-    return sorted(fits, key=lambda pair: (costs[pair[0].name], pair[0].name))
+    odd = [far * (one.name != XPOINT) for one, far in zip(starts, odd, strict=True)]
+    costs = np.array([_unlikely(found) + far for (_, found), far in zip(fits, odd, strict=True)])
+    above = costs - costs.min()
+    likely = np.flatnonzero(above < TRUSTED)
+    grid = _elsewhere(observed)
+    said = np.log(
+        [
+            [one["iops"] for one in closed_forms(found.space, grid, [found.vector])[0]]
+            for _, found in (fits[place] for place in likely.tolist())
+        ]
+    )
+    weights = np.exp(-above[likely] / 2) / np.exp(-above[likely] / 2).sum()
+    apart = np.abs(said[:, None] - said[None]).mean(axis=2) @ weights
+    rank = {int(place): float(far) for place, far in zip(likely, apart, strict=True)}
+
+    def key(place: int) -> tuple[bool, float, str]:
+        far = rank.get(place)
+        return far is None, float(above[place]) if far is None else far, fits[place][0].name
+
+    return [fits[place] for place in sorted(range(len(fits)), key=key)]
+
+
+def _unlikely(found: Found) -> float:
+    """Minus twice the logarithm of how likely measurements are of drives like a start, in what
+    starts differ (Laplace): of those that need values of less likelihood or more exactly so."""
+    scaled = found.jacobian * np.sqrt(found.weights)[:, None] * found.space.widths
+    _, narrowed = np.linalg.slogdet(np.eye(scaled.shape[1]) + scaled.T @ scaled)
+    return float(found.cost + narrowed)
+
+
+def _elsewhere(observed: Sequence[Observation]) -> list[Load]:
+    """Workloads of the kinds that were measured, over sizes, depths and jobs."""
+    kinds = dict.fromkeys((one.load.rw, one.load.rwmixread, one.load.state) for one in observed)
+    return [
+        Load(rw, size, depth, jobs, mix, state)
+        for rw, mix, state in kinds
+        for size in (4096, 16384, 65536)
+        for depth, jobs in ((1, 1), (4, 1), (16, 1), (64, 1), (32, 8))
+    ]
 
 
 def _odd(starts: Sequence[Start]) -> list[float]:
@@ -174,4 +255,5 @@ def overhead(observed: Sequence[Observation]) -> int:
         if "waf" in one.measured and one.load.sequential and one.load.reads == 0
     ]
     extra = float(np.median(found)) - 1.0 if found else 0.0
-    return min(255, max(2, round(1 / extra) + 1)) if extra > 0.004 else 0
+    # More than parity takes is another thing: an SLC cache that is folded.
+    return min(255, round(1 / extra) + 1) if 0.004 < extra < MOST_PARITY else 0

@@ -24,7 +24,7 @@ from ssdlab.fits.observations import MEASURED, Load, Observation
 from ssdlab.fits.parameters import FITTED, PARAMETERS, Floats, Parameter, with_keys
 from ssdlab.fits.search import Found, regions
 from ssdlab.rig import resolve
-from ssdlab.target import sim
+from ssdlab.target import Sim, sim
 
 Z90 = 1.645
 """Standard deviations of a 90 % interval."""
@@ -201,6 +201,12 @@ class Twin:
         target = sim(resolve(place))
         if target is None:
             raise InputError(f"{place}: expected a rig file (.toml) such as `ssdlab fit` writes")
+        return Twin.of(target, place)
+
+    @staticmethod
+    def of(target: Sim, place: str = "") -> Twin:
+        """A simulated drive as a twin; InputError where its table ``fit`` is wrong."""
+        place = place or target.name
         rig = _core.Rig(target.rig, rig_name=place)
         table = tomllib.loads(target.rig).get("fit")
         if table is None:
@@ -236,6 +242,7 @@ def judged(found: Found) -> list[Judged]:
     spread = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(spread, spread)
     pull = np.abs(found.jacobian) * np.sqrt(found.weights)[:, None]
+    widths = {one.key: one.width for one in PARAMETERS}  # of drives, not after benchmarks
     answers = []
     for place, one in enumerate(found.space.parameters):
         value, off = float(np.exp(found.vector[place])), float(spread[place])
@@ -244,7 +251,7 @@ def judged(found: Found) -> list[Judged]:
         answers.append(
             Judged(
                 one, value, value * math.exp(-Z90 * off), value * math.exp(Z90 * off),
-                off < KNOWN * one.width,
+                off < KNOWN * widths[one.key],
                 tuple(found.space.parameters[int(i)].name for i in partners if i != place),
                 tuple(dict.fromkeys(found.target.rows[row] for row in strongest)),
             )
