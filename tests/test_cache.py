@@ -114,7 +114,7 @@ def test_each_block_of_a_request_counts_and_devices_share_the_cache(tmp_path: Pa
     assert [one["misses"] for one in rows] == [lru(touched, one) for one in counts]
     assert {one["requests"] for one in rows} == {len(touched)}
     assert {one["working_set_blocks"] for one in rows} == {all_}
-    assert found.numbers["working set"].value == 8192 * all_
+    assert found.numbers["working_set_bytes"].value == 8192 * all_
 
 
 def test_samples_are_near_and_say_so(blocks: Path) -> None:
