@@ -13,7 +13,7 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "memory", "_core", "profiles", "leftovers", "json_access"),
-    ("progress", "tracefile", "output", "opened", "units", "histogram"),
+    ("progress", "tracefile", "output", "opened", "units", "histogram", "quantities"),
     ("_version", "results", "jobfile", "system"),
     ("wear",),
     ("documents", "answer"),

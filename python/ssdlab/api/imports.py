@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from ssdlab.answers.imported import Item
 from ssdlab.answers.imported import answer as import_answer
 from ssdlab.api.given import several
-from ssdlab.api.report import Report, numbers_of
+from ssdlab.api.report import Report, frame_of, numbers_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.imports import Foreign, Keeper, Refused, Scan, scan
@@ -41,7 +39,7 @@ class Imported:
             import_answer(self.items, self.found, planned=self.planned),
             [one.foreign.result for one in self.items],
             [one.run.name for one in self.items if one.run is not None],
-            pl.DataFrame(rows, infer_schema_length=None),
+            frame_of(rows),
         )
 
     def check(self) -> None:

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from ssdlab.answer import Answer
 from ssdlab.answers import audit as audit_answer
 from ssdlab.answers import health as health_answer
 from ssdlab.answers import scan as scan_answer
 from ssdlab.api.given import Size, keys, several
 from ssdlab.api.given import size as bytes_of
-from ssdlab.api.report import Report
+from ssdlab.api.report import Report, frame_of
 from ssdlab.api.rig import Rig
 from ssdlab.api.target import On, rated
 from ssdlab.api.watching import Watch, shown
@@ -79,8 +77,7 @@ def health(
         raise error
     answer = health_of(found, attributes=attributes, notes=[error.message] if error else [])
     rows = [_drive_row(one) for one in read_ones]
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    return Report(answer, table=table, document=health_document(found))
+    return Report(answer, table=frame_of(rows), document=health_document(found))
 
 
 def surveyed(

@@ -10,9 +10,11 @@ from typing import Any
 from ssdlab import _core, units
 from ssdlab.api.given import Many, Size, listed, several, size
 from ssdlab.api.report import Report
+from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
+from ssdlab.arrays.rigs import DriveRig
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, unknown_name
@@ -44,8 +46,8 @@ CANDIDATES_MAX = 26
 
 def plan_cache(
     *,
-    pool: str,
-    cache: str | Sequence[str],
+    pool: Drive,
+    cache: Drive | Sequence[Drive],
     trace: str | Path | None = None,
     job: str | Path | None = None,
     sizes: Many | None = None,
@@ -77,7 +79,8 @@ def plan_cache(
     """Finds the cache for a load: size, block, policy, mode; speed, warm-up, wear and price.
 
     Args:
-        pool: What is cached: a drive, a rig file, or ``LEVEL:COUNT:DRIVE[:CHUNK]``.
+        pool: What is cached: a drive, a rig file, a :class:`ssdlab.Rig`, or
+            ``LEVEL:COUNT:DRIVE[:CHUNK]``.
         cache: What to cache on, one or several; written as ``pool``.
         trace: The load, as a trace.
         job: Or the load as a fio job, as :func:`ssdlab.run` takes it.
@@ -117,9 +120,10 @@ def plan_cache(
         raise unknown_name("goal", goal, GOALS)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
+    stores = named_or_rigs([pool, *([cache] if isinstance(cache, Drive) else cache)])
     study = CacheStudy(
-        pool=store(pool),
-        fasts=[store(name) for name in dict.fromkeys(several(cache))],
+        pool=store(stores[0]),
+        fasts=[store(one) for one in dict.fromkeys(stores[1:])],
         prices=read_prices(None if prices is None else Path(prices)),
         trace=None if trace is None else existing(Path(trace)),
         reading=reading(
@@ -146,7 +150,7 @@ def plan_cache(
 
 def plan_storage(
     *,
-    candidate: str | Sequence[str] | None = None,
+    candidate: Drive | Sequence[Drive] | None = None,
     job: str | Path | None = None,
     workload: str | None = None,
     prices: str | Path | None = None,
@@ -165,9 +169,9 @@ def plan_storage(
     """Compares what may be bought: speed, space, life, safety, price; and what to take for what.
 
     Args:
-        candidate: What may be bought, one or several: ``"STORE"``, or ``"STORE + CACHE:STORE @
-            CONTROLLER"``; STORE is a drive, a rig file, or ``LEVEL:COUNT:DRIVE[:CHUNK]``. Without
-            it some usual ones are compared.
+        candidate: What may be bought, one or several: ``"STORE"``, ``"STORE + CACHE:STORE @
+            CONTROLLER"``, or a :class:`ssdlab.Rig`; STORE is a drive, a rig file, or
+            ``LEVEL:COUNT:DRIVE[:CHUNK]``. Without it some usual ones are compared.
         job: Your own load instead, as :func:`ssdlab.run` takes it.
         workload: A load by name instead.
         prices: A file of what you would pay (TOML).
@@ -187,7 +191,7 @@ def plan_storage(
         InputError: a candidate, the load or a price is wrong.
         Interrupted: it was stopped; nothing was kept.
     """
-    candidates = _candidates(several(candidate))
+    candidates = _candidates(named_or_rigs(candidate))
     cost = read_prices(None if prices is None else Path(prices))
     daily = size("--writes-per-day", writes_per_day)
     how: dict[str, Any] = {"seed": seed, "quick": quick, "disk_cache": disk_cache}
@@ -258,7 +262,7 @@ def _presets(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _candidates(texts: Sequence[str]) -> list[Candidate]:
+def _candidates(texts: Sequence[str | DriveRig]) -> list[Candidate]:
     found = [candidate_of(text) for text in texts or DEFAULTS]
     if len(found) > CANDIDATES_MAX:
         raise InputError(f"--candidate: found {len(found)}, expected at most {CANDIDATES_MAX}")

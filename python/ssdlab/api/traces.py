@@ -9,7 +9,7 @@ from typing import Literal, cast
 from ssdlab import _core
 from ssdlab.answers import trace as trace_answer
 from ssdlab.api.given import Size, size
-from ssdlab.api.report import Report
+from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.tracefile import TIME_MAX_NS, Reading
@@ -59,7 +59,7 @@ def trace(
     )
     with shown(progress, f"reading {trace}") as callback:
         found = profile.profile(Path(trace), how, callback)
-    return Report(trace_answer.answer(found))
+    return Report(trace_answer.answer(found), table=frame_of([found]))
 
 
 def reading(

@@ -84,10 +84,10 @@ def fit(
             "how large is the drive? give --capacity 960GB, or --start with a drive of its size"
         )
     size = gathered.capacity if capacity is None else bytes_of("--capacity", capacity)
-    if size is not None and size < SMALLEST:
+    if capacity is not None and size is not None and size < SMALLEST:
         raise InputError(f'--capacity "{capacity}": expected 1GB or more, such as 960GB')
     begin = None if start is None else str(start)
-    order = fits.Order(gathered.observed, size, begin, keys(fix), seed, quick)
+    order = fits.Order(gathered.observed, size, begin, keys(fix), seed, quick, gathered.concluded)
     name = "twin" if out is None else Path(str(out)).stem
     with contextlib.ExitStack() as closing:
         # That it can be written is known before minutes are spent.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ssdlab.errors import InputError
-from ssdlab.fits import starts, trial
+from ssdlab.fits import starts, structure, trial
+from ssdlab.fits.conclusions import Conclusion, settings
 from ssdlab.fits.observations import Load, Observation
-from ssdlab.fits.parameters import Floats, Space
+from ssdlab.fits.parameters import Floats, Space, with_keys
 from ssdlab.fits.search import DAMPINGS, Found, Target, cost, search
 from ssdlab.fits.trial import Effort
 from ssdlab.progress import Progress, ProgressCallback
@@ -22,6 +24,12 @@ CONTENDERS = 3
 """So many shipped drives are simulated before one of them is started from."""
 ROWS = 60
 """So many observations are simulated, evenly taken from more."""
+WIDTH = 0.02, 0.1
+"""Standard deviations of what benchmarks have concluded, as logarithms: at least, and of over-
+provisioning that closed forms have chosen."""
+NO_HOST = "50ns"
+WRITES = 150_000
+"""Of a point of a drive whose collection benchmarks have told: a drive write, at most so many."""
 CHANGED = 2.0
 """The same workload measured twice may differ by this factor."""
 STRIPE = 32
@@ -43,6 +51,8 @@ class Order:
     seed: int = 1
     quick: bool = False
     """By closed forms alone."""
+    concluded: Sequence[Conclusion] = ()
+    """What benchmarks say of how the drive is made."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,82 @@ def fit(order: Order, progress: ProgressCallback | None = None) -> Fit:
         candidates = starts.likely(order.capacity, observed)
     else:
         candidates = [starts.named(order.start, order.capacity)]
+    if order.concluded:
+        candidates = _concluded(candidates, order.concluded, fixed)
     ranked = starts.ranked(candidates, observed, fixed)
+    if order.concluded:
+        start, _ = ranked[0]
+        if order.quick:
+            chosen = structure.quickly(start.rig, observed, order.seed, _muted(progress))
+        else:
+            chosen = structure.simulated(start.rig, observed, order.seed, _muted(progress))
+        start = _chosen(start, chosen, fixed, quick=order.quick)
+        # Closed forms of write amplification have chosen already, as well as they can.
+        observed = [one.without("waf") for one in observed] if order.quick else observed
+        ranked = [(start, starts.held(start, observed, fixed))]
     if order.quick:
         start = ranked[0][0]
-        return Fit(starts.in_closed_form(start, observed, fixed), start.name, observed, True)
+        return Fit(starts.held(start, observed, fixed), start.name, observed, True)
     some = observed[:: math.ceil(len(observed) / ROWS)]
-    return _by_simulation(ranked[:CONTENDERS], some, fixed, order.seed, progress)
+    effort = Effort(seed=order.seed)
+    if order.concluded:
+        effort = replace(effort, writes=_drive_write(ranked[0][0].rig))
+    return _by_simulation(ranked[:CONTENDERS], some, fixed, effort, progress)
+
+
+def _concluded(
+    candidates: Sequence[starts.Start], concluded: Sequence[Conclusion], fixed: Mapping[str, str]
+) -> list[starts.Start]:
+    """The starts made as benchmarks say that the drive is, as far as that makes a drive of them."""
+    keys = settings(concluded)
+    if "controller.command_time" in keys:
+        # What host and controller take together was told as the controller's.
+        keys.setdefault("host_time", NO_HOST)
+    keys = {key: value for key, value in keys.items() if key not in fixed}
+    widths = {
+        one.key: max(WIDTH[0], math.log(one.high / one.low) / (2 * 1.645))
+        for one in concluded
+        if one.key in keys and one.low and one.high and one.unit != "yes/no"
+    }
+    flat = {key: value for key, value in keys.items() if key in widths or "buffer" in key}
+    # A geometry, or so little spare, may make no drive of that capacity: then all but that.
+    for some in (keys, _without(keys, structure.SPARE), flat, _without(flat, structure.SPARE)):
+        found = []
+        for one in candidates:
+            with contextlib.suppress(InputError):
+                found.append(one.having(some, {k: v for k, v in widths.items() if k in some}))
+        if found:
+            return found
+    return list(candidates)
+
+
+def _without(keys: Mapping[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in keys.items() if name != key}
+
+
+def _chosen(
+    start: starts.Start, chosen: structure.Chosen, fixed: Mapping[str, str], *, quick: bool
+) -> starts.Start:
+    keys = {key: value for key, value in chosen.keys.items() if key not in fixed}
+    if chosen.spare is None or structure.SPARE in fixed:
+        return start.having(keys, {})
+    keys[structure.SPARE] = f"{chosen.spare:.4f}"
+    return start.having(keys, {structure.SPARE: WIDTH[1] if quick else 2 * WIDTH[0]})
+
+
+def _drive_write(rig: str) -> int:
+    """I/Os of 4 KiB that write the reduced drive once, within reason."""
+    small = trial.Reduced.of(rig, "twin")
+    units = small.share * (with_keys(rig, {}).bytes("capacity") or 0) / 4096
+    return int(min(WRITES, max(Effort().writes, units)))
+
+
+def _muted(progress: ProgressCallback | None) -> ProgressCallback | None:
+    """Hears only whether to go on."""
+    if progress is None:
+        return None
+    listener = progress
+    return lambda news: listener(replace(news, fraction=0.0, text="how it collects"))
 
 
 def _check(observed: Sequence[Observation], order: Order) -> None:
@@ -111,10 +191,10 @@ def _parity(observed: Sequence[Observation]) -> dict[str, str]:
 
 def _by_simulation(
     contenders: Sequence[tuple[starts.Start, Found]], observed: Sequence[Observation],
-    fixed: Mapping[str, str], seed: int, progress: ProgressCallback | None,
+    fixed: Mapping[str, str], effort: Effort, progress: ProgressCallback | None,
 ) -> Fit:  # fmt: skip
     loads, target = [one.load for one in observed], Target.of(observed)
-    spaces = [Space.of(start.rig, observed, fixed) for start, _ in contenders]
+    spaces = [Space.of(start.rig, observed, fixed, start.widths) for start, _ in contenders]
     # What closed forms leave out they put into the parameters: a start by itself may be nearer.
     firsts = [
         (place, vector)
@@ -123,7 +203,6 @@ def _by_simulation(
     ]
     size = len(spaces[0].parameters)
     told = _Course(progress, len(firsts) + 1 + 2 * size + ROUNDS * len(DAMPINGS))
-    effort = Effort(seed=seed)
     rigs = [spaces[place].rig(vector) for place, vector in firsts]
     answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))
     costs = [

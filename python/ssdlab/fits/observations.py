@@ -118,6 +118,8 @@ class Observation:
     """By the names of :data:`MEASURED`; only what is known."""
     where: str = ""
     """File and line, or run and job."""
+    span: int | None = None
+    """Bytes in which a job of a run works; None where it does not say."""
 
     @property
     def rate(self) -> float | None:
@@ -126,6 +128,10 @@ class Observation:
             return iops
         mean = self.measured.get("lat_mean_us", self.measured.get("clat_mean_us"))
         return 1e6 * self.load.depth / mean if mean else None
+
+    def without(self, column: str) -> Observation:
+        """The same without a number."""
+        return replace(self, measured={k: v for k, v in self.measured.items() if k != column})
 
 
 def usual_state(reads: float) -> str:
@@ -228,7 +234,8 @@ def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation |
         "waf": next((one.waf for one in told if one.ddir == "write"), None),
     }
     known = {name: float(value) for name, value in values.items() if value}
-    return Observation(load, known, where)
+    span = workload.option("size")
+    return Observation(load, known, where, int(span) if span.isdecimal() else None)
 
 
 def _check_heads(heads: Sequence[str], where: str) -> None:

@@ -120,8 +120,12 @@ class Space:
     """Keys that are set as told (``--fix``, what was found in closed form)."""
 
     @staticmethod
-    def of(start: str, observed: Sequence[Observation], fixed: Mapping[str, str]) -> Space:
-        """The parameters that these observations could show.
+    def of(
+        start: str, observed: Sequence[Observation], fixed: Mapping[str, str],
+        widths: Mapping[str, float] = {},
+    ) -> Space:  # fmt: skip
+        """The parameters that these observations could show; ``widths`` are those of parameters of
+        ``start`` that are known better than of other drives.
 
         Raises InputError where a fixed key is none of the rig.
         """
@@ -143,6 +147,7 @@ class Space:
             and (timed or one.key == "ftl.over_provisioning")
             and _bare(one.key) not in closed
         ]
+        chosen = [replace(one, width=widths.get(_bare(one.key), one.width)) for one in chosen]
         prior = np.log([one.read(rig) for one in chosen])
         return Space(start, chosen, prior, dict(fixed))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssdlab.engine import findings
 from ssdlab.errors import InputError
-from ssdlab.fits.conclusions import states
+from ssdlab.fits.conclusions import TRIMMED, Conclusion, conclusions, counted, states
 from ssdlab.fits.observations import Observation, observations, read
 from ssdlab.store import RunStore, open_run
 
@@ -20,6 +20,8 @@ class Gathered:
     observed: list[Observation]
     capacity: int | None
     """Bytes of the drive, where runs tell it."""
+    concluded: Sequence[Conclusion] = ()
+    """What runs of ``characterise`` say of how the drive is made."""
 
 
 def gather(places: Sequence[str]) -> Gathered:
@@ -30,18 +32,19 @@ def gather(places: Sequence[str]) -> Gathered:
     """
     drives: dict[tuple[str, int | None], str] = {}
     found: list[Observation] = []
+    concluded: list[Conclusion] = []
     for place in places:
         for path in _inside(place):
             if path.suffix == ".csv":
                 found += read(path)
             else:
-                found += _of_run(path, drives)
+                found += _of_run(path, drives, concluded)
     if len(drives) > 1:
         ((one, _), first), ((other, _), second), *_ = drives.items()
         raise InputError(
             f"{second}: is of the drive {other}, and {first} of {one}; a twin is of one drive"
         )
-    return Gathered(found, next((capacity for _, capacity in drives), None))
+    return Gathered(found, next((capacity for _, capacity in drives), None), concluded)
 
 
 def _inside(place: str) -> list[Path]:
@@ -60,17 +63,28 @@ def _inside(place: str) -> list[Path]:
     return [RunStore().find(place)]
 
 
-def _of_run(path: Path, drives: dict[tuple[str, int | None], str]) -> list[Observation]:
+def _of_run(
+    path: Path, drives: dict[tuple[str, int | None], str], concluded: list[Conclusion]
+) -> list[Observation]:
     folder = open_run(path)
     target = folder.manifest.target
     drives.setdefault((target.name or folder.manifest.name, target.capacity_bytes), str(path))
     found: list[Observation] = []
     told = None
     if folder.manifest.protocol == "characterise":
-        told = states(findings.read(folder))
+        run = findings.read(folder)
+        told = states(run)
+        concluded += conclusions(run)
     for entry in folder.journal():
         if entry.kind == "job" and entry.measured and (told is None or entry.key in told):
-            found += observations(folder.load(entry), told[entry.key] if told else None)
+            own = observations(folder.load(entry), told[entry.key] if told else None)
+            found += own if told is None else [_as_said(one, entry.key) for one in own]
     if not found:
         raise InputError(f"{path}: no job of it reads or writes in a way that a table can say")
     return found
+
+
+def _as_said(one: Observation, key: str) -> Observation:
+    """The row of a step of ``characterise``."""
+    load = replace(one.load, namespace=one.span) if key == TRIMMED else one.load
+    return replace(one if counted(key) else one.without("waf"), load=load)

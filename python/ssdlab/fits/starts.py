@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
@@ -32,6 +32,8 @@ DIES_WIDTH = 0.5
 """Standard deviation of the logarithm of the number of dies, among drives of a capacity."""
 SATA_IOPS, SATA_BYTES = 115_000, 580e6
 """What SATA allows at most; a drive that does less at depth is one."""
+MOST_PARITY = 0.4
+"""Of what is written, the parity of a drive."""
 TOO_SPECIAL = ("ftl.compression.granule", "ftl.map.entries")
 """Keys of firmware that few drives have."""
 XPOINT = "xpoint"
@@ -49,8 +51,16 @@ class Start:
     name: str
     rig: str
     """TOML, at the capacity of the drive measured."""
+    widths: Mapping[str, float] = field(default_factory=dict)
+    """Of parameters that benchmarks have told already."""
     far: float = 0.0
     """How far its own capacity is from that, in standard deviations of :data:`DIES_WIDTH`."""
+
+    def having(self, keys: Mapping[str, str], widths: Mapping[str, float]) -> Start:
+        """With keys set of which is known how well; raises InputError where that is no drive."""
+        rig = with_keys(self.rig, keys).to_toml()
+        _core.rig_check(rig, rig_name=self.name)
+        return replace(self, rig=rig, widths={**self.widths, **widths})
 
 
 def named(place: str, capacity: int | None) -> Start:
@@ -88,7 +98,7 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
         Start(
             name,
             with_keys(_at(rig, capacity, name), usual(name, rig)).to_toml(),
-            far / DIES_WIDTH,
+            far=far / DIES_WIDTH,
         )
         for far, name, rig in near
     ]
@@ -172,15 +182,27 @@ def closed_forms(space: Space, loads: Sequence[Load], vectors: Sequence[Floats])
     return found
 
 
+def held(start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]) -> Found:
+    """The parameters by closed forms, but those that benchmarks have told, which know better."""
+    if not start.widths:
+        return in_closed_form(start, observed, fixed)
+    rig = with_keys(start.rig, fixed)
+    kept = {key: said for key in start.widths if (said := rig.get(key)) is not None}
+    free = in_closed_form(start, observed, {**fixed, **kept})
+    moved = start.having(free.space.keys(free.vector), {})
+    return in_closed_form(moved, observed, fixed, 0)
+
+
 def in_closed_form(
-    start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]
-) -> Found:
+    start: Start, observed: Sequence[Observation], fixed: Mapping[str, str],
+    rounds: int = ROUNDS_CLOSED,
+) -> Found:  # fmt: skip
     """The parameters by closed forms alone."""
-    space = Space.of(start.rig, observed, fixed)
+    space = Space.of(start.rig, observed, fixed, start.widths)
     loads = [one.load for one in observed]
     return search(
         space, Target.of(observed), lambda vectors: closed_forms(space, loads, vectors),
-        space.prior, ROUNDS_CLOSED,
+        space.prior, rounds,
     )  # fmt: skip
 
 
@@ -224,4 +246,5 @@ def overhead(observed: Sequence[Observation]) -> int:
         if "waf" in one.measured and one.load.sequential and one.load.reads == 0
     ]
     extra = float(np.median(found)) - 1.0 if found else 0.0
-    return min(255, max(2, round(1 / extra) + 1)) if extra > 0.004 else 0
+    # More than parity takes is another thing: an SLC cache that is folded.
+    return min(255, round(1 / extra) + 1) if 0.004 < extra < MOST_PARITY else 0

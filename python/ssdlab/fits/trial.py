@@ -107,17 +107,22 @@ def answers(
 
     Raises InputError where a rig or a workload cannot be simulated, Interrupted on Ctrl-C.
     """
-    groups = _groups(loads)
+    different = list(dict.fromkeys(loads))
+    groups = _groups(different)
     variants = [
-        bench.Variant(_body(rig, [loads[place] for place in group], effort), len(group) + 3.0)
+        bench.Variant(_body(rig, [different[place] for place in group], effort), len(group) + 3.0)
         for rig in rigs
         for group in groups
     ]
     done = iter(bench.run(variants, progress))
     found = []
     for _ in rigs:
-        by_place = dict(pair for group in groups for pair in zip(group, next(done), strict=True))
-        found.append([by_place[place] for place in range(len(loads))])
+        by_load = {
+            different[place]: numbers
+            for group in groups
+            for place, numbers in zip(group, next(done), strict=True)
+        }
+        found.append([by_load[load] for load in loads])
     return found
 
 

@@ -267,6 +267,7 @@ def judged(found: Found) -> list[Judged]:
     spread = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(spread, spread)
     pull = np.abs(found.jacobian) * np.sqrt(found.weights)[:, None]
+    widths = {one.key: one.width for one in PARAMETERS}  # of drives, not after benchmarks
     answers = []
     for place, one in enumerate(found.space.parameters):
         value, off = float(np.exp(found.vector[place])), float(spread[place])
@@ -275,7 +276,7 @@ def judged(found: Found) -> list[Judged]:
         answers.append(
             Judged(
                 one, value, value * math.exp(-Z90 * off), value * math.exp(Z90 * off),
-                off < KNOWN * one.width,
+                off < KNOWN * widths[one.key],
                 tuple(found.space.parameters[int(i)].name for i in partners if i != place),
                 tuple(dict.fromkeys(found.target.rows[row] for row in strongest)),
             )

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, array_of, named
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, array_of, named
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import capacity_of, smaller
 from ssdlab.units import parse_bytes
@@ -130,18 +130,16 @@ def set_all(rig: _core.Rig, kind: str, values: Mapping[str, str]) -> None:
             rig.set(place + key, value)
 
 
-def store(text: str) -> Store:
-    """The storage that ``text`` means (:data:`FORMS`).
+def store(text: str | DriveRig) -> Store:
+    """The storage that ``text`` means (:data:`FORMS`), or that is one rig.
 
     Raises InputError where it means none.
     """
+    if isinstance(text, DriveRig):
+        return _of_rig(text.name, text)
     parts = text.strip().split(":")
     if len(parts) == 1 or parts[0].endswith(".toml"):
-        drive = named(text.strip(), f"; expected {FORMS}")
-        tree = drive.tree()
-        # A rig file may itself be an array; what it survives is its own affair.
-        redundant = tree.get("kind") == "array" and tree.get("level") != "raid0"
-        return Store(text, drive.name, tree, {drive.name: 1}, redundant, drive.profile)
+        return _of_rig(text, named(text.strip(), f"; expected {FORMS}"))
     if len(parts) not in (3, 4):
         raise InputError(f'"{text}": expected {FORMS}')
     level = parts[0].lower().removeprefix("raid")
@@ -160,6 +158,13 @@ def store(text: str) -> Store:
     tree = array_of(drive.tree(), shape, text)
     redundant, bill = level not in ("0", "linear"), {drive.name: shape.count}
     return Store(text, title, tree, bill, redundant, drive.profile)
+
+
+def _of_rig(text: str, drive: DriveRig) -> Store:
+    tree = drive.tree()
+    # It may itself be an array; what that survives is its own affair.
+    redundant = tree.get("kind") == "array" and tree.get("level") != "raid0"
+    return Store(text, drive.name, tree, {drive.name: 1}, redundant, drive.profile)
 
 
 def cached(fast: Store, pool: Store, keys: Mapping[str, Any]) -> Store:
