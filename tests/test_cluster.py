@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from polars.testing import assert_frame_equal
 
+import ssdlab
 from conftest import Outcome
 from ssdlab import bench
 from ssdlab.bench import Seat, Variant, WorkerLostError, cluster
@@ -166,6 +168,7 @@ def test_what_is_no_cluster_is_one_sentence(
     line = ["sweep", tmp_path / "j.fio", "--on", "lab-reference", "--vary", "job.iodepth=1,2"]
     outcome = cli(*line, "-o", tmp_path / "out", "--cluster", address)
     assert outcome.status == 2 and said in outcome.err and outcome.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_without_dask_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +184,40 @@ def test_another_version_on_the_other_side_is_refused(
     with pytest.raises(InputError, match=r"the scheduler at local:2 has ssdlab .*; install"):
         local.check()
     assert "has no ssdlab" in str(cluster._other_version("x", None))
+
+
+def test_a_worker_that_comes_later_without_ssdlab_is_left_out(
+    local: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    one = replace(local, notice=told.append, _sound=set(), _refused=set())
+    addresses = sorted(one.client.scheduler_info(n_workers=-1)["workers"])
+    own, late = one.client.run, addresses[1]
+
+    def answers(do: Callable[..., Any], *given: Any, **how: Any) -> dict[str, Any]:
+        found = own(do, *given, **how)
+        return {at: ImportError("no ssdlab") if at == late else it for at, it in found.items()}
+
+    monkeypatch.setattr(one.client, "run", answers)
+    assert [*one.workers()] == addresses[:1] and [*one.workers()] == addresses[:1]
+    assert len(told) == 1, "once"
+    assert late in told[0] and "has no ssdlab" in told[0] and "left out" in told[0]
+    with bench.using(one):
+        found = bench.run([Variant(partial(lasting, n)) for n in range(20)])
+    assert len({pid for _, pid in found}) == 1
+
+
+def test_what_no_worker_has_the_memory_for_is_told(local: Cluster, tmp_path: Path) -> None:
+    many = tmp_path / "many.toml"
+    small = ssdlab.Rig("lab-reference").set(capacity="64MiB")
+    many.write_text(ssdlab.Rig.array(0, small, 200).to_toml())
+    job = read_job("[a]\nrw=read\nbs=4k\nnumber_ios=5\n")
+    big = Sweep(job, str(many), [axis("member.capacity=64MiB,8TiB")])
+    with bench.using(local):
+        outcome = carry_out(big, Dataset(tmp_path / "out", big.axes))
+    ((run, error),) = outcome.failed
+    assert outcome.ran == 1 and run.values["member.capacity"] == "8TiB"
+    assert isinstance(error, MemoryShortError) and "of memory" in error.message
 
 
 JOB = "[a]\nrw=randwrite\nbs=4k\nsize=100%\nruntime=1\ntime_based\n"

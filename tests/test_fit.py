@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -227,6 +228,31 @@ def test_closed_forms_come_near_simulations() -> None:
         trial.answers([rig], loads)[0], closed.answers(drive, loads), strict=True
     ):
         assert quick["iops"] == pytest.approx(simulated["iops"], rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("rates", "ceiling"),
+    [({1: 9_100, 8: 52_000, 32: 71_000}, 600e6), ({1: 13_000, 16: 190_000, 128: 520_000}, 16e9)],
+    ids=("SATA", "NVMe"),
+)
+def test_a_drive_of_no_profile_is_answered_within_what_its_bus_allows(
+    rates: dict[int, int], ceiling: float
+) -> None:
+    rows = [Observation(Load("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()]
+    found = fit(Order(rows, 1_100 * 10**9, quick=True))
+    twin = twin_of(found.found, rows, name="x", start=found.start, sources=["x.csv"], seed=1)
+    depths = [Load("randread", 4096, depth) for depth in (1, 4, 16, 64, 256)]
+    sizes = [Load("randread", size, 8) for size in (4096, 16384, 65536, 262144)]
+    deeper, larger = (
+        [one.values["iops"] for one in predict(twin, loads)] for loads in (depths, sizes)
+    )
+    assert all(b > 0.97 * a for a, b in pairwise(deeper))
+    assert all(b < 1.03 * a for a, b in pairwise(larger))
+    moved = [rate * load.bs for rate, load in zip(larger, sizes, strict=True)]
+    assert all(b > 0.97 * a for a, b in pairwise(moved))
+    assert max(moved) < ceiling
+    near, far = (twin.basis.spread(load, "iops") for load in (sizes[0], sizes[-1]))
+    assert far > 2 * near
 
 
 def test_every_case_asks_for_what_it_does_not_know() -> None:

@@ -10,7 +10,7 @@ from ssdlab.api.given import Size, size, text
 from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, DriveRig, array_of, mixed, shipped
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import is_profile, resolve
-from ssdlab.target import Sim, sim
+from ssdlab.target import Sim, Terms, sim
 
 
 class Rig:
@@ -147,8 +147,9 @@ class Rig:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address. Raises InputError where it cannot be built."""
-        return self._core.capacity_bytes
+        """Bytes that the host can address. Raises InputError where it cannot be built, or takes
+        more memory than there is."""
+        return self.target().open(Terms()).capacity
 
     @property
     def memory(self) -> int:

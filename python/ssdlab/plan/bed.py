@@ -104,7 +104,11 @@ class Bed:
     ) -> None:  # fmt: skip
         self.seed, self.seed_step, self.reports = seed, seed_step, reports
         self.drive = seat.drive(rig, name, seed)
-        self.capacity = self.drive.core.capacity_bytes
+
+    @property
+    def capacity(self) -> int:
+        """Bytes."""
+        return self.drive.capacity
 
     def prepare(self, steps: str) -> None:
         """As ``--prepare`` of other commands."""
@@ -113,15 +117,15 @@ class Bed:
     def run(self, job: JobText, interval_ms: int = INTERVAL_MS, *, whole: bool = False) -> Ran:
         """Runs a job; the device goes on from where it was. ``whole`` has all of the job counted,
         not its measurement window alone: passes of a load are compared request by request."""
-        core, seed = self.drive.core, self.seed
+        seed = self.seed
         self.seed = (seed + self.seed_step) % (SEED_MAX + 1)
-        before, begin = core.counters(), core.now_s
-        result = self.drive.run(job, next(self.reports), seed=seed, interval_ms=interval_ms)
+        result, around = self.drive.run(job, next(self.reports), seed=seed, interval_ms=interval_ms)
         did, series = Performance.of(result, whole=whole), result.device_series()
         dirty = 0
         if series is not None and "dirty_bytes" in series.columns and series.height:
             dirty = int(series["dirty_bytes"].to_numpy().max())
-        return Ran(did, _ramp(result, did.jobs), dirty, core.now_s - begin, before, core.counters())
+        seconds = around.ended_s - around.began_s
+        return Ran(did, _ramp(result, did.jobs), dirty, seconds, around.before, around.counters)
 
 
 @dataclass(frozen=True)

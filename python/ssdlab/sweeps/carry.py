@@ -14,11 +14,10 @@ from ssdlab.bench import Seat, Variant, tolerant
 from ssdlab.errors import Interrupted, SsdlabError
 from ssdlab.progress import ProgressCallback, phases_of, tell
 from ssdlab.sweeps.dataset import Came, Dataset
+from ssdlab.sweeps.estimate import FRESH
 from ssdlab.sweeps.plan import Asked, Run
 from ssdlab.target import Terms
 
-FRESH = "fob"
-"""A preparation that takes no time."""
 LOOK_S = 0.5
 """Seconds between two looks at what other processes have done."""
 
