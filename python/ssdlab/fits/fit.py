@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ssdlab import units
 from ssdlab.errors import InputError
 from ssdlab.fits import starts, structure, trial
 from ssdlab.fits.conclusions import Conclusion, settings
@@ -32,6 +33,8 @@ COLLECTS = 0.04
 NO_HOST = "50ns"
 WRITES = 150_000
 """Of a point of a drive whose collection benchmarks have told: a drive write, at most so many."""
+FEWEST = 2
+"""Different workloads, of which one alone fits any drive."""
 CHANGED = 2.0
 """The same workload measured twice may differ by this factor."""
 STRIPE = 32
@@ -163,6 +166,12 @@ def _check(observed: Sequence[Observation], order: Order) -> None:
         raise InputError(
             "there is nothing to fit: no row has a measured number (iops, lat_mean_us, "
             "clat_mean_us, clat_p50_us, clat_p99_us or waf)"
+        )
+    if len({one.load for one in observed}) < FEWEST:
+        wanted = missing([one.load for one in observed])
+        raise InputError(
+            f"{observed[0].where}: one workload tells no drive from others; measure also "
+            f"{units.listed(wanted[:3])}"
         )
     seen: dict[Load, Observation] = {}
     for one in observed:
