@@ -24,9 +24,11 @@ CONTENDERS = 3
 """So many shipped drives are simulated before one of them is started from."""
 ROWS = 60
 """So many observations are simulated, evenly taken from more."""
-WIDTH = 0.02, 0.1
+WIDTH = 0.02, 0.06, 0.1
 """Standard deviations of what benchmarks have concluded, as logarithms: at least, and of over-
-provisioning that closed forms have chosen."""
+provisioning that simulations or closed forms have chosen."""
+COLLECTS = 0.04
+"""What is left out where the way a drive collects was chosen among few, of write amplification."""
 NO_HOST = "50ns"
 WRITES = 150_000
 """Of a point of a drive whose collection benchmarks have told: a drive write, at most so many."""
@@ -138,7 +140,7 @@ def _chosen(
     if chosen.spare is None or structure.SPARE in fixed:
         return start.having(keys, {})
     keys[structure.SPARE] = f"{chosen.spare:.4f}"
-    return start.having(keys, {structure.SPARE: WIDTH[1] if quick else 2 * WIDTH[0]})
+    return start.having(keys, {structure.SPARE: WIDTH[2] if quick else WIDTH[1]})
 
 
 def _drive_write(rig: str) -> int:
@@ -194,6 +196,8 @@ def _by_simulation(
     fixed: Mapping[str, str], effort: Effort, progress: ProgressCallback | None,
 ) -> Fit:  # fmt: skip
     loads, target = [one.load for one in observed], Target.of(observed)
+    if any(start.widths for start, _ in contenders):
+        target = Target.of(observed, COLLECTS)
     spaces = [Space.of(start.rig, observed, fixed, start.widths) for start, _ in contenders]
     # What closed forms leave out they put into the parameters: a start by itself may be nearer.
     firsts = [

@@ -1,4 +1,4 @@
-"""Where observations come from: tables, kept runs, and folders of either."""
+"""Where observations come from: tables, data sheets, kept runs, and folders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ssdlab.engine import findings
 from ssdlab.errors import InputError
+from ssdlab.fits import datasheet
 from ssdlab.fits.conclusions import TRIMMED, Conclusion, conclusions, counted, states
 from ssdlab.fits.observations import Observation, observations, read
 from ssdlab.store import RunStore, open_run
@@ -25,7 +26,8 @@ class Gathered:
 
 
 def gather(places: Sequence[str]) -> Gathered:
-    """The observations of tables (``*.csv``), runs, and folders of them, in the order given.
+    """The observations of tables (``*.csv``), data sheets (``*.toml``), runs, and folders of tables
+    and runs, in the order given.
 
     Raises InputError where a place is none of these, has nothing measured, or where runs are of
     several drives.
@@ -33,10 +35,15 @@ def gather(places: Sequence[str]) -> Gathered:
     drives: dict[tuple[str, int | None], str] = {}
     found: list[Observation] = []
     concluded: list[Conclusion] = []
+    capacity: int | None = None
     for place in places:
         for path in _inside(place):
             if path.suffix == ".csv":
                 found += read(path)
+            elif path.suffix == ".toml":
+                numbers, told = datasheet.read(path)
+                found += numbers
+                capacity = told if capacity is None else capacity
             else:
                 found += _of_run(path, drives, concluded)
     if len(drives) > 1:
@@ -44,12 +51,13 @@ def gather(places: Sequence[str]) -> Gathered:
         raise InputError(
             f"{second}: is of the drive {other}, and {first} of {one}; a twin is of one drive"
         )
-    return Gathered(found, next((capacity for _, capacity in drives), None), concluded)
+    measured = next((size for _, size in drives), None)
+    return Gathered(found, capacity if measured is None else measured, concluded)
 
 
 def _inside(place: str) -> list[Path]:
     path = Path(place)
-    if path.suffix == ".csv" or (path / "manifest.json").is_file():
+    if path.suffix in (".csv", ".toml") or (path / "manifest.json").is_file():
         return [path]
     if path.is_dir():
         inside = sorted(
