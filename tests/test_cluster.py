@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Progress
 from ssdlab.store import RunStore
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
+from ssdlab.sweeps.carry import Outcome as Outcome_
 from ssdlab.target import Settings, Sim
 
 Cli = Callable[..., Outcome]
@@ -98,6 +100,23 @@ def test_a_sweep_whose_worker_is_killed_has_the_table_of_a_local_one(
     assert (outcome.ran, list(outcome.failed)) == (24, [])
     assert_frame_equal(there.of(sweep), here.of(sweep), check_exact=True)
     assert len(there.done()) == 24
+
+
+def test_two_that_hand_out_one_sweep_do_each_run_once(local: Cluster, tmp_path: Path) -> None:
+    job = read_job("[a]\nrw=randwrite\nbs=4k\nruntime=1\ntime_based=1\n")
+    vary = [axis("ftl.over_provisioning=0.1..0.3/40")]
+    sweep = Sweep(job, "lab-reference", vary, overrides={"capacity": "64MiB"})
+
+    def carry(_: int) -> Outcome_:
+        with bench.using(local):
+            return carry_out(sweep, Dataset(tmp_path, vary))
+
+    with ThreadPoolExecutor(2) as both:
+        one, other = both.map(carry, range(2))
+    assert one.ran + other.ran == 40 and not one.failed and not other.failed
+    for mine, theirs in ((one, other), (other, one)):
+        assert mine.ran + mine.before + mine.elsewhere == 40 and mine.elsewhere <= theirs.ran
+    assert len(Dataset(tmp_path, vary).done()) == 40
 
 
 def test_what_kills_its_worker_is_told_and_the_rest_is_done(local: Cluster) -> None:
