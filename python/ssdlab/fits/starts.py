@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
@@ -26,6 +26,8 @@ ROWS = 24
 ROUNDS_CLOSED = 8
 ROOM = 0.8
 """Of the shortest time between requests that was seen, a ceiling that was not is at most this."""
+MOST_WAYS = 64
+"""Of a channel, in a rig: larger drives have larger dies instead."""
 DIES_WIDTH = 0.5
 """Standard deviation of the logarithm of the number of dies, among drives of a capacity."""
 SATA_IOPS, SATA_BYTES = 115_000, 580e6
@@ -34,10 +36,10 @@ MOST_PARITY = 0.4
 """Of what is written, the parity of a drive."""
 TOO_SPECIAL = ("ftl.compression.granule", "ftl.map.entries")
 """Keys of firmware that few drives have."""
-TRUSTED = 2.0
-"""Starts whose cost is above the least by less are chosen from: by no more than e less likely."""
 XPOINT = "xpoint"
 """A drive of 3D XPoint, none of which is shipped: `xpoint.toml`."""
+RARE = 4.2
+"""Minus twice the logarithm of one in eight: so few are not of flash."""
 LEFT_OUT = ("demo", "lab", "wd-zn540")
 """Beginnings of names of drives that do not exist, or are zoned."""
 
@@ -51,12 +53,14 @@ class Start:
     """TOML, at the capacity of the drive measured."""
     widths: Mapping[str, float] = field(default_factory=dict)
     """Of parameters that benchmarks have told already."""
+    far: float = 0.0
+    """How far its own capacity is from that, in standard deviations of :data:`DIES_WIDTH`."""
 
     def having(self, keys: Mapping[str, str], widths: Mapping[str, float]) -> Start:
         """With keys set of which is known how well; raises InputError where that is no drive."""
         rig = with_keys(self.rig, keys).to_toml()
         _core.rig_check(rig, rig_name=self.name)
-        return Start(self.name, rig, {**self.widths, **widths})
+        return replace(self, rig=rig, widths={**self.widths, **widths})
 
 
 def named(place: str, capacity: int | None) -> Start:
@@ -78,23 +82,31 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
             continue
         if any(rig.get(key) is not None for key in TOO_SPECIAL) or not slots(rig):
             continue
-        far = abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
-        found.append((far, one.name, rig))
+        found.append((_far(rig, capacity), one.name, rig))
     found.sort(key=lambda one: one[:2])
     near = [one for one in found if one[0] <= math.log(NEAR)] or found[:8]
     ceilings = _ceilings([rig for _, _, rig in found], observed)
     text = (resources.files(__package__) / f"{XPOINT}.toml").read_text("utf-8")
     xpoint = _core.Rig(text, rig_name=XPOINT)
     if slots(xpoint):
-        near.append((0.0, XPOINT, xpoint))
+        near.append((_far(xpoint, capacity), XPOINT, xpoint))
 
     def usual(name: str, rig: _core.Rig) -> dict[str, str]:
         return _behind() if sata(rig) else {} if name == XPOINT else ceilings
 
     return [
-        Start(name, with_keys(_at(rig, capacity, name), usual(name, rig)).to_toml())
-        for _, name, rig in near
+        Start(
+            name,
+            with_keys(_at(rig, capacity, name), usual(name, rig)).to_toml(),
+            far=far / DIES_WIDTH,
+        )
+        for far, name, rig in near
     ]
+
+
+def _far(rig: _core.Rig, capacity: int | None) -> float:
+    """Logarithm of a drive's capacity by another, without the sign."""
+    return abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
 
 
 def _behind() -> dict[str, str]:
@@ -103,19 +115,25 @@ def _behind() -> dict[str, str]:
 
 
 def _ceilings(rigs: Sequence[_core.Rig], observed: Sequence[Observation]) -> dict[str, str]:
-    """Ceilings of IOPS that no measurement came to, as drives of the bus have them: the drive that
-    is like the one measured at small depth need not be like it there."""
-    rates = [(rate, one.load.numjobs) for one in observed if (rate := one.rate)]
-    if not rigs or not _fast(observed) or flat(observed, "iops"):
+    """Ceilings that no measurement came to, as drives of the bus have them: the drive that is like
+    the one measured at small depth need not be like it there."""
+    rates = [(rate, one.load) for one in observed if (rate := one.rate)]
+    if not rigs or not _fast(observed):
         return {}
     found = {}
     for one in PARAMETERS:
-        if one.ceiling == "iops":
-            # A drive that has been that fast is one of those whose ceiling is higher.
-            most = 1e9 / max(rate / (many if one.key == "host_time" else 1) for rate, many in rates)
-            values = [one.read(rig) for rig in rigs]
-            above = [value for value in values if value < ROOM * most] or [ROOM * most]
-            found[one.key] = one.written(float(np.median(above)))
+        if not one.ceiling or flat(observed, one.ceiling):
+            continue
+        # A drive that has been that fast is one of those whose ceiling is higher.
+        if one.ceiling == "bytes":
+            reached = max(rate * load.bs for rate, load in rates)
+            values = [value for rig in rigs if (value := one.read(rig)) * ROOM > reached]
+        else:
+            alone = one.key == "host_time"
+            reached = max(rate / (load.numjobs if alone else 1) for rate, load in rates) / ROOM
+            values = [value for rig in rigs if (value := one.read(rig)) * reached < 1e9]
+            reached = 1e9 / reached
+        found[one.key] = one.written(float(np.median(values or [reached])))
     return found
 
 
@@ -143,7 +161,8 @@ def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:
         ways = int(rig.get("nand.ways") or 1)
         rig.set("capacity", f"{capacity // 4096 * 4096}B")
         # Dies are a power of two more or fewer: a channel has as many as its neighbours.
-        rig.set("nand.ways", str(max(1, round(ways * 2 ** round(math.log2(ratio))))))
+        most = max(1, round(ways * 2 ** round(math.log2(ratio))))
+        rig.set("nand.ways", str(min(MOST_WAYS, most)))
     if spare is not None:
         rig.set("ftl.over_provisioning", spare)
     return rig.to_toml()
@@ -190,33 +209,16 @@ def in_closed_form(
 def ranked(
     starts: Sequence[Start], observed: Sequence[Observation], fixed: Mapping[str, str]
 ) -> list[tuple[Start, Found]]:
-    """The starts with their fits in closed form, the best first: those that do what was measured
-    and of them the ones whose other numbers are in the middle of what all say, by how likely each
-    is."""
+    """The starts with their fits in closed form, the likeliest first."""
     step = max(1, math.ceil(len(observed) / ROWS))
     some = observed[::step]
     fits = [(one, in_closed_form(one, some, fixed)) for one in starts]
     odd = [0.0] * len(starts) if flat(observed, "iops") or not _fast(observed) else _odd(starts)
-    odd = [far * (one.name != XPOINT) for one, far in zip(starts, odd, strict=True)]
-    costs = np.array([_unlikely(found) + far for (_, found), far in zip(fits, odd, strict=True)])
-    above = costs - costs.min()
-    likely = np.flatnonzero(above < TRUSTED)
-    grid = _elsewhere(observed)
-    said = np.log(
-        [
-            [one["iops"] for one in closed_forms(found.space, grid, [found.vector])[0]]
-            for _, found in (fits[place] for place in likely.tolist())
-        ]
-    )
-    weights = np.exp(-above[likely] / 2) / np.exp(-above[likely] / 2).sum()
-    apart = np.abs(said[:, None] - said[None]).mean(axis=2) @ weights
-    rank = {int(place): float(far) for place, far in zip(likely, apart, strict=True)}
-
-    def key(place: int) -> tuple[bool, float, str]:
-        far = rank.get(place)
-        return far is None, float(above[place]) if far is None else far, fits[place][0].name
-
-    return [fits[place] for place in sorted(range(len(fits)), key=key)]
+    costs = {
+        one.name: _unlikely(found) + one.far**2 + (RARE if one.name == XPOINT else far)
+        for (one, found), far in zip(fits, odd, strict=True)
+    }
+    return sorted(fits, key=lambda pair: (costs[pair[0].name], pair[0].name))
 
 
 def _unlikely(found: Found) -> float:
@@ -225,17 +227,6 @@ def _unlikely(found: Found) -> float:
     scaled = found.jacobian * np.sqrt(found.weights)[:, None] * found.space.widths
     _, narrowed = np.linalg.slogdet(np.eye(scaled.shape[1]) + scaled.T @ scaled)
     return float(found.cost + narrowed)
-
-
-def _elsewhere(observed: Sequence[Observation]) -> list[Load]:
-    """Workloads of the kinds that were measured, over sizes, depths and jobs."""
-    kinds = dict.fromkeys((one.load.rw, one.load.rwmixread, one.load.state) for one in observed)
-    return [
-        Load(rw, size, depth, jobs, mix, state)
-        for rw, mix, state in kinds
-        for size in (4096, 16384, 65536)
-        for depth, jobs in ((1, 1), (4, 1), (16, 1), (64, 1), (32, 8))
-    ]
 
 
 def _odd(starts: Sequence[Start]) -> list[float]:
