@@ -4,7 +4,7 @@
 //! Einziger, Friedman & Manes (2017). Window 1 %; of the main cache four fifths are protected, which a second use
 //! there leads to. As in libCacheSim 0.3.5, uses are counted where a block comes in, is found in the main cache or
 //! stands for admission, and halved after 32 uses in the main cache for each of its frames. Cost: constant; a list
-//! relinked and ten counters at a hit; 24 bytes per frame.
+//! relinked and ten counters at a hit; 38 bytes per frame.
 
 use super::sketch::Sketch;
 use super::{Parameters, Policy, part};
