@@ -85,7 +85,7 @@ pub fn decoder(told: &str, head: &[u8], block_bytes: u64) -> Result<Box<dyn Deco
             "blocks" => found.length = Some(Column { at, unit: block_bytes }),
             "device" => found.device = Some(at),
             _ => {
-                let near = nearest(what, WHAT.into_iter());
+                let near = nearest(what, WHAT);
                 let hint =
                     near.map_or(String::new(), |near| format!(" (did you mean \"{near}\"?)"));
                 return Err(format!("\"{what}\"{hint}: expected one of {}", WHAT.join(", ")));
