@@ -119,6 +119,7 @@ TOML_READERS = {
     "documents.py",
     "plan/prices.py",
     "experiments/measured/cells.py",
+    "fits/datasheet.py",
     "fits/twin.py",
     "sweeps/order.py",
 }

@@ -19,6 +19,8 @@ from ssdlab.fits.fit import Order, fit
 from ssdlab.fits.observations import Load, Observation
 from ssdlab.fits.parameters import with_keys
 from ssdlab.fits.predict import predict
+from ssdlab.fits.search import Target
+from ssdlab.fits.sources import gather
 from ssdlab.fits.twin import judged, twin_of
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profile
@@ -137,6 +139,42 @@ def test_a_table_becomes_a_twin_that_answers_in_the_order_of_the_questions(tmp_p
         assert (found[f"{column}_high"] > found[column]).all()
     assert found["waf"].to_list() == [None, None]
     assert ssdlab_command("fit", "--check", twin, measured, "-q") == 0
+
+
+SHEET = """
+capacity = "480GB"
+[[workload]]
+rw = "randread"
+iops = 97_000
+[[workload]]
+rw = "write"
+bw = "520MB/s"
+[[workload]]
+rw = "randread"
+latency = "110us"
+"""
+
+
+def test_a_data_sheet_counts_less_than_what_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet = tmp_path / "sheet.toml"
+    sheet.write_text(SHEET)
+    found = gather([str(sheet), str(table(tmp_path, MEASURED_TABLE))])
+    assert found.capacity == 480 * 10**9
+    told = {str(one.load): one.measured for one in found.observed[:3]}
+    assert told["write 128 KiB, depth 32, steady"]["iops"] == pytest.approx(520e6 / 131072)
+    assert told["randread 4 KiB, depth 1, filled"] == {"lat_mean_us": 110.0}
+    sigma = Target.of(found.observed).sigma
+    assert min(sigma[:3]) > max(sigma[3:])
+    assert ssdlab_command("fit", sheet, "--quick", "-q") == 0  # nothing is written: it is said
+    assert capsys.readouterr().out.count("\n") == 1
+    assert ssdlab_command("fit", sheet, "--quick", "-q", "-o", tmp_path / "my.toml") == 0
+    assert capsys.readouterr().out == ""
+    for old, new, said in (("iops", "iosp", 'mean "iops"'), ("520MB/s", "fast", "workload 2: bw")):
+        sheet.write_text(SHEET.replace(old, new))
+        assert ssdlab_command("fit", sheet, "--quick", "-q") == 2
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,9 @@ class Variant(Generic[T]):
     """Rough share of the whole, for the time left and the order."""
     start: str | None = None
     """A name for what it begins on, the same for variants that :meth:`Seat.prepare` the same."""
+    wanted: Callable[[], bool] | None = None
+    """Asked in this process just before it is handed out; where it answers False, it is not run,
+    and None came of it."""
 
 
 @dataclass(frozen=True)

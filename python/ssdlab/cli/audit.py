@@ -23,6 +23,7 @@ class Outputs(View):
     """How the answer is wanted."""
 
     quiet: QuietButTrouble = False
+    says_when_quiet = False
 
 
 @answering

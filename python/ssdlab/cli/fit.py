@@ -24,6 +24,15 @@ class Outputs(View):
     report: Annotated[
         Output | None, document("--report", "--page", help="Write an HTML report there.")
     ] = None
+    out: Annotated[
+        Output | None,
+        document("--out", "-o", metavar="FILE.toml", help="Write the twin there: a rig."),
+    ] = None
+
+    @property
+    def documents(self) -> dict[str, Output | None]:
+        """As the base class, with ``-o``."""
+        return {**super().documents, "--out": self.out}
 
 
 @answering
@@ -31,15 +40,12 @@ def command(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="TABLE.csv|RUN|DIR...",
+            metavar="TABLE.csv|SHEET.toml|RUN|DIR...",
             help="What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, "
-            "namespace; iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), runs, or "
-            "folders of either.",
+            "namespace; iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), "
+            "numbers of a data sheet (a small TOML, see docs/fit.md), runs, or folders of tables "
+            "and runs.",
         ),
-    ] = None,
-    out: Annotated[
-        Output | None,
-        document("--out", "-o", metavar="FILE.toml", help="Write the twin there: a rig."),
     ] = None,
     capacity: Annotated[
         str | None,
@@ -90,7 +96,7 @@ def command(
     started = time.monotonic()
     found = fit(
         sources,
-        out=out,
+        out=view.out,
         capacity=capacity,
         start=start,
         fix=keys(fix, "--fix", "nand.channels=8"),

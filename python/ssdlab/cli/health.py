@@ -98,6 +98,7 @@ class Outputs(View):
     """How the answer is wanted, and where else it is written."""
 
     quiet: QuietButTrouble = False
+    says_when_quiet = False
     exit_code: ExitCode = False
     json_lines: JsonLines = None
     prometheus: Prometheus = None

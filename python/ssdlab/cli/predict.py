@@ -27,6 +27,21 @@ class Outputs(View):
     report: Annotated[
         Output | None, document("--report", "--page", help="Write an HTML report there.")
     ] = None
+    out: Annotated[
+        Output | None,
+        document(
+            "--out",
+            "-o",
+            metavar="FILE.csv|-",
+            help="Write the table there with the numbers and their 90 % intervals "
+            "(iops, iops_low, iops_high ...), in the order of the questions.",
+        ),
+    ] = None
+
+    @property
+    def documents(self) -> dict[str, Output | None]:
+        """As the base class, with ``-o``."""
+        return {**super().documents, "--out": self.out}
 
 
 @answering
@@ -48,14 +63,6 @@ def command(
         Path | None,
         typer.Option("--table", metavar="ASK.csv", help="A table of workloads, as `fit` takes it."),
     ] = None,
-    out: Annotated[
-        Output | None,
-        document(
-            "--out", "-o", metavar="FILE.csv|-",
-            help="Write the table there with the numbers and their 90 % intervals "
-            "(iops, iops_low, iops_high ...), in the order of the questions.",
-        ),
-    ] = None,
     seed: Seed = 1,
     *,
     view: Outputs,
@@ -63,6 +70,6 @@ def command(
     """Predict what a drive does under workloads, with 90 % intervals."""
     started = time.monotonic()
     answer, found = predicted(twin, jobs, table, seed, not view.quiet)
-    if out is not None:
-        out.write(observations.text(frame(found)))
+    if view.out is not None:
+        view.out.write(observations.text(frame(found)))
     view.show(answer, seconds=time.monotonic() - started, whole=True)

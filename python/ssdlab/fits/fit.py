@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ssdlab import units
 from ssdlab.errors import InputError
 from ssdlab.fits import starts, structure, trial
 from ssdlab.fits.conclusions import Conclusion, settings
@@ -26,12 +27,16 @@ CONTENDERS = 3
 """So many shipped drives are simulated before one of them is started from."""
 ROWS = 60
 """So many observations are simulated, evenly taken from more."""
-WIDTH = 0.02, 0.1
+WIDTH = 0.02, 0.06, 0.1
 """Standard deviations of what benchmarks have concluded, as logarithms: at least, and of over-
-provisioning that closed forms have chosen."""
+provisioning that simulations or closed forms have chosen."""
+COLLECTS = 0.04
+"""What is left out where the way a drive collects was chosen among few, of write amplification."""
 NO_HOST = "50ns"
 WRITES = 150_000
 """Of a point of a drive whose collection benchmarks have told: a drive write, at most so many."""
+FEWEST = 2
+"""Different workloads, of which one alone fits any drive."""
 CHANGED = 2.0
 """The same workload measured twice may differ by this factor."""
 STRIPE = 32
@@ -144,7 +149,7 @@ def _chosen(
     if chosen.spare is None or structure.SPARE in fixed:
         return start.having(keys, {})
     keys[structure.SPARE] = f"{chosen.spare:.4f}"
-    return start.having(keys, {structure.SPARE: WIDTH[1] if quick else 2 * WIDTH[0]})
+    return start.having(keys, {structure.SPARE: WIDTH[2] if quick else WIDTH[1]})
 
 
 def _drive_write(rig: str) -> int:
@@ -167,6 +172,12 @@ def _check(observed: Sequence[Observation], order: Order) -> None:
         raise InputError(
             "there is nothing to fit: no row has a measured number (iops, lat_mean_us, "
             "clat_mean_us, clat_p50_us, clat_p99_us or waf)"
+        )
+    if len({one.load for one in observed}) < FEWEST:
+        wanted = missing([one.load for one in observed])
+        raise InputError(
+            f"{observed[0].where}: one workload tells no drive from others; measure also "
+            f"{units.listed(wanted[:3])}"
         )
     seen: dict[Load, Observation] = {}
     for one in observed:
@@ -201,6 +212,8 @@ def _by_simulation(
     searched: bool,
 ) -> Fit:  # fmt: skip
     loads, target = [one.load for one in observed], Target.of(observed)
+    if any(start.widths for start, _ in contenders):
+        target = Target.of(observed, COLLECTS)
     spaces = [Space.of(start.rig, observed, fixed, start.widths) for start, _ in contenders]
     # What closed forms leave out they put into the parameters: a start by itself may be nearer.
     firsts = [

@@ -271,8 +271,6 @@ def _told(
         if one.known and one.key in keys and one.low is not None and one.high is not None:
             unit = 1000.0 if one.unit == "us" else 1e6 if one.unit == "MB/s" else 1.0
             found[one.key] = one.low * unit, one.high * unit
-    if (size := found.get(BUFFER)) and with_keys(fitted.space.start, {}).get(DRAIN) == "watermark":
-        found[BUFFER] = 2 * size[0], 2 * size[1]
     for each in judged(fitted):
         if each.determined and each.parameter.key in keys:
             found[each.parameter.key] = each.low, each.high
@@ -282,4 +280,6 @@ def _told(
 def _truth(key: str, keys: Mapping[str, str]) -> float:
     """What was drawn, in the same units."""
     said = keys[key]
+    if key == BUFFER and keys.get(DRAIN) == "watermark":  # bursts find the other half taken
+        return parse_bytes(key, said) / 2
     return float(parse_bytes(key, said)) if said.endswith("iB") else amount(key, said)
