@@ -119,6 +119,9 @@ def _chance(simulated: Simulated) -> Cell:
     mark = ACCELERATED if simulated.accelerated else ""
     if chance.value == 0:
         return Cell(0.0, text=f"none seen{mark} (below {_share(chance.high)})")
+    if not chance.carried:
+        text = f"about {_share(chance.value)}{mark} (too few losses for an interval)"
+        return Cell(chance.value, text=text)
     text = f"{_share(chance.value)}{mark} ({_share(chance.low)} to {_share(chance.high)})"
     return Cell(chance.value, text=text)
 

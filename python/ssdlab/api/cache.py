@@ -33,6 +33,7 @@ def cache(
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     seed: int = 1,
     cluster: str | None = None,
     progress: Watch = None,
@@ -57,6 +58,7 @@ def cache(
         skip_damaged: Whether damaged lines of the trace are left out and counted.
         window: Part of the time of the trace, such as ``"10s-20s"``.
         device: This device of the trace alone.
+        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
         seed: Seed of all random streams.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
@@ -70,7 +72,7 @@ def cache(
         trace=Path(trace),
         reading=reading(
             format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,
-            window=window, device=device,
+            window=window, device=device, columns=columns,
         ),
         block=_block(block),
         policies=_policies(listed(policies) or ""),

@@ -63,6 +63,8 @@ def plan_cache(
     top: int | None = None,
     depth: int = 32,
     passes: int | None = None,
+    disk_cache: bool = False,
+    sampled: str | None = None,
     fit: str = "as-is",
     format: str | None = None,
     action: str = "Q",
@@ -70,6 +72,7 @@ def plan_cache(
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     seed: int = 1,
     quick: bool = False,
     fresh: bool = False,
@@ -96,7 +99,11 @@ def plan_cache(
         prices: A file of prices of drives (TOML).
         top: Caches that are simulated in time.
         depth: Requests in flight at full speed.
-        passes: How often a trace is run at full speed, the cache growing warm.
+        passes: How often a trace is run at full speed, the cache growing warm; more often while it
+            still gets faster.
+        disk_cache: Whether disks acknowledge writes in their volatile caches.
+        sampled: Percentage of the addresses that the trace holds, where it is a sample: what is
+            recommended is told for the whole, too.
         fit: Addresses beyond the pool: ``"as-is"`` (refused), ``"wrap"`` or ``"scale"``.
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
@@ -104,6 +111,7 @@ def plan_cache(
         skip_damaged: Whether damaged lines of the trace are left out and counted.
         window: Part of the time of the trace, such as ``"10s-20s"``.
         device: This device of the trace alone.
+        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
         seed: Seed of all random streams.
         quick: Fewer candidates and passes, for a first look.
         fresh: Runs all simulations again, also those that were run before.
@@ -120,15 +128,19 @@ def plan_cache(
         raise unknown_name("goal", goal, GOALS)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
-    stores = named_or_rigs([pool, *([cache] if isinstance(cache, Drive) else cache)])
+    named = named_or_rigs([pool, *([cache] if isinstance(cache, Drive) else cache)])
+    stores = [one if disk_cache else one.without_disk_caches() for one in map(store, named)]
+    fasts = {one.text: one for one in stores[1:]}
     study = CacheStudy(
-        pool=store(stores[0]),
-        fasts=[store(one) for one in dict.fromkeys(stores[1:])],
+        pool=stores[0],
+        fasts=list(fasts.values()),
+        disk_cache=disk_cache,
+        sampled=_share(sampled),
         prices=read_prices(None if prices is None else Path(prices)),
         trace=None if trace is None else existing(Path(trace)),
         reading=reading(
             format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,
-            window=window, device=device,
+            window=window, device=device, columns=columns,
         ),
         fit=fit,
         job=None if job is None else read_job(job),
@@ -201,12 +213,22 @@ def plan_storage(
             raise InputError(
                 "--scale is for --job and --workload; else sizes are chosen by the hot set"
             )
-        asked = TableLoads(_hot(hot, contiguous), depth or DEPTH, **how)
+        asked = TableLoads(_hot(hot, contiguous, candidates), depth or DEPTH, **how)
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     study = StorageStudy(candidates, asked, cost, daily)
     with working(study.subject, progress, cluster, fresh=fresh) as callback:
         return Report(carry_out(study, callback))
+
+
+def _share(text: str | None) -> float:
+    """The share of the addresses that a sample holds."""
+    if text is None:
+        return 1.0
+    number, _ = units.quantity(text if text.strip().endswith("%") else f"{text}%") or (0.0, "")
+    if not 0 < number <= 1:
+        raise InputError(f'--sampled "{text}": expected a percentage above 0, such as 10')
+    return number
 
 
 def _lists(
@@ -272,14 +294,24 @@ def _candidates(texts: Sequence[str | DriveRig]) -> list[Candidate]:
     return found
 
 
-def _hot(given: Size | None, contiguous: bool) -> HotSet:
+def _hot(given: Size | None, contiguous: bool, candidates: Sequence[Candidate]) -> HotSet:
     if given is None:
         return HotSet(HOT_BYTES, spread=not contiguous)
     if str(given).strip().lower() in ("all", "100%"):
         return HotSet(WHOLE, spread=not contiguous)
+    if str(given).strip().endswith("%"):
+        raise InputError(
+            f"--hot {given}: expected a size, such as 10GB, or all of the store (100%)"
+        )
     hot = size("--hot", given)
     if hot < 1 << 20:
         raise InputError(f"--hot {given}: expected at least 1MiB, or all")
+    least = min(candidates, key=lambda one: one.pool.usable_bytes)
+    if hot > least.pool.usable_bytes:
+        raise InputError(
+            f"--hot {given}: larger than {least.text} "
+            f"({units.size_text(least.pool.usable_bytes)}); take less, or all"
+        )
     return HotSet(hot, spread=not contiguous)
 
 

@@ -131,6 +131,7 @@ def replay(
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     redact: bool = False,
     destroy: str | None = None,
     use_existing_file: bool = False,
@@ -157,6 +158,7 @@ def replay(
         skip_damaged: Whether damaged lines are left out and counted.
         window: Part of the time, such as ``"10s-20s"``.
         device: This device of the trace alone.
+        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
         redact: Whether serial numbers and paths are left out of the result.
         destroy: Serial number of the block device whose data may be lost.
         use_existing_file: Whether a plain file that exists may be written.
@@ -187,6 +189,7 @@ def replay(
         skip_damaged=skip_damaged,
         window=window,
         device=device,
+        columns=columns,
     )
     given = Replay(how, fit, open_loop=simulated and depth is None, capacity_bytes=capacity)
     job = _replay_job(existing(Path(trace)), speed, depth, given, simulated=simulated)

@@ -30,6 +30,7 @@ def trace(
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     progress: Watch = None,
 ) -> Report:
     """Characterises a trace: request sizes, mix, footprint, working set, reuse, order, arrivals.
@@ -43,6 +44,8 @@ def trace(
         skip_damaged: Whether damaged lines are left out and counted.
         window: Part of the time, such as ``"10s-20s"``, ``"1h-"``, ``"-500ms"``.
         device: This device of the trace alone.
+        columns: Of a text with columns, where each stands, such as ``"time=0,op=2,lba=3,size=4"``:
+            numbers from 0, or names of its first line.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -56,6 +59,7 @@ def trace(
         skip_damaged=skip_damaged,
         window=window,
         device=device,
+        columns=columns,
     )
     with shown(progress, f"reading {trace}") as callback:
         found = profile.profile(Path(trace), how, callback)
@@ -70,9 +74,12 @@ def reading(
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     share: float = 1.0,
 ) -> Reading:
     """What is read of a trace, and how; of a share of the blocks. Raises InputError."""
+    if columns is not None and format is not None:
+        raise InputError("--columns and --format exclude each other; give one of them")
     known = [one["name"] for one in _core.trace_formats()]
     if format is not None and format not in known:
         raise unknown_name("trace format", format, known)
@@ -91,6 +98,7 @@ def reading(
         to_ns=to_ns,
         share=share,
         device=device,
+        columns=columns,
     )
 
 
@@ -98,6 +106,9 @@ def _window(text: str | None) -> tuple[int, int]:
     if text is None:
         return 0, TIME_MAX_NS
     first, dash, last = text.partition("-")
+    unit = re.search(r"[a-z]+$", last.strip())
+    if unit and re.fullmatch(r"\d+(\.\d+)?", first.strip()):
+        first = f"{first.strip()}{unit[0]}"  # 10-40s: both in seconds
     ends = _time(first), _time(last)
     wrong = not dash or (first.strip() and ends[0] is None) or (last.strip() and ends[1] is None)
     begin, end = ends[0] or 0, TIME_MAX_NS if ends[1] is None else ends[1]
@@ -107,5 +118,7 @@ def _window(text: str | None) -> tuple[int, int]:
 
 
 def _time(text: str) -> int | None:
+    if text.strip() == "0":
+        return 0
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h|d)", text.strip())
     return None if match is None else round(float(match[1]) * _UNITS[match[2]])

@@ -117,9 +117,11 @@ class Archive:
         if [name for name in files if name.endswith(".log")] != [name for name, _ in result.logs]:
             return
         content = store.archived({QUESTION: asked, BESIDE: beside, **files})
+        self._write(self._file(asked), content)
+
+    def _write(self, file: Path, content: bytes) -> None:
         if len(content) > BYTES_MAX // SHARE_MAX:
             return
-        file = self._file(asked)
         part = file.with_name(f".{secrets.token_hex(8)}")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -134,8 +136,22 @@ class Archive:
         except OSError:
             return
 
-    def _file(self, asked: str) -> Path:
-        return self._folder / f"{hashlib.sha256(asked.encode()).hexdigest()}.zip"
+    def find_text(self, asked: str) -> str | None:
+        """The text that was kept as the answer to a question; None where there is none whole."""
+        file = self._file(asked, "json")
+        try:
+            question, answer = json.loads(file.read_text("utf-8"))
+            os.utime(file)
+        except (OSError, ValueError, TypeError):
+            return None
+        return str(answer) if question == asked else None
+
+    def keep_text(self, asked: str, answer: str) -> None:
+        """Keeps a text as the answer to a question, where there is room for it."""
+        self._write(self._file(asked, "json"), json.dumps([asked, answer]).encode())
+
+    def _file(self, asked: str, kind: str = "zip") -> Path:
+        return self._folder / f"{hashlib.sha256(asked.encode()).hexdigest()}.{kind}"
 
     def _make_room(self, written: int) -> None:
         """Removes what was used longest ago, now and then."""
@@ -158,6 +174,19 @@ class Archive:
 
 
 _archive = functools.lru_cache(maxsize=None)(Archive)
+
+
+def text(asked: str, make: Callable[[], str]) -> str:
+    """The text that answers a question: kept, else made and kept; raises as ``make``."""
+    folder = place()
+    if folder is None:
+        return make()
+    archive = _archive(folder)
+    if (found := archive.find_text(asked)) is not None:
+        return found
+    answer = make()
+    archive.keep_text(asked, answer)
+    return answer
 
 
 @dataclass

@@ -25,7 +25,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="Format of the trace, where its content does not tell.",
+        help="Format of the trace, where its content does not tell (trace list names them).",
         autocompletion=_formats,
     ),
 ]
@@ -60,6 +60,17 @@ Device = Annotated[
     int | None, typer.Option("--device", metavar="N", min=0, help="This device of the trace alone.")
 ]
 
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="LIST",
+        help="Where the columns of a text stand, from 0 or by the names in its first line: "
+        "time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, time_us, "
+        "time_ns).",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class TraceOptions:
@@ -71,6 +82,7 @@ class TraceOptions:
     skip_damaged: SkipDamaged = False
     window: Window = None
     device: Device = None
+    columns: Columns = None
 
     def reading(self, share: float = 1.0) -> Reading:
         """What the options say; of a share of the blocks."""

@@ -109,6 +109,8 @@ def _number(value: float | str | None) -> float | None:
 
 STATES = {"size": "filled", "depth": "filled", "fill": "fob", "steady": "steady"}
 """Parts of ``characterise`` whose loads a table can say, and the state that they find."""
+TWICE = ("range/1", "depth/1")
+"""The same reads before and after the others."""
 ROUNDS = 4
 """The last rounds of random writes are rows of the table, a drive write together."""
 TRIMMED = "trim/write"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -110,6 +110,10 @@ class Store:
             set_all(rig, "ssd", smaller_ssd(self.profile, bytes_min))
         return rig
 
+    def without_disk_caches(self) -> Store:
+        """The same with disks that acknowledge what is on their platters."""
+        return replace(self, tree=self.resized()) if self.has_disk else self
+
     @property
     def reads_flash(self) -> bool:
         """Whether what lies in it lies in SSDs, caches and tiers before it left aside."""
@@ -149,6 +153,8 @@ def store(text: str | DriveRig) -> Store:
         raise InputError(
             f'"{text}": found {parts[1]} drives, expected from {MEMBERS_MIN[level]} to 255'
         )
+    if level == "10" and int(parts[1]) % 2:
+        raise InputError(f'"{text}": found {parts[1]} drives, expected pairs, an even number')
     chunk = CHUNK if len(parts) == 3 else parse_bytes(f'"{text}": chunk', parts[3])
     if not chunk or chunk % 4096:
         raise InputError(f'"{text}": chunk {parts[-1]}, expected a multiple of 4k, such as 64k')

@@ -47,7 +47,8 @@ SIZES = tuple(4 * KIB << n for n in range(9))
 """Of lone reads: up to 1 MiB."""
 STRIDES = tuple(8 * KIB << n for n in range(14))
 """Up to 64 MiB."""
-DEPTHS = (4, 16, 64, 256)
+DEPTHS = (1, 4, 16, 64, 256)
+"""The first asks again what was asked first of all ranges, the whole one: has the drive changed?"""
 RANGES = (256, 64, 16, 4, 1)
 """Of the range, one in so many."""
 LEAST_RANGE = 16 * MIB
