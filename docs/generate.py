@@ -13,7 +13,7 @@ from typing import Any
 
 from ssdlab import _core, knowledge, units
 from ssdlab.arrays.attachment import shipped_attachments
-from ssdlab.audit import CHECKS
+from ssdlab.audits import CHECKS
 from ssdlab.care.methods import KINDS
 from ssdlab.checks import probes
 from ssdlab.cli import light
@@ -23,9 +23,9 @@ from ssdlab.experiments.base import Line
 from ssdlab.experiments.measured.cells import table
 from ssdlab.experiments.score import Score, by, quantity, score
 from ssdlab.fio.options import ADDED, ADDED_FOR_LOGS, ALLOWED, REFUSED, REPLACED
-from ssdlab.health.attributes import EXPLAINED, TABLE, Meaning
 from ssdlab.protocols import protocols
 from ssdlab.rig import profiles
+from ssdlab.smart.attributes import EXPLAINED, TABLE, Meaning
 from ssdlab.tuning import SETTINGS
 
 _DRIVES = {

@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import foreign_samples
 import ssdlab
 from conftest import Outcome, make_result
 from ssdlab.answer import Answer, Cell, Curve, Figure, Number, Section, Table, columns
@@ -40,6 +41,7 @@ SMALL = {"capacity": "64MiB"}
 COMMANDS = {
     "plan_cache": "plan cache",
     "plan_storage": "plan storage",
+    "import_runs": "import",
     "load": "report",
     "replay": "trace replay",
     "runs": "list",
@@ -50,7 +52,11 @@ SHOWN = {"report", "json", "csv", "xlsx", "verbose", "wide", "quiet", "help"}
 """How commands show an answer: of a Report that is asked afterwards."""
 ALONE = {
     "array": {"save_rigs"},
+    "cache": {"parquet"},
+    "health": {"exit_code", "json_lines", "prometheus"},
+    "import": {"table"},
     "list": {"kind"},
+    "predict": {"out"},
     "replay": {"out"},
     "report": {"output", "title"},
     "reproduce": {"save_jobs"},
@@ -164,12 +170,68 @@ def found() -> Report:
 
 def test_a_report_has_its_tables_as_frames(found: Report) -> None:
     frame = found.frame()
-    assert frame.columns == ["name", "p99, us", "p99, us (2)"]
-    assert frame.rows() == [("a", 1.5, None), ("<b>", 2.0, 3.0)]
+    assert frame.columns == ["name", "clat_p99_ns", "clat_p99_ns__2"]
+    assert frame.rows() == [("a", 1500.0, None), ("<b>", 2000.0, 3000.0)]
     assert_frame_equal(found.frame("sizes"), frame)
     assert found.frame("numbers")["value"].to_list() == [9.0, None]
     with pytest.raises(UnknownNameError, match="sizes"):
         found.frame("size")
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "of", "is_"),
+    [
+        ("p99.9 [ms]", "clat_p999_ns", 0.823296, 823296.0),
+        ("99.99 % [us]", "clat_p9999_ns", 1.5, 1500.0),
+        ("clat mean [us]", "clat_mean_ns", 2.0, 2000.0),
+        ("read p50 [ms]", "read_clat_p50_ns", 1.0, 1e6),
+        ("speed [MB/s]", "bw_bytes", 1.1, 1.1e6),
+        ("read, zeros [MB/s]", "read_zeros_bw_bytes", 3.0, 3e6),
+        ("rate [IOPS]", "iops", 5.0, 5.0),
+        ("IOPS of w, read [IOPS]", "iops_of_w_read", 5.0, 5.0),
+        ("WA [x]", "waf", 1.2, 1.2),
+        ("write amplification", "waf", 1.2, 1.2),
+        ("usable [TB]", "usable_bytes", 3.84, 3.84e12),
+        ("took [min]", "took_s", 2.0, 120.0),
+        ("used [%]", "used_percent", 7.0, 7.0),
+        ("gain [=ratio]", "gain_ratio", 0.5, 0.5),
+    ],
+)  # fmt: skip
+def test_a_quantity_has_one_name_with_its_unit(head: str, name: str, of: float, is_: float) -> None:
+    (column,) = columns(head)
+    assert (column.quantity.name, column.quantity.of(of)) == (name, is_)
+
+
+def test_rows_that_say_their_quantity_have_its_name_and_unit() -> None:
+    rows: list[Any] = [["p99", "us", Cell(1.5), Cell(0.1)], ["speed", "MB/s", Cell(2.0), Cell(0.2)]]
+    table = Table("", columns("number | unit | A | B vs A [=ratio]"), rows)
+    frame = Report(Answer("", "run", [Section(tables=[table])])).frame()
+    assert frame.columns == ["number", "unit", "a", "b_vs_a_ratio"]
+    assert frame.rows() == [("clat_p99_ns", "ns", 1500.0, 0.1), ("bw_bytes", "B/s", 2e6, 0.2)]
+
+
+def test_rows_in_rows_are_columns() -> None:
+    rows: list[Any] = [{"a": {"x_ns": 1, "y": {"z": 2}}, "b": ["u", "v"]}, {"a": None, "b": []}]
+    frame = Report(Answer("", "run", [Section(rows=rows)])).frame()
+    assert frame.columns == ["a_x_ns", "a_y_z", "b"]
+    assert frame.rows() == [(1, 2, "u, v"), (None, None, None)]
+
+
+def for_programs(report: Report) -> None:
+    """Asserts that a report speaks of everything by names that programs can write."""
+    for frame in (report.frame(), *map(report.frame, report.tables)):
+        assert all(re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", one) for one in frame.columns), frame
+        assert not any(kind.is_nested() for kind in frame.dtypes), frame.schema
+    assert all(re.fullmatch(r"[a-z0-9_]+", one) for one in report.numbers)
+    wrong = {"us", "ms", "MB/s", "GB", "min"} & {one.unit for one in report.numbers.values()}
+    assert not wrong
+
+
+def test_answers_speak_to_programs_in_names_with_units() -> None:
+    for_programs(ssdlab.reliability(runs=100, level=5, tbw="100TB", writes_per_day="1TB"))
+    small = ssdlab.Rig("lab-reference").set(SMALL)
+    for_programs(ssdlab.ab(small, job=JOB, set_b={"ftl.over_provisioning": 0.5}, repeats=2))
+    for_programs(ssdlab.sweep(JOB, on=small, vary={"job.iodepth": [1, 2]}))
 
 
 def test_a_frame_becomes_one_of_pandas(found: Report) -> None:
@@ -179,7 +241,7 @@ def test_a_frame_becomes_one_of_pandas(found: Report) -> None:
 
 
 def test_a_report_says_what_it_found(found: Report) -> None:
-    assert found.numbers["rate"].value == 9.0 and found.numbers["WA"].value is None
+    assert found.numbers["iops"].value == 9.0 and found.numbers["waf"].value is None
     assert found.verdicts == {"lead": found.verdict}
     assert json.loads(found.json()) == json.loads(json.dumps(found.answer.as_json()))
     assert "A <study>" in repr(found) and "sizes" in repr(found)
@@ -265,6 +327,7 @@ def test_kept_runs_come_back_as_their_commands_show_them(cli: Cli) -> None:
         done = cli(*line.split())
         assert done.status == 0, done.err
         assert json.loads(report.json()) == json.loads(done.out)
+        for_programs(report)
     asked = ssdlab.query("select seed, iops from summary join runs using (key) order by seed")
     assert asked["seed"].to_list() == [1, 2]
     assert asked["iops"].to_list() == [one.summary()[0]["iops"] for one in (first, second)]
@@ -272,6 +335,48 @@ def test_kept_runs_come_back_as_their_commands_show_them(cli: Cli) -> None:
     assert ssdlab.explain(first, tries=False) == ssdlab.explain(a, tries=False)
     with pytest.raises(InputError, match="two runs"):
         ssdlab.compare(first)
+
+
+def test_drives_are_looked_at_as_their_commands_do(cli: Cli, tmp_path: Path) -> None:
+    run = ssdlab.run(JOB, on="lab-reference", set=SMALL).save().name
+    document = foreign_samples.write(tmp_path / "others" / "a.json", foreign_samples.simple())
+    small = ssdlab.Rig("lab-reference").set(SMALL)
+    rig = tmp_path / "lab-reference.toml"
+    rig.write_text(small.to_toml())
+    one = "[a]\nrw=randread\nbs=4k\niodepth=4\n"
+    job = tmp_path / "job.fio"
+    job.write_text(one)
+    table = tmp_path / "asked.csv"
+    table.write_text("rw,bs,iodepth,iops\nrandread,4k,1,9000\nrandread,4k,4,30000\n")
+    for report, line in (
+        (ssdlab.health(run), f"health {run}"),
+        (ssdlab.scan(small), f"scan {rig}"),
+        (
+            ssdlab.import_runs(document, out=tmp_path / "a"),
+            f"import {document} --out {tmp_path / 'b'}",
+        ),
+        (ssdlab.predict(small, one), f"predict {rig} {job}"),
+        (ssdlab.fit(table, capacity="1GB", quick=True), f"fit {table} --capacity 1GB --quick"),
+    ):
+        done = cli(*line.split(), "--json", "-", "--quiet")
+        assert done.status == 0, done.err
+        assert json.loads(report.json()) == json.loads(done.out), line
+        for_programs(report)
+        assert report.frame().height and repr(report) and report._repr_html_()
+    assert ssdlab.import_runs(document.parent, out=tmp_path / "a").runs == ssdlab.load(
+        *ssdlab.runs(out=tmp_path / "a").runs, out=tmp_path / "a"
+    ).runs  # fmt: skip
+    found = ssdlab.audit(tmp_path)
+    done = cli("audit", str(tmp_path), "--json", "-", "--quiet")
+    checks = [one["check"] for one in json.loads(done.out)["findings"]]
+    assert found.frame()["check"].to_list() == checks and len(checks) > 1
+    for_programs(found)
+    both = ssdlab.health([run, "/none"])
+    assert both.frame().height == 1 and "/none" in both.answer.notes[0]
+    with pytest.raises(InputError, match="no such file"):
+        ssdlab.health("/none")
+    with pytest.raises(Interrupted):
+        ssdlab.import_runs(document, out=tmp_path / "c", progress=lambda _: False)
 
 
 def test_errors_name_parameters_in_python_and_options_on_the_command_line(cli: Cli) -> None:
@@ -324,6 +429,29 @@ def test_a_sweep_takes_rigs_and_groups_of_keys() -> None:
     together: Vary = {"ftl.over_provisioning": [0.1, 0.2], "job.iodepth": [1, 2]}
     pairs = ssdlab.sweep(JOB, on=small, vary=together, zip=list(together)).frame()
     assert pairs.select(list(together)).rows() == [(0.1, 1.0), (0.2, 2.0)]
+
+
+def test_arrays_and_plans_take_rigs() -> None:
+    small = ssdlab.Rig("lab-reference").set(SMALL)
+    how: dict[str, Any] = {"levels": 0, "count": 2, "job": JOB, "prepare": "fob"}
+    one = ssdlab.array(small, **how).frame()
+    assert_frame_equal(one, ssdlab.array("lab-reference", set=SMALL, **how).frame())
+    shipped = ssdlab.plan_storage(candidate=ssdlab.Rig("demo-client"), job=JOB, quick=True)
+    assert shipped == ssdlab.plan_storage(candidate="demo-client", job=JOB, quick=True)
+    spare = small.set("ftl.over_provisioning", 0.5)
+    cached = ssdlab.Rig.wrap("cache", {"mode": "write-back"}, cache=small, below=small)
+    rigs: list[Any] = [small, spare, ssdlab.Rig.array(1, small, 2), cached, "demo-client"]
+    plan = ssdlab.plan_storage(candidate=rigs, job=JOB, quick=True)
+    names = ["lab-reference", "lab-reference-2", "raid1-2-lab-reference", "cache", "demo-client"]
+    assert plan.frame()["candidate"].to_list() == names
+    for_programs(plan)
+    how = {
+        "job": JOB.replace("runtime=3", "runtime=200ms"),
+        "sizes": "16M",
+        "modes": "write-around",
+    }
+    best = ssdlab.plan_cache(pool=small, cache=spare, quick=True, top=1, **how).frame()
+    assert "lab-reference + lab-reference-2" in best["storage"]
 
 
 # --- rigs and names

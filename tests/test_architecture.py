@@ -13,15 +13,15 @@ PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
     ("errors", "memory", "_core", "profiles", "leftovers", "json_access"),
-    ("progress", "tracefile", "output", "opened", "units", "histogram"),
+    ("progress", "tracefile", "output", "opened", "units", "histogram", "quantities"),
     ("_version", "results", "jobfile", "system"),
     ("wear",),
     ("documents", "answer"),
     ("store", "fio"),
     ("admin",),
     ("freeze", "imports", "logfolder", "rating", "traces"),
-    ("safety", "health"),
-    ("audit",),
+    ("safety", "smart"),
+    ("audits",),
     ("tuning",),
     ("care", "simulation"),
     ("target",),
@@ -119,6 +119,7 @@ TOML_READERS = {
     "documents.py",
     "plan/prices.py",
     "experiments/measured/cells.py",
+    "fits/datasheet.py",
     "fits/twin.py",
     "sweeps/order.py",
 }

@@ -124,8 +124,8 @@ def test_measured_members_lose_what_is_predicted() -> None:
     setup = DriveSetup(drive, prepare="fob")
     chapter = studies.scaling(setup, [1, 8])
     run = chapter.rows[-1]
-    assert run["bytes_per_s"] / run["from_means_bytes_per_s"] == pytest.approx(0.676, rel=0.05)
-    assert run["bytes_per_s"] == pytest.approx(run["from_slowest_bytes_per_s"], rel=0.08)
+    assert run["bw_bytes"] / run["from_means_bw_bytes"] == pytest.approx(0.676, rel=0.05)
+    assert run["bw_bytes"] == pytest.approx(run["from_slowest_bw_bytes"], rel=0.08)
     assert "waits for the slowest member" in chapter.sentences[0]
 
 

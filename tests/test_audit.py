@@ -10,7 +10,7 @@ import pytest
 
 from conftest import Loop, Outcome
 from recorded import DISK_QUEUE, GIB, SSD_QUEUE, Recorded
-from ssdlab.audit import CHECKS, Finding, Space, Status, System, audit_path
+from ssdlab.audits import CHECKS, Finding, Space, Status, System, audit_path
 from ssdlab.errors import InputError
 
 Cli = Callable[..., Outcome]

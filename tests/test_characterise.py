@@ -4,12 +4,14 @@ interval, and what it says that it cannot tell."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+import ssdlab
 from conftest import Outcome, needs_fio
 from ssdlab import _core
 from ssdlab.analysis import layout
@@ -20,8 +22,10 @@ from ssdlab.engine import findings
 from ssdlab.engine.plans import Order, plan
 from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
+from ssdlab.fits import trial
 from ssdlab.fits.conclusions import Conclusion, conclusions
-from ssdlab.fits.sources import gather
+from ssdlab.fits.observations import Load
+from ssdlab.fits.sources import _check_steady, gather
 from ssdlab.protocols import find
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
@@ -359,6 +363,30 @@ def test_a_run_is_rows_of_a_table_in_the_states_that_its_steps_found(tmp_path: P
         ("randread", "steady"),
     }  # fmt: skip
     assert all(one.measured["iops"] > 0 for one in rows)
+
+
+def test_a_drive_that_changed_is_no_drive_to_fit(tmp_path: Path) -> None:
+    """Reads that fall for good within a job are told with their time."""
+    job = "[r]\nrw=randread\niodepth=4\ntime_based\nruntime=20\nrate_iops=2000\n"
+    result = ssdlab.run(job, on="lab-reference", set={"capacity": "64MiB"})
+    (read,) = result.measurement.jobs[0].directions
+    _check_steady(result.measurement.jobs, "run")
+    slower = pl.when(pl.col("time_s") > 12).then(0.5).otherwise(1.0) * pl.col("iops")
+    fallen = replace(read, bins=read.bins.with_columns(slower.alias("iops")))
+    with pytest.raises(InputError, match=r"from 1[23] s on 1,000: the drive changed"):
+        _check_steady([replace(result.measurement.jobs[0], directions=[fallen])], "run")
+
+
+def test_what_was_simulated_of_a_search_is_not_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path))
+    asked = ([KINDS["no buffer"].rig], [Load("randread", 4096, 4)])
+    first = trial.answers(*asked)
+    monkeypatch.setattr(trial, "Sim", None)  # no drive can be built any more
+    assert trial.answers(*asked) == first
+    with pytest.raises(TypeError):
+        trial.answers(asked[0], [Load("randread", 4096, 8)])
 
 
 def test_blind_twins_come_near_where_nothing_was_measured() -> None:

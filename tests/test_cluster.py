@@ -8,6 +8,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 from polars.testing import assert_frame_equal
 
+import ssdlab
 from conftest import Outcome
 from ssdlab import bench
 from ssdlab.bench import Seat, Variant, WorkerLostError, cluster
@@ -26,6 +29,7 @@ from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Progress
 from ssdlab.store import RunStore
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
+from ssdlab.sweeps.carry import Outcome as Outcome_
 from ssdlab.target import Settings, Sim
 
 Cli = Callable[..., Outcome]
@@ -98,6 +102,23 @@ def test_a_sweep_whose_worker_is_killed_has_the_table_of_a_local_one(
     assert len(there.done()) == 24
 
 
+def test_two_that_hand_out_one_sweep_do_each_run_once(local: Cluster, tmp_path: Path) -> None:
+    job = read_job("[a]\nrw=randwrite\nbs=4k\nruntime=1\ntime_based=1\n")
+    vary = [axis("ftl.over_provisioning=0.1..0.3/40")]
+    sweep = Sweep(job, "lab-reference", vary, overrides={"capacity": "64MiB"})
+
+    def carry(_: int) -> Outcome_:
+        with bench.using(local):
+            return carry_out(sweep, Dataset(tmp_path, vary))
+
+    with ThreadPoolExecutor(2) as both:
+        one, other = both.map(carry, range(2))
+    assert one.ran + other.ran == 40 and not one.failed and not other.failed
+    for mine, theirs in ((one, other), (other, one)):
+        assert mine.ran + mine.before + mine.elsewhere == 40 and mine.elsewhere <= theirs.ran
+    assert len(Dataset(tmp_path, vary).done()) == 40
+
+
 def test_what_kills_its_worker_is_told_and_the_rest_is_done(local: Cluster) -> None:
     bodies: list[Callable[[Seat], Any]] = [partial(echo, n) for n in range(20)]
     variants = [Variant[Any](bench.tolerant(one)) for one in [*bodies[:7], deadly, *bodies[7:]]]
@@ -166,6 +187,7 @@ def test_what_is_no_cluster_is_one_sentence(
     line = ["sweep", tmp_path / "j.fio", "--on", "lab-reference", "--vary", "job.iodepth=1,2"]
     outcome = cli(*line, "-o", tmp_path / "out", "--cluster", address)
     assert outcome.status == 2 and said in outcome.err and outcome.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_without_dask_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +203,40 @@ def test_another_version_on_the_other_side_is_refused(
     with pytest.raises(InputError, match=r"the scheduler at local:2 has ssdlab .*; install"):
         local.check()
     assert "has no ssdlab" in str(cluster._other_version("x", None))
+
+
+def test_a_worker_that_comes_later_without_ssdlab_is_left_out(
+    local: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    one = replace(local, notice=told.append, _sound=set(), _refused=set())
+    addresses = sorted(one.client.scheduler_info(n_workers=-1)["workers"])
+    own, late = one.client.run, addresses[1]
+
+    def answers(do: Callable[..., Any], *given: Any, **how: Any) -> dict[str, Any]:
+        found = own(do, *given, **how)
+        return {at: ImportError("no ssdlab") if at == late else it for at, it in found.items()}
+
+    monkeypatch.setattr(one.client, "run", answers)
+    assert [*one.workers()] == addresses[:1] and [*one.workers()] == addresses[:1]
+    assert len(told) == 1, "once"
+    assert late in told[0] and "has no ssdlab" in told[0] and "left out" in told[0]
+    with bench.using(one):
+        found = bench.run([Variant(partial(lasting, n)) for n in range(20)])
+    assert len({pid for _, pid in found}) == 1
+
+
+def test_what_no_worker_has_the_memory_for_is_told(local: Cluster, tmp_path: Path) -> None:
+    many = tmp_path / "many.toml"
+    small = ssdlab.Rig("lab-reference").set(capacity="64MiB")
+    many.write_text(ssdlab.Rig.array(0, small, 200).to_toml())
+    job = read_job("[a]\nrw=read\nbs=4k\nnumber_ios=5\n")
+    big = Sweep(job, str(many), [axis("member.capacity=64MiB,8TiB")])
+    with bench.using(local):
+        outcome = carry_out(big, Dataset(tmp_path / "out", big.axes))
+    ((run, error),) = outcome.failed
+    assert outcome.ran == 1 and run.values["member.capacity"] == "8TiB"
+    assert isinstance(error, MemoryShortError) and "of memory" in error.message
 
 
 JOB = "[a]\nrw=randwrite\nbs=4k\nsize=100%\nruntime=1\ntime_based\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +19,8 @@ from ssdlab.fits.fit import Order, fit
 from ssdlab.fits.observations import Load, Observation
 from ssdlab.fits.parameters import with_keys
 from ssdlab.fits.predict import predict
+from ssdlab.fits.search import Target
+from ssdlab.fits.sources import gather
 from ssdlab.fits.twin import judged, twin_of
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profile
@@ -138,6 +141,42 @@ def test_a_table_becomes_a_twin_that_answers_in_the_order_of_the_questions(tmp_p
     assert ssdlab_command("fit", "--check", twin, measured, "-q") == 0
 
 
+SHEET = """
+capacity = "480GB"
+[[workload]]
+rw = "randread"
+iops = 97_000
+[[workload]]
+rw = "write"
+bw = "520MB/s"
+[[workload]]
+rw = "randread"
+latency = "110us"
+"""
+
+
+def test_a_data_sheet_counts_less_than_what_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet = tmp_path / "sheet.toml"
+    sheet.write_text(SHEET)
+    found = gather([str(sheet), str(table(tmp_path, MEASURED_TABLE))])
+    assert found.capacity == 480 * 10**9
+    told = {str(one.load): one.measured for one in found.observed[:3]}
+    assert told["write 128 KiB, depth 32, steady"]["iops"] == pytest.approx(520e6 / 131072)
+    assert told["randread 4 KiB, depth 1, filled"] == {"lat_mean_us": 110.0}
+    sigma = Target.of(found.observed).sigma
+    assert min(sigma[:3]) > max(sigma[3:])
+    assert ssdlab_command("fit", sheet, "--quick", "-q") == 0  # nothing is written: it is said
+    assert capsys.readouterr().out.count("\n") == 1
+    assert ssdlab_command("fit", sheet, "--quick", "-q", "-o", tmp_path / "my.toml") == 0
+    assert capsys.readouterr().out == ""
+    for old, new, said in (("iops", "iosp", 'mean "iops"'), ("520MB/s", "fast", "workload 2: bw")):
+        sheet.write_text(SHEET.replace(old, new))
+        assert ssdlab_command("fit", sheet, "--quick", "-q") == 2
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "text",
     [COMMON + "randread,4k,1,1,filled,\n", COMMON + "randread,4k,1,1,filled,9000\n" * 2 + "x\n",
@@ -189,6 +228,31 @@ def test_closed_forms_come_near_simulations() -> None:
         trial.answers([rig], loads)[0], closed.answers(drive, loads), strict=True
     ):
         assert quick["iops"] == pytest.approx(simulated["iops"], rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("rates", "ceiling"),
+    [({1: 9_100, 8: 52_000, 32: 71_000}, 600e6), ({1: 13_000, 16: 190_000, 128: 520_000}, 16e9)],
+    ids=("SATA", "NVMe"),
+)
+def test_a_drive_of_no_profile_is_answered_within_what_its_bus_allows(
+    rates: dict[int, int], ceiling: float
+) -> None:
+    rows = [Observation(Load("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()]
+    found = fit(Order(rows, 1_100 * 10**9, quick=True))
+    twin = twin_of(found.found, rows, name="x", start=found.start, sources=["x.csv"], seed=1)
+    depths = [Load("randread", 4096, depth) for depth in (1, 4, 16, 64, 256)]
+    sizes = [Load("randread", size, 8) for size in (4096, 16384, 65536, 262144)]
+    deeper, larger = (
+        [one.values["iops"] for one in predict(twin, loads)] for loads in (depths, sizes)
+    )
+    assert all(b > 0.97 * a for a, b in pairwise(deeper))
+    assert all(b < 1.03 * a for a, b in pairwise(larger))
+    moved = [rate * load.bs for rate, load in zip(larger, sizes, strict=True)]
+    assert all(b > 0.97 * a for a, b in pairwise(moved))
+    assert max(moved) < ceiling
+    near, far = (twin.basis.spread(load, "iops") for load in (sizes[0], sizes[-1]))
+    assert far > 2 * near
 
 
 def test_every_case_asks_for_what_it_does_not_know() -> None:

@@ -25,8 +25,8 @@ from health_samples import (
     smartctl,
 )
 from ssdlab.errors import InputError
-from ssdlab.health import Health, Severity, compare, from_wear, judge, parse, project, worst
-from ssdlab.health.attributes import EXPLAINED, TABLE
+from ssdlab.smart import Health, Severity, compare, from_wear, judge, parse, project, worst
+from ssdlab.smart.attributes import EXPLAINED, TABLE
 
 Cli = Callable[..., Outcome]
 SAMPLES = os.environ.get("SSDLAB_HEALTH_SAMPLES")

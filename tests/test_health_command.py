@@ -26,10 +26,10 @@ from health_samples import (
 from ssdlab.answers import health as answers
 from ssdlab.cli.answer import View
 from ssdlab.errors import InputError, SsdlabError
-from ssdlab.health import judge, parse, project, read_document
-from ssdlab.health.report import Report
 from ssdlab.rating import parse_tbw
 from ssdlab.results import Result
+from ssdlab.smart import judge, parse, project, read_document
+from ssdlab.smart.report import Report
 from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
@@ -320,7 +320,7 @@ def test_a_missing_smartctl_is_told_with_its_package(
     disk = next((one for one in Path("/dev").glob("*") if one.is_block_device()), None)
     if disk is None or not (Path("/sys/class/block") / disk.name).exists():
         pytest.skip("this system has no block device")
-    monkeypatch.setattr("ssdlab.health.sources.system_program", lambda _name: None)
+    monkeypatch.setattr("ssdlab.smart.sources.system_program", lambda _name: None)
     said = one_sentence(cli("health", disk), 1)
     assert "sudo apt install smartmontools" in said
 

@@ -16,8 +16,8 @@ import pytest
 from conftest import MIB, Loop, Outcome
 from health_samples import INTEL_ROWS, later, nvme, sas, sata, smartctl
 from ssdlab.fio import surroundings
-from ssdlab.health.prometheus import METRICS
-from ssdlab.health.verdict import SPARE_NEAR, USED_WATCH
+from ssdlab.smart.prometheus import METRICS
+from ssdlab.smart.verdict import SPARE_NEAR, USED_WATCH
 
 Cli = Callable[..., Outcome]
 SAMPLES = os.environ.get("SSDLAB_HEALTH_SAMPLES")
@@ -424,7 +424,7 @@ def test_of_drives_that_are_asked_one_without_permission_keeps_none_back(
     program.write_text(f"#!/bin/sh\n{answer}\n")
     program.chmod(0o755)
     monkeypatch.setattr(surroundings, "system_program", lambda _name: str(program))
-    monkeypatch.setattr("ssdlab.health.sources.system_program", lambda _name: str(program))
+    monkeypatch.setattr("ssdlab.smart.sources.system_program", lambda _name: str(program))
     other = Loop(tmp_path / "other.img", MIB)
     try:
         outcome = cli("health", other.path, loop.path)

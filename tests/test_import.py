@@ -3,6 +3,7 @@ were told."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -50,6 +51,18 @@ def statuses(result: Result) -> dict[str, str]:
 
 
 # --- documents
+
+
+def test_compressed_documents_are_read(tmp_path: Path) -> None:
+    plain = write(tmp_path / "a" / "x.json", simple())
+    packed = tmp_path / "b" / "x.json.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    (tmp_path / "b" / "x.tar.gz").write_bytes(gzip.compress(bytes(8192)))
+    assert summary(packed.parent) == summary(packed) == summary(plain)
+    packed.write_bytes(packed.read_bytes()[:-20])
+    (refused,) = scan([packed]).refused
+    assert "breaks off" in refused.why
 
 
 def test_a_document_keeps_its_numbers(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from conftest import MIB, Loop, Outcome
 from health_samples import nvme
 from recorded import Recorded
-from ssdlab.audit import audit_path
+from ssdlab.audits import audit_path
 from ssdlab.care.trim import way_down
 from ssdlab.system import Mount, Space, System, holding, mounts, plain
 

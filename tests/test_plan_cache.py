@@ -272,6 +272,23 @@ def test_a_random_load_does_not_fill_a_cache_faster_than_the_formula(tmp_path: P
     assert lower < warm.seconds < 4 * lower
 
 
+def test_a_job_is_measured_when_it_is_warm(tmp_path: Path) -> None:
+    pool, fast = tmp_path / "p.toml", tmp_path / "f.toml"
+    pool.write_text(FAST.replace("50us", "20ms").replace("256MiB", "4GiB"))
+    fast.write_text(FAST.replace("50us", "1ms"))
+    rig = cached(store(str(fast)), store(str(pool)), {"block": "16KiB"}).rig()
+    text = "[j]\nrw=randread\nsize=32m\niodepth=8\nrandom_distribution=zipf:1.1\ntime_based\n"
+    job = JobText("j", f"{text}runtime=5\n", Path())
+    load = workload.Load("j", None, 0.0, 0, job, None)
+    found = bed.run_passes(rig, "x", bed.Schedule(load, 1, 1, 100, bed.FURTHER), SEAT)
+    goes_on = JobText("j", f"{text}ramp_time=200\nruntime=10\n", Path())
+    steady = bed.Bed(rig, "x", 1, SEAT, iter([SEAT.report])).run(goes_on, whole=True).did.iops
+    assert found.first.did.iops < 0.7 * steady
+    assert not found.rising and found.last.did.iops == pytest.approx(steady, rel=0.05)
+    alone = bed.run_passes(rig, "x", bed.Schedule(load, 1, 1, 100), SEAT)
+    assert len(alone.passes) == 1
+
+
 def test_a_part_of_a_pass_is_compared_with_the_same_part_of_the_last() -> None:
     second = np.arange(1.0, 11.0)
     uneven = np.array([100.0] * 5 + [1000.0] * 5)
@@ -350,7 +367,7 @@ def test_what_is_recommended_is_the_best_by_the_rule_that_is_told(folder: Path, 
     rule = document["criterion"]
     values: dict[str, Callable[[dict[str, Any]], float]] = {
         "iops": lambda row: row["iops"],
-        "p99": lambda row: 1 / row["p99_ns"],
+        "p99": lambda row: 1 / row["clat_p99_ns"],
         "price": lambda row: 1 / row["price_per_1000_iops"],
     }
     value = values[goal]
@@ -435,7 +452,7 @@ def test_the_pool_alone_is_what_a_replay_makes_of_it(
             bins[int(ns)] = bins.get(int(ns), 0) + count
     order = np.repeat(sorted(bins), [bins[ns] for ns in sorted(bins)])
     for percent in (50, 99):
-        assert row[f"p{percent}_ns"] == order[int(np.ceil(percent / 100 * len(order))) - 1]
+        assert row[f"clat_p{percent}_ns"] == order[int(np.ceil(percent / 100 * len(order))) - 1]
 
 
 def test_prices_life_and_the_formula_add_up(folder: Path) -> None:
@@ -487,7 +504,7 @@ def test_json_holds_what_the_tables_say(folder: Path) -> None:
         document["rows"], speed["rows"], warm_up["rows"], cost["rows"], strict=True
     ):
         assert fast["rate, IOPS"] == slow["warm, IOPS"] == row["iops"]
-        assert fast["p99, ms"] == pytest.approx(row["p99_ns"] / 1e6)
+        assert fast["p99, ms"] == pytest.approx(row["clat_p99_ns"] / 1e6)
         assert slow["cold, IOPS"] == row["first_pass"]["iops"]
         assert slow["passes"] == row["warm_up_passes"]
         assert dear["price, EUR"] == row["price"]
@@ -575,6 +592,7 @@ def test_a_job_is_planned_for_as_it_runs(
         (["--cache", "FAST", "--trace", "T", "--policies", "optimal"], "replacement policy"),
         (["--cache", "FAST", "--trace", "T", "--modes", "writeback"], 'did you mean "write-back"'),
         (["--cache", "FAST", "--trace", "T", "--preset", "bcach"], "did you mean bcache"),
+        (["--cache", "FAST", "--trace", "T", "--sampled", "150%"], "a percentage above 0"),
         (["--cache", "FAST", "--trace", "T", "--goal", "speed"], "iops, p99, price"),
         (["--cache", "FAST", "--trace", "T", "--fit", "squeeze"], "as-is, wrap, scale"),
         (["--cache", "FAST", "--trace", "FAR"], "--fit wrap"),

@@ -388,6 +388,13 @@ def test_what_no_life_showed_is_not_called_zero() -> None:
     assert 0 < found.worn[1].simulated[0].whole.high < 0.03
 
 
+def test_few_losses_that_weigh_all_carry_no_interval(cli: Cli) -> None:
+    told = cli("reliability", "--level", "1", "--members", "8", "--runs", "20000", "--json", "-")
+    chance = json.loads(told.out)["levels"][0]["simulated"]["whole"]
+    assert 0 < chance["value"] < 1e-20 and chance["low"] is None and chance["high"] is None
+    assert "too few losses for an interval" in told.err
+
+
 def test_chances_are_said_as_people_say_them() -> None:
     assert [chance_text(p) for p in (0, 0.137, 1, 1 / 480, 1e-15)] == [
         "0",

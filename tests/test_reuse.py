@@ -18,7 +18,7 @@ from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.results import Result
 from ssdlab.rig import profile
-from ssdlab.target import Settings, Sim
+from ssdlab.target import Settings, Sim, SimSession, Terms
 
 Cli = Callable[..., Outcome]
 
@@ -79,6 +79,49 @@ def test_a_kept_result_is_that_of_a_fresh_run(
     assert second == first == drive().run(job(tmp_path), SETTINGS)
     assert second.logs and second.folder is first.folder is None
     assert second.json() == first.json()
+
+
+def jobs(texts: list[str], folder: Path, seat: Seat) -> list[object]:
+    """Several jobs on one drive, and what it looked like around them."""
+    drive = seat.drive(profile("lab-reference").rig().to_toml(), "one", 5)
+    drive.prepare("random:0.1", seat.report)
+    found: list[object] = []
+    for place, text in enumerate(texts):
+        job = JobText("w.fio", text, folder)
+        result, around = drive.run(job, seat.report, seed=place, interval_ms=100)
+        found += [result, around]
+    return [*found, drive.capacity]
+
+
+def test_jobs_on_one_drive_are_kept_with_all_that_came_before(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+    own = Sim.open
+
+    def opened(sim: Sim, terms: Terms) -> SimSession:
+        built.append(sim.name)
+        return own(sim, terms)
+
+    monkeypatch.setattr(Sim, "open", opened)
+    texts = [TEXT, TEXT.replace("=500", "=400"), TEXT.replace("=500", "=300")]
+
+    def run(*texts: str, fresh: bool = False) -> tuple[object, int, int]:
+        built.clear()
+        with bench.reusing(fresh=fresh) as reuse:
+            (found,) = bench.run([Variant(partial(jobs, [*texts], tmp_path))])
+        return found, reuse.reused, len(built)
+
+    bare = jobs(texts, tmp_path, Seat(lambda _news: True))
+    assert run(*texts) == (bare, 0, 1) and run(*texts) == (bare, 3, 0)
+    assert run(*texts, fresh=True) == (bare, 0, 1)
+    # Only the last is new: it begins where the kept ones left the drive.
+    other = TEXT.replace("=500", "=200")
+    again = jobs([*texts[:2], other], tmp_path, Seat(lambda _news: True))
+    assert run(*texts[:2], other) == (again, 2, 1)
+    assert run(*texts[1:])[1] == 0
+    monkeypatch.setenv(kept.PLACE, kept.OFF)
+    assert run(*texts) == (bare, 0, 1)
 
 
 def test_without_reusing_or_with_the_cache_off_all_is_simulated(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import ssdlab
 from conftest import Outcome
 from ssdlab.errors import InputError
 from ssdlab.jobfile import read_job
@@ -235,3 +236,21 @@ def test_a_trace_is_known_by_what_is_in_it(tmp_path: Path) -> None:
     changed = own()
     (tmp_path / "more.fio").write_text("[b]\nbs=8k\n")
     assert len({before, changed, own()}) == 3
+
+
+def test_conditions_ask_for_what_rigs_leave_unsaid_and_for_prices_of_all_members(
+    tmp_path: Path,
+) -> None:
+    rig = tmp_path / "stripe.toml"
+    small = ssdlab.Rig("lab-reference").set(capacity="64MiB")
+    rig.write_text(ssdlab.Rig.array(0, small, 1).to_toml())
+    costs = tmp_path / "prices.toml"
+    costs.write_text('currency = "USD"\n[drives]\nstripe = 100\n')
+    vary = {"count": "1,2,3"}
+    for where, left in (
+        ("price < 250", ["1", "2"]),
+        ("ftl.gc.victim = greedy and count > 2", ["3"]),
+        ("member.ftl.gc.victim = greedy and price = 200", ["2"]),
+    ):
+        order = Order(job=read_job(JOB), on=str(rig), vary=vary, where=[where], prices=costs)
+        assert [one for (one,) in values(list(order.sweep().runs()), "count")] == left

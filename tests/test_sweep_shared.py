@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -175,6 +176,14 @@ def test_the_plan_says_what_is_to_be_done(tmp_path: Path) -> None:
     assert (first.runs, first.done, first.tried, first.kept) == (8, 0, 3, 3)
     assert first.seconds is not None and first.output_bytes is not None
     assert carry_out(asked, table).before == 3
+    prepared = replace(asked, prepare="random:1")
+    shared = forecast(prepared, 0, cores=2)
+    assert (shared.starts, shared.at_once) == (1, 2) and shared.prepared_s is not None
+    assert shared.seconds_each is not None and shared.seconds is not None
+    whole = 8 * shared.seconds_each + shared.prepared_s
+    assert shared.seconds == pytest.approx(whole / 2)
+    assert "to prepare each of 1 drive" in shared.sentence and "on 2 cores" in shared.sentence
+    assert "of one core" in forecast(asked, 0).sentence
     last = forecast(asked, asked.check(), table)
     assert (last.done, last.tried, last.seconds) == (8, 0, None)
 

@@ -17,6 +17,7 @@ import browser
 import ssdlab
 import ssdlab.traces
 from conftest import Outcome, needs_fio
+from ssdlab.api.traces import reading
 from ssdlab.errors import InputError
 from ssdlab.fio import job as fio_job
 from ssdlab.jobfile import JobText
@@ -50,6 +51,68 @@ def small(tmp_path: Path, name: str = "small.csv") -> Path:
     path = tmp_path / name
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+COLUMNS = "Timestamp;Host;Op;LBA;Size\n0.5;h;Read;8;4096\n0.75;h;W;16;8192\n90;h;w;0;512\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "window", "requests"),
+    [
+        (
+            "time=0,op=2,lba=3,size=4",
+            None,
+            [(0, 0, 4096, 4096), (250, 1, 8192, 8192), (89_500, 1, 0, 512)],
+        ),
+        (
+            "time=timestamp,op=Op,lba=LBA,size=Size",
+            "0-40s",
+            [(0, 0, 4096, 4096), (250, 1, 8192, 8192)],
+        ),
+        ("block=3", None, [(0, 0, 8192, 1024), (0, 0, 16384, 1024), (0, 0, 0, 1024)]),
+    ],
+)
+def test_columns_are_where_they_are_told_to_be(
+    tmp_path: Path, columns: str, window: str | None, requests: list[tuple[int, int, int, int]]
+) -> None:
+    path = tmp_path / "load.txt"
+    path.write_text(COLUMNS)
+    how = reading(columns=columns, window=window, trace_block=1024)
+    (batch,) = ssdlab.traces.open(path, how)
+    read = (batch.time_ns // 10**6, batch.kind, batch.offset, batch.length)
+    assert list(zip(*(one.tolist() for one in read), strict=True)) == requests
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("time=0,lba=LBAs", 'did you mean "LBA"'),
+        ("tyme=0,lba=3", 'did you mean "time"'),
+        ("lba=9", "the columns 0 to 4"),
+        ("time=0", "name lba, offset or block"),
+        ("lba", "such as time=0,lba=3"),
+    ],
+)
+def test_a_column_that_does_not_exist_is_one_sentence(
+    tmp_path: Path, cli: Cli, columns: str, sentence: str
+) -> None:
+    path = tmp_path / "load.txt"
+    path.write_text(COLUMNS)
+    done = cli("trace", "info", path, "--columns", columns)
+    assert done.status == 2 and sentence in done.err and len(done.err.splitlines()) == 1
+    unknown = cli("trace", "info", path).err
+    assert "Timestamp;Host" in unknown and "looked for blkparse" in unknown
+    assert "--columns time=0,op=2,lba=3,size=4" in unknown
+
+
+def test_raw_keys_and_lis_are_blocks(tmp_path: Path) -> None:
+    numbers = [7, 8, 7, 2**31]
+    (tmp_path / "k").write_bytes(struct.pack("<4I", *numbers))
+    (tmp_path / "a.lis").write_text("7 2 0 0\n7 1 0 1\n")
+    (keys,) = ssdlab.traces.open(tmp_path / "k", Reading(format="keys-u32"))
+    assert (keys.offset // 4096).tolist() == numbers
+    (lis,) = ssdlab.traces.open(tmp_path / "a.lis", Reading(block_bytes=512))
+    assert (lis.offset.tolist(), lis.length.tolist()) == ([3584, 3584], [1024, 512])
 
 
 @pytest.mark.parametrize(("name", "format_", "reads", "writes", "seconds", "mib"), COUNTED)

@@ -19,7 +19,7 @@ from recorded import DISK_QUEUE, Recorded
 from scripted import Scripted
 from ssdlab import admin as identify
 from ssdlab import tuning
-from ssdlab.audit import System
+from ssdlab.audits import System
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.leftovers import folder
 from ssdlab.tuning import means
@@ -139,7 +139,7 @@ def left() -> list[Path]:
 def killed(recorded: Recorded, text: str, name: str = "sda", **more: object) -> None:
     """A run that is killed while the drive is set up."""
     program = (
-        "import os, sys\nfrom ssdlab import tuning\nfrom ssdlab.audit import System\n"
+        "import os, sys\nfrom ssdlab import tuning\nfrom ssdlab.audits import System\n"
         f"with tuning.applied({name!r}, {text!r}, system=System({str(recorded.root)!r}), "
         f"**{more!r}):\n    os.kill(os.getpid(), 9)\n"
     )

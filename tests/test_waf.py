@@ -22,11 +22,11 @@ from ssdlab.engine.setup import Setup
 from ssdlab.engine.steps import Job
 from ssdlab.errors import UnknownNameError
 from ssdlab.fio import surroundings
-from ssdlab.health import parse
-from ssdlab.health.change import amplification as counted
 from ssdlab.protocols import find
 from ssdlab.results import Result
 from ssdlab.rig import resolve
+from ssdlab.smart import parse
+from ssdlab.smart.change import amplification as counted
 from ssdlab.store import RunStore
 
 BLOCK = 64

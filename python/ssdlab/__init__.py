@@ -32,9 +32,12 @@ from ssdlab.errors import (
 if TYPE_CHECKING:
     from ssdlab.api.ab import ab
     from ssdlab.api.array import array
+    from ssdlab.api.cache import cache
     from ssdlab.api.compare import compare
     from ssdlab.api.explain import explain
+    from ssdlab.api.imports import import_runs
     from ssdlab.api.kept import load, query, runs
+    from ssdlab.api.looks import audit, health, scan
     from ssdlab.api.names import devices, drives, parts, policies, procedures
     from ssdlab.api.plan import plan_cache, plan_storage
     from ssdlab.api.reliability import reliability
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from ssdlab.api.sweep import sweep
     from ssdlab.api.test import resume, test
     from ssdlab.api.traces import trace
+    from ssdlab.api.twins import fit, predict
     from ssdlab.progress import Progress, ProgressCallback
     from ssdlab.results import DirectionStats, JobResult, Result
     from ssdlab.store import RunStore
@@ -64,9 +68,12 @@ take half a second, in which the command line could not yet answer Ctrl-C."""
 FUNCTIONS = {
     "ab": ("ab",),
     "array": ("array",),
+    "cache": ("cache",),
     "compare": ("compare",),
     "explain": ("explain",),
+    "imports": ("import_runs",),
     "kept": ("load", "query", "runs"),
+    "looks": ("audit", "health", "scan"),
     "plan": ("plan_cache", "plan_storage"),
     "reliability": ("reliability",),
     "reproduce": ("reproduce",),
@@ -74,6 +81,7 @@ FUNCTIONS = {
     "sweep": ("sweep",),
     "test": ("resume", "test"),
     "traces": ("trace",),
+    "twins": ("fit", "predict"),
 }
 """The same of the functions, in ``api``. Their errors name parameters, those of the commands, which
 call the same functions, options."""
@@ -101,15 +109,21 @@ __all__ = [
     "__version__",
     "ab",
     "array",
+    "audit",
+    "cache",
     "compare",
     "devices",
     "drives",
     "explain",
+    "fit",
+    "health",
+    "import_runs",
     "load",
     "parts",
     "plan_cache",
     "plan_storage",
     "policies",
+    "predict",
     "procedures",
     "query",
     "reliability",
@@ -118,6 +132,7 @@ __all__ = [
     "resume",
     "run",
     "runs",
+    "scan",
     "sweep",
     "test",
     "trace",

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeVar
 
 from ssdlab import units
+from ssdlab.quantities import Quantity, quantity
 
 T = TypeVar("T")
 Better = Literal["higher", "lower", ""]
@@ -114,6 +115,15 @@ class Column:
     unit: str = ""
     """``"IOPS"``, ``"MB/s"``, ``"us"``, ``"ms"``, ``"s"``, ``"%"``, ``"B"``, ``"x"``; empty for
     text and plain numbers."""
+    values: str = ""
+    """The unit of the values where the cells write it themselves."""
+    head: str = ""
+    """What programs make its name of, where that is not what people read."""
+
+    @property
+    def quantity(self) -> Quantity:
+        """What programs call it, and its unit there."""
+        return quantity(self.head or self.name, self.unit or self.values)
 
 
 @dataclass(frozen=True)
@@ -352,9 +362,14 @@ def by_name(
 
 
 def columns(heads: str) -> list[Column]:
-    """Columns of a table, written ``name [unit] | name [unit]``; a name alone has no unit."""
-    found = [re.fullmatch(r"(.*?)(?: \[(.*)\])?", head.strip()) for head in heads.split(" | ")]
-    return [Column(one[1], one[2] or "") for one in found if one is not None]
+    """Columns of a table, written ``name [unit] | name [unit]``; a name alone has no unit; cells
+    below ``name [=unit]`` write it themselves."""
+    found = [re.fullmatch(r"(.*?)(?: \[(=?)(.*)\])?", head.strip()) for head in heads.split(" | ")]
+    return [
+        Column(one[1], "", one[3]) if one[2] else Column(one[1], one[3] or "")
+        for one in found
+        if one is not None
+    ]
 
 
 def heading(column: Column) -> str:

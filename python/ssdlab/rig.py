@@ -109,14 +109,23 @@ def resolve(
     """
     from ssdlab import tuning
 
+    if isinstance(target, (str, Path)):
+        found = _resolved(target, destroy, use_existing, redact, setup)
+    else:
+        found = target
+    if destroy is not None and found.simulated:
+        raise InputError(f"{_label(target)}: --destroy is for real drives; this one is simulated")
     if not isinstance(target, (str, Path)):
-        return target
-    found = _resolved(target, destroy, use_existing, redact, setup)
+        return found
     if tuning.parse(setup).wishes and found.simulated:
         raise InputError(
             f"{target}: --setup is for real drives; a simulated one has --set KEY=VALUE"
         )
     return found
+
+
+def _label(target: str | Path | Target) -> str:
+    return str(target) if isinstance(target, (str, Path)) else target.name
 
 
 def _resolved(

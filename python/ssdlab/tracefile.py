@@ -24,6 +24,7 @@ class ReadingOptions(TypedDict):
     to_ns: int
     share: float
     device: int | None
+    columns: str | None
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Reading:
     share: float = 1.0
     """Share of the addresses that is taken, in chunks of 1 MiB chosen by a hash."""
     device: int | None = None
+    columns: str | None = None
+    """Of a text with columns, where each stands: ``time=0,op=2,lba=3,size=4``."""
 
     def options(self) -> ReadingOptions:
         """As the core takes them."""
@@ -55,6 +58,7 @@ class Reading:
             "to_ns": self.to_ns,
             "share": self.share,
             "device": self.device,
+            "columns": self.columns,
         }
 
 

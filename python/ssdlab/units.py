@@ -37,6 +37,7 @@ _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=({_UNITS})(?![\w/]))")
 _US = re.compile(r"(?<![\w/])us(?![\w/])")
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([kmgtp]?)(i?)(b?)", re.IGNORECASE | re.ASCII)
 _PERCENT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*%?", re.ASCII)
+_BLOCKS = re.compile(r"(\d{1,18})\s*blocks?", re.ASCII)
 _RANGE = re.compile(r"(.+?)\.\.(.+?)(?:x(\d+(?:\.\d+)?)|/(\d+))?")
 _OPEN_RANGE = re.compile(r"(.+?)\.\.(.+?)(x(?:\d+(?:\.\d+)?)?)?")
 _TIME = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(ns|us|ms|s|min|h|d)", re.ASCII)
@@ -387,11 +388,16 @@ def _plain(text: str) -> Fraction | None:
     return None if text.strip().endswith("%") else _percent(text)
 
 
+def _blocks(text: str) -> Fraction | None:
+    match = _BLOCKS.fullmatch(text.strip())
+    return None if match is None else Fraction(match[1])
+
+
 def _reads(read: Callable[[str], Fraction | None], span: re.Match[str]) -> bool:
     return all(read(end) is not None for end in span.groups()[:2])
 
 
-_KINDS = ((_plain, ""), (_bytes, ""), (_percent, "%"))
+_KINDS = ((_plain, ""), (_bytes, ""), (_percent, "%"), (_blocks, "blocks"))
 """How the ends of a range are read, and what stands behind the values."""
 
 _WRITERS: Mapping[str, Callable[[float], str]] = {

@@ -32,6 +32,7 @@ pub struct Reading {
     to_ns: u64,
     share: f64,
     device: Option<u32>,
+    columns: Option<String>,
 }
 
 impl Reading {
@@ -46,6 +47,7 @@ impl Reading {
                 share: self.share,
                 device: self.device,
             },
+            columns: self.columns.clone().unwrap_or_default(),
         }
     }
 

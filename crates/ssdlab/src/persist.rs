@@ -209,7 +209,7 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(u8, u16, u32, u64, u128, i64, f64);
+numbers!(u8, u16, u32, u64, u128, i64, f32, f64);
 
 impl Persist for usize {
     fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {

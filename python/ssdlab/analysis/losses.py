@@ -39,15 +39,22 @@ WEAKER = 1.5
 PRESSED_MIN = 1e-12
 """Members less likely than this to wear out during a rebuild are left alone."""
 RUNS_MAX = 5_000_000
+CARRIED_MIN = 10.0
+"""Losses of equal weight that weighted ones must be worth, or they carry no interval."""
 
 
 @dataclass(frozen=True)
 class Chance:
-    """A chance and its 95 % interval."""
+    """A chance and its 95 % interval, which is nan where the lives carry none."""
 
     value: float
     low: float
     high: float
+
+    @property
+    def carried(self) -> bool:
+        """Whether there is an interval."""
+        return not math.isnan(self.high)
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,11 @@ def _weighted(each: Floats, unseen: float) -> Chance:
     """Fay and Feuer's interval of a sum of weighted counts (Statistics in Medicine 16, 1997).
 
     It allows for another life as heavy as the heaviest one; where losses are many it is the
-    usual mean and 1.96 standard errors.
+    usual mean and 1.96 standard errors. Few losses that weigh all carry no interval: how heavy
+    those are that were not seen, they do not tell.
     """
+    if float(each.sum()) ** 2 < CARRIED_MIN * float((each**2).sum()):
+        return Chance(float(each.mean()), math.nan, math.nan)
     mean = float(each.mean())
     square = float((each**2).sum()) / len(each) ** 2
     heaviest = max(unseen, float(each.max())) / len(each)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ssdlab.answer import Answer, Section, Table, Verdict, columns
-from ssdlab.audit import Finding, Layer, Scene, Status
+from ssdlab.audits import Finding, Layer, Scene, Status
 
 
 def answer(scene: Scene, findings: Sequence[Finding]) -> Answer:

@@ -27,7 +27,11 @@ def answer(done: Sequence[Blind], *, quick: bool) -> Answer:
     said = units.listed(
         [f"{NAMES[name]} {value:.3g} %" for name, value in medians.items() if value is not None]
     )
-    how = "by what characterise concludes alone" if quick else "fitted from what it concludes"
+    how = (
+        "by what characterise concludes and closed forms"
+        if quick
+        else "fitted from what it concludes"
+    )
     numbers = [
         *(Number(f"{NAMES[n]}, median error", value, "%", "lower") for n, value in medians.items()),
         Number("true values inside their intervals", covered, "%"),

@@ -20,6 +20,7 @@ from ssdlab.answer import (
     Table,
     Verdict,
     any_doubt,
+    columns,
 )
 from ssdlab.answers import charts
 from ssdlab.answers.charts import Run, Trace
@@ -94,13 +95,15 @@ def _numbers(found: Comparison) -> Table:
     """Every number of all sides with its differences to the first."""
     first, *others = list(LETTERS[: len(found.parties)])
     grouped = any(row.quantity.section for row in found.rows)
-    heads = [*(["job"] if grouped else []), "number", "unit", first]
+    heads = columns(" | ".join([*(["job"] if grouped else []), "number", "unit", first]))
     for letter in others:
-        heads += [letter, f"{letter} vs {first}"]
-        heads += ["95 %", "verdict"] if found.tested else []
+        versus = f"{letter} vs {first}"
+        heads += [Column(letter), Column(versus, "", "ratio")]
+        told = [Column("95 %", head=f"{versus} interval"), Column("verdict")]
+        heads += told if found.tested else []
     rows = [_row(found, row, grouped=grouped) for row in found.rows]
     note = "Values are followed by half of their 95 % interval, where it is known."
-    return Table("Numbers", [Column(head) for head in heads], rows, note)
+    return Table("Numbers", heads, rows, note)
 
 
 def _row(found: Comparison, row: Row, *, grouped: bool) -> Cells:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
+from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.job_tables import causes_table, smart_table, time_table
@@ -71,8 +71,8 @@ def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
                 None if one.waf is None else Cell(one.waf, text=f"{one.waf:.2f}"),
             ]
         )
-    heads = ("changed", "IOPS", "gain", "p99.9", "WA")
-    return Table("With one thing changed", [Column(head) for head in heads], rows)
+    heads = columns("changed | IOPS | gain [=ratio] | p99.9 [=us] | WA")
+    return Table("With one thing changed", heads, rows)
 
 
 def _data(own: Sequence[Trace], outcomes: Sequence[ChangeOutcome]) -> Mapping[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
-from ssdlab.health import Health, Projection
-from ssdlab.health.report import Report
-from ssdlab.health.verdict import worst
+from ssdlab.smart import Health, Projection
+from ssdlab.smart.report import Report
+from ssdlab.smart.verdict import worst
 from ssdlab.units import size_text
 
 NOT_REPORTED = "not reported"
@@ -18,8 +18,9 @@ FAR_YEARS = 30
 
 
 def answer(
-    reports: Sequence[Report], data: dict[str, Any], *, alone: bool, attributes: bool = False
-) -> Answer:
+    reports: Sequence[Report], data: Mapping[str, Any], *, alone: bool, attributes: bool = False,
+    notes: Sequence[str] = (),
+) -> Answer:  # fmt: skip
     """All that is said of a drive that is asked for ``alone``; else a row of each drive and what
     needs attention. ``data`` is the document for scripts."""
     if alone:
@@ -36,7 +37,7 @@ def answer(
         tables += attribute_tables(reports)
     code = worst([finding for one in reports for finding in one.findings])
     lead = Section(said, tables=tables, key="health", title="Health", verdict=Verdict(code.value))
-    return Answer(title, "health", [lead], data=data)
+    return Answer(title, "health", [lead], notes=notes, data=data)
 
 
 def _titles(reports: Sequence[Report]) -> list[str]:

@@ -29,7 +29,8 @@ def kinds_table(traces: Sequence[Trace]) -> Table:
                 deep = [known.percentile_ns(percent) for percent in (50.0, 99.0, 99.9)]
                 times = (known.mean_ns, *deep, known.max_ns)
                 rows.append([trace.name, kind, *(time_cell(one, own) for one in times)])
-    heads = columns("run | kind | mean | p50 | p99 | p99.9 | max")
+    stats = ("mean", "p50", "p99", "p99.9", "max")
+    heads = [*columns("run | kind"), *(Column(n, "", "us", f"latency {n}") for n in stats)]
     note = "slat: until fio has submitted the I/O; clat: from there to its completion; lat: both."
     return Table("Submission and completion", heads, rows, note)
 
@@ -37,8 +38,8 @@ def kinds_table(traces: Sequence[Trace]) -> Table:
 def evenness_table(traces: Sequence[Trace]) -> Table:
     """How even the window is from second to second."""
     heads = columns(
-        "run | mean | slowest second | p1 second | fastest second | spread | CV | "
-        "seconds below half"
+        "run | mean [=IOPS] | slowest second [=IOPS] | p1 second [=IOPS] | "
+        "fastest second [=IOPS] | spread [=ratio] | CV [=ratio] | seconds below half [=ratio]"
     )
     rows: list[Cells] = []
     for trace in traces:
@@ -62,7 +63,9 @@ def time_table(traces: Sequence[Trace]) -> Table:
     ]
     old = any(p.whole and not t.measured.window.whole for t, p in points)
     note = "Runs of older versions: of the whole job, not of its measurement window." if old else ""
-    return Table("Time per I/O by part", [Column(h) for h in ("part", *heads)], rows, note)
+    return Table(
+        "Time per I/O by part", [Column("part"), *(Column(h, "", "us") for h in heads)], rows, note
+    )
 
 
 def causes_table(traces: Sequence[Trace]) -> Table:

@@ -6,7 +6,18 @@ import math
 
 from ssdlab import units
 from ssdlab.analysis.losses import Chance
-from ssdlab.answer import Answer, Cell, Cells, Column, Number, Section, Table, Verdict, finite
+from ssdlab.answer import (
+    Answer,
+    Cell,
+    Cells,
+    Column,
+    Number,
+    Section,
+    Table,
+    Verdict,
+    columns,
+    finite,
+)
 from ssdlab.studies.reliability import Simulated, Study
 
 ACCELERATED = "*"
@@ -36,7 +47,8 @@ def answer(found: Study) -> Answer:
 def _tables(found: Study) -> list[Table]:
     """Levels under random failures, and what wear does to them."""
     within = f"within {found.question.years:g} years"
-    heads = ("level", "usable", "MTTDL", "usual formula", "off by", f"P(loss) {within}")
+    heads = "level | usable [=B] | MTTDL [=years] | usual formula [=years] | off by [=ratio]"
+    heads += f" | P(loss) {within}"
     rows: list[Cells] = [
         [
             one.name,
@@ -49,8 +61,8 @@ def _tables(found: Study) -> list[Table]:
         ]
         for one in found.levels
     ]
-    columns = [Column(head) for head in (*heads, "simulated (95 %)")]
-    tables = [Table("Random failures alone", columns, rows)]
+    simulated = Column("simulated (95 %)", head=f"simulated P(loss) {within}")
+    tables = [Table("Random failures alone", [*columns(heads), simulated], rows)]
     names = [Column(head) for head in ("wear policy", *(one.name for one in found.levels))]
     rated = [one.rated_years for one in found.levels if one.rated_years is not None]
     lasts: Cells = ["the rating lasts", *(Cell(finite(one), text=_years(one)) for one in rated)]
@@ -107,6 +119,9 @@ def _chance(simulated: Simulated) -> Cell:
     mark = ACCELERATED if simulated.accelerated else ""
     if chance.value == 0:
         return Cell(0.0, text=f"none seen{mark} (below {_share(chance.high)})")
+    if not chance.carried:
+        text = f"about {_share(chance.value)}{mark} (too few losses for an interval)"
+        return Cell(chance.value, text=text)
     text = f"{_share(chance.value)}{mark} ({_share(chance.low)} to {_share(chance.high)})"
     return Cell(chance.value, text=text)
 

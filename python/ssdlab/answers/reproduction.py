@@ -113,7 +113,9 @@ def _experiment(outcome: Reproduction) -> Section:
         ]
         for line in lines
     ]
-    heads = columns("drive | quantity | unit | published | simulated | ratio | within 15 % | kind")
+    heads = columns(
+        "drive | quantity | unit | published | simulated | ratio [=ratio] | within 15 % | kind"
+    )
     name = outcome.experiment.name
     return Section(
         [*_misses(lines), *outcome.findings.remarks],

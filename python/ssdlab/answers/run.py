@@ -18,13 +18,13 @@ from ssdlab.answer import (
     Cell,
     Cells,
     Check,
-    Column,
     Figure,
     Number,
     Section,
     Table,
     Verdict,
     any_doubt,
+    columns,
 )
 from ssdlab.answers.charts import (
     WORTH,
@@ -279,8 +279,14 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
     ]
     rated = any(t.measured.bw_bytes is not None for t in traces)
     amplified = any(t.measured.waf is not None for t in traces)
-    heads = ["job", *(["run"] if several else []), "ddir", "IOPS", *(["MB/s"] if rated else [])]
-    heads += [f"{kind} mean", *(name for name, _ in deep), "max"]
+    heads = [
+        "job",
+        *(["run"] if several else []),
+        "ddir",
+        "IOPS",
+        *(["MB/s [=MB/s]"] if rated else []),
+    ]
+    heads += [f"{kind} mean [=us]", *(f"{name} [=us]" for name, _ in deep), "max [=us]"]
     heads += [*(["WA"] if amplified else []), "from"]
     rows = []
     for trace, found in known:
@@ -296,7 +302,7 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
         rows.append([*row, _from(one.window)])
     title = "Measured" if kind == "clat" else "Flushes"
     note = "from: start of the measurement window, seconds into the job, which reaches to its end."
-    return Table(title, [Column(head) for head in heads], rows, note)
+    return Table(title, columns(" | ".join(heads)), rows, note)
 
 
 def _from(window: Window) -> str:

@@ -304,38 +304,40 @@ def _tables(found: Scan) -> list[Table]:
     if found.errors:
         rows: list[Cells] = [
             [
-                f"{one.offset:,}",
+                Cell(one.offset, text=f"{one.offset:,}"),
                 Cell(float(one.length), text=f"{one.length:,}"),
-                f"{one.offset // found.block_bytes:,}",
+                Cell(block, text=f"{block:,}"),
                 one.reason + ("" if one.exact else "; not narrowed down further"),
             ]
             for one in found.errors[:ROWS_LISTED_MAX]
+            for block in (one.offset // found.block_bytes,)
         ]
-        heads = columns_of("unreadable from byte | bytes | block | reason")
+        heads = columns_of("unreadable from byte [=B] | bytes [=B] | block | reason")
         tables.append(Table("Unreadable", heads, rows))
     if found.slow:
         worst = sorted(found.slow, key=lambda one: -one.ns)[:ROWS_LISTED_MAX]
         rows = [
             [
-                f"{one.offset:,}",
+                Cell(one.offset, text=f"{one.offset:,}"),
                 _time_cell(one.ns),
                 ", ".join(units.latency(ns) for ns in one.again_ns) or None,
                 _verdict(one),
             ]
             for one in worst
         ]
-        heads = columns_of("slow from byte | took | read again | what it is")
+        heads = columns_of("slow from byte [=B] | took [=ns] | read again | what it is")
         tables.append(Table("Slow places and late pieces", heads, rows))
     rows = [
         [
-            size_text(one.offset),
-            size_text(one.offset + one.length),
+            *(Cell(end, text=size_text(end)) for end in (one.offset, one.offset + one.length)),
             Cell(finite(one.bytes_per_s / 1e6)),
             _time_cell(one.slowest_ns),
         ]
         for one in found.zones(ZONES)
     ]
-    tables.append(Table("Zones", columns_of("from | to | speed [MB/s] | slowest piece"), rows))
+    tables.append(
+        Table("Zones", columns_of("from [=B] | to [=B] | speed [MB/s] | slowest piece [=ns]"), rows)
+    )
     return tables
 
 

@@ -5,8 +5,20 @@ from __future__ import annotations
 import statistics
 
 from ssdlab import units
+from ssdlab.analysis.differences import Difference
 from ssdlab.analysis.paired import Effect
-from ssdlab.answer import Answer, Cell, Cells, Column, Curve, Figure, Section, Table, Verdict
+from ssdlab.answer import (
+    Answer,
+    Cell,
+    Cells,
+    Column,
+    Curve,
+    Figure,
+    Section,
+    Table,
+    Verdict,
+    columns,
+)
 from ssdlab.studies import ab
 from ssdlab.studies.compare import share_text, span_text
 
@@ -46,22 +58,28 @@ def _verdict(found: ab.TrialOutcome) -> Verdict:
 
 
 def _numbers(found: ab.TrialOutcome) -> Table:
-    heads = ("number", "unit", "A", "B", "B vs A", "95 %", "verdict")
+    interval = Column("95 %", head="B vs A interval")
+    least = "minimum detectable effect (80 % power)"
+    heads = [*columns("number | unit | A | B | B vs A [=ratio]"), interval, Column("verdict")]
     rows: list[Cells] = [
         [
             one.name,
             one.unit,
             _mean(one.a),
             _mean(one.b),
-            share_text(None if one.difference is None else one.difference.share),
+            _share(one.difference),
             span_text(one.difference),
             ab.verdict(one),
             _least(one),
         ]
         for one in found.effects
     ]
-    columns = [Column(head) for head in (*heads, "minimum detectable effect (80 % power)")]
-    return Table("A and B", columns, rows)
+    return Table("A and B", [*heads, Column(least, head="least effect")], rows)
+
+
+def _share(difference: Difference | None) -> Cell:
+    share = None if difference is None else difference.share
+    return Cell(share, text=share_text(share))
 
 
 def _mean(values: tuple[float, ...]) -> Cell | None:

@@ -10,6 +10,7 @@ from ssdlab import units
 from ssdlab.answer import Answer, Section
 from ssdlab.api.given import Many, Size, keys, listed, several, text
 from ssdlab.api.report import Report
+from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
 from ssdlab.arrays import studies
@@ -54,7 +55,7 @@ class Asked:
 
 
 def array(
-    drive: str | Path | None = None,
+    drive: Drive | None = None,
     *,
     levels: Many = "0,10,5,6",
     count: Many = "4,8",
@@ -79,7 +80,7 @@ def array(
     """Compares arrays of a drive under a load, and says which to take and why.
 
     Args:
-        drive: A profile's name or a rig file of one drive.
+        drive: A profile's name, a rig file, or a :class:`ssdlab.Rig`, of one drive.
         levels: RAID levels: 0, 1, 10, 5, 6, linear.
         count: Numbers of drives, such as ``[4, 8]`` or ``"2..32x2"``.
         chunk: Bytes of a chunk, such as ``["64k", "512k"]``.
@@ -147,7 +148,7 @@ def array(
 
 
 def ask(
-    drive: str | Path | None,
+    drive: Drive | None,
     *,
     levels: Many,
     count: Many,
@@ -162,7 +163,11 @@ def ask(
     grid, left_out = _grid(
         _levels(listed(levels) or ""), _counts(listed(count) or ""), _chunks(listed(chunk) or "")
     )
-    one = named(str(drive)) if drive is not None else measured_drive(Path(measured or ""))
+    if drive is None:
+        one = measured_drive(Path(measured or ""))
+    else:
+        (given,) = named_or_rigs(drive)
+        one = given if isinstance(given, DriveRig) else named(given)
     behind = attachment(controller) if controller is not None else DIRECT
     if bus is not None:
         behind = with_bus(behind, text(bus))

@@ -10,9 +10,11 @@ from typing import Any
 from ssdlab import _core, units
 from ssdlab.api.given import Many, Size, listed, several, size
 from ssdlab.api.report import Report
+from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
+from ssdlab.arrays.rigs import DriveRig
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, unknown_name
@@ -44,8 +46,8 @@ CANDIDATES_MAX = 26
 
 def plan_cache(
     *,
-    pool: str,
-    cache: str | Sequence[str],
+    pool: Drive,
+    cache: Drive | Sequence[Drive],
     trace: str | Path | None = None,
     job: str | Path | None = None,
     sizes: Many | None = None,
@@ -61,13 +63,16 @@ def plan_cache(
     top: int | None = None,
     depth: int = 32,
     passes: int | None = None,
+    disk_cache: bool = False,
+    sampled: str | None = None,
     fit: str = "as-is",
     format: str | None = None,
     action: str = "Q",
-    block: Size = "4096B",
+    trace_block: Size = "4096B",
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     seed: int = 1,
     quick: bool = False,
     fresh: bool = False,
@@ -77,7 +82,8 @@ def plan_cache(
     """Finds the cache for a load: size, block, policy, mode; speed, warm-up, wear and price.
 
     Args:
-        pool: What is cached: a drive, a rig file, or ``LEVEL:COUNT:DRIVE[:CHUNK]``.
+        pool: What is cached: a drive, a rig file, a :class:`ssdlab.Rig`, or
+            ``LEVEL:COUNT:DRIVE[:CHUNK]``.
         cache: What to cache on, one or several; written as ``pool``.
         trace: The load, as a trace.
         job: Or the load as a fio job, as :func:`ssdlab.run` takes it.
@@ -93,14 +99,19 @@ def plan_cache(
         prices: A file of prices of drives (TOML).
         top: Caches that are simulated in time.
         depth: Requests in flight at full speed.
-        passes: How often a trace is run at full speed, the cache growing warm.
+        passes: How often a trace is run at full speed, the cache growing warm; more often while it
+            still gets faster.
+        disk_cache: Whether disks acknowledge writes in their volatile caches.
+        sampled: Percentage of the addresses that the trace holds, where it is a sample: what is
+            recommended is told for the whole, too.
         fit: Addresses beyond the pool: ``"as-is"`` (refused), ``"wrap"`` or ``"scale"``.
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
-        block: Bytes of a block, in traces that number blocks.
+        trace_block: Bytes of a block, in traces that number blocks.
         skip_damaged: Whether damaged lines of the trace are left out and counted.
         window: Part of the time of the trace, such as ``"10s-20s"``.
         device: This device of the trace alone.
+        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
         seed: Seed of all random streams.
         quick: Fewer candidates and passes, for a first look.
         fresh: Runs all simulations again, also those that were run before.
@@ -117,14 +128,19 @@ def plan_cache(
         raise unknown_name("goal", goal, GOALS)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
+    named = named_or_rigs([pool, *([cache] if isinstance(cache, Drive) else cache)])
+    stores = [one if disk_cache else one.without_disk_caches() for one in map(store, named)]
+    fasts = {one.text: one for one in stores[1:]}
     study = CacheStudy(
-        pool=store(pool),
-        fasts=[store(name) for name in dict.fromkeys(several(cache))],
+        pool=stores[0],
+        fasts=list(fasts.values()),
+        disk_cache=disk_cache,
+        sampled=_share(sampled),
         prices=read_prices(None if prices is None else Path(prices)),
         trace=None if trace is None else existing(Path(trace)),
         reading=reading(
-            format=format, action=action, block=block, skip_damaged=skip_damaged, window=window,
-            device=device,
+            format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,
+            window=window, device=device, columns=columns,
         ),
         fit=fit,
         job=None if job is None else read_job(job),
@@ -146,7 +162,7 @@ def plan_cache(
 
 def plan_storage(
     *,
-    candidate: str | Sequence[str] | None = None,
+    candidate: Drive | Sequence[Drive] | None = None,
     job: str | Path | None = None,
     workload: str | None = None,
     prices: str | Path | None = None,
@@ -165,9 +181,9 @@ def plan_storage(
     """Compares what may be bought: speed, space, life, safety, price; and what to take for what.
 
     Args:
-        candidate: What may be bought, one or several: ``"STORE"``, or ``"STORE + CACHE:STORE @
-            CONTROLLER"``; STORE is a drive, a rig file, or ``LEVEL:COUNT:DRIVE[:CHUNK]``. Without
-            it some usual ones are compared.
+        candidate: What may be bought, one or several: ``"STORE"``, ``"STORE + CACHE:STORE @
+            CONTROLLER"``, or a :class:`ssdlab.Rig`; STORE is a drive, a rig file, or
+            ``LEVEL:COUNT:DRIVE[:CHUNK]``. Without it some usual ones are compared.
         job: Your own load instead, as :func:`ssdlab.run` takes it.
         workload: A load by name instead.
         prices: A file of what you would pay (TOML).
@@ -187,7 +203,7 @@ def plan_storage(
         InputError: a candidate, the load or a price is wrong.
         Interrupted: it was stopped; nothing was kept.
     """
-    candidates = _candidates(several(candidate))
+    candidates = _candidates(named_or_rigs(candidate))
     cost = read_prices(None if prices is None else Path(prices))
     daily = size("--writes-per-day", writes_per_day)
     how: dict[str, Any] = {"seed": seed, "quick": quick, "disk_cache": disk_cache}
@@ -197,12 +213,22 @@ def plan_storage(
             raise InputError(
                 "--scale is for --job and --workload; else sizes are chosen by the hot set"
             )
-        asked = TableLoads(_hot(hot, contiguous), depth or DEPTH, **how)
+        asked = TableLoads(_hot(hot, contiguous, candidates), depth or DEPTH, **how)
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     study = StorageStudy(candidates, asked, cost, daily)
     with working(study.subject, progress, cluster, fresh=fresh) as callback:
         return Report(carry_out(study, callback))
+
+
+def _share(text: str | None) -> float:
+    """The share of the addresses that a sample holds."""
+    if text is None:
+        return 1.0
+    number, _ = units.quantity(text if text.strip().endswith("%") else f"{text}%") or (0.0, "")
+    if not 0 < number <= 1:
+        raise InputError(f'--sampled "{text}": expected a percentage above 0, such as 10')
+    return number
 
 
 def _lists(
@@ -258,7 +284,7 @@ def _presets(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _candidates(texts: Sequence[str]) -> list[Candidate]:
+def _candidates(texts: Sequence[str | DriveRig]) -> list[Candidate]:
     found = [candidate_of(text) for text in texts or DEFAULTS]
     if len(found) > CANDIDATES_MAX:
         raise InputError(f"--candidate: found {len(found)}, expected at most {CANDIDATES_MAX}")
@@ -268,14 +294,24 @@ def _candidates(texts: Sequence[str]) -> list[Candidate]:
     return found
 
 
-def _hot(given: Size | None, contiguous: bool) -> HotSet:
+def _hot(given: Size | None, contiguous: bool, candidates: Sequence[Candidate]) -> HotSet:
     if given is None:
         return HotSet(HOT_BYTES, spread=not contiguous)
     if str(given).strip().lower() in ("all", "100%"):
         return HotSet(WHOLE, spread=not contiguous)
+    if str(given).strip().endswith("%"):
+        raise InputError(
+            f"--hot {given}: expected a size, such as 10GB, or all of the store (100%)"
+        )
     hot = size("--hot", given)
     if hot < 1 << 20:
         raise InputError(f"--hot {given}: expected at least 1MiB, or all")
+    least = min(candidates, key=lambda one: one.pool.usable_bytes)
+    if hot > least.pool.usable_bytes:
+        raise InputError(
+            f"--hot {given}: larger than {least.text} "
+            f"({units.size_text(least.pool.usable_bytes)}); take less, or all"
+        )
     return HotSet(hot, spread=not contiguous)
 
 

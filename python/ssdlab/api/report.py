@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,13 @@ from ssdlab.answer import (
     Number,
     Table,
     Verdict,
+    finite,
     named_tables,
-    table_heads,
     table_values,
 )
 from ssdlab.errors import unknown_name
 from ssdlab.output import Output
+from ssdlab.quantities import quantity
 from ssdlab.results import Result
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Report:
     """Ids of kept runs that it is about, as :func:`ssdlab.load` takes them."""
     table: pl.DataFrame | None = field(default=None)
     """All that was measured, a row each, where that is more than the answer tells."""
+    document: Mapping[str, Any] | None = None
+    """What ``--json`` of the command writes, where that is not the answer's own."""
 
     @property
     def title(self) -> str:
@@ -54,9 +57,9 @@ class Report:
 
     @property
     def numbers(self) -> dict[str, Number]:
-        """The few numbers that it is about, by name; each has ``value`` (None where nothing was
-        measured) and ``unit``."""
-        return {one.name: one for one in self.answer.lead.numbers}
+        """The few numbers that it is about, by name (``iops``, ``clat_p99_ns``); each has ``value``
+        (None where nothing was measured) and ``unit``."""
+        return dict(map(_number, self.answer.lead.numbers))
 
     @property
     def verdict(self) -> Verdict:
@@ -70,6 +73,11 @@ class Report:
             one.key or one.title or str(place): one.verdict
             for place, one in enumerate(self.answer.sections)
         }
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Job files and rigs that it is about, by name."""
+        return dict(self.answer.texts)
 
     @property
     def checks(self) -> list[Check]:
@@ -99,8 +107,9 @@ class Report:
     def frame(self, table: str | None = None) -> pl.DataFrame:
         """A table as a frame; without a name that of all that was measured, else the first.
 
-        A row for each thing measured, columns with their units in the names; what was not
-        measured is null. ``frame().to_pandas()`` makes a frame of pandas, where that is.
+        A row for each thing measured. Columns have the names of :meth:`ssdlab.Result.summary`, with
+        their units (``clat_p99_ns``, ``bw_bytes``); what was not measured is null.
+        ``frame().to_pandas()`` makes a frame of pandas, where that is.
 
         Raises:
             UnknownNameError: no table has the name.
@@ -108,13 +117,13 @@ class Report:
         if table is not None:
             if table not in self._tables:
                 raise unknown_name("table of this report", table, self.tables)
-            return _frame(self._tables[table])
+            return table_frame(self._tables[table])
         if self.table is not None:
             return self.table
         if self.answer.lead.rows:
-            return pl.DataFrame([dict(one) for one in self.answer.lead.rows], strict=False)
+            return frame_of(self.answer.lead.rows)
         told = [one for _, one in self.answer.tables()]
-        return _frame(next(iter([*told, *self._tables.values()]), Table("", [], [])))
+        return table_frame(next(iter([*told, *self._tables.values()]), Table("", [], [])))
 
     def plot(self, title: str | None = None) -> LayoutDOM:
         """The main chart, as the page has it, or that called ``title``: a figure of bokeh, a
@@ -152,7 +161,8 @@ class Report:
 
     def json(self, indent: int | None = 2) -> str:
         """The answer as JSON text, the same as ``--json`` of the command."""
-        return json.dumps(self.answer.as_json(), indent=indent)
+        document = self.answer.as_json() if self.document is None else self.document
+        return json.dumps(finite(document), indent=indent)
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same, to the last number."""
@@ -182,21 +192,62 @@ def of_results(results: Sequence[Result], runs: Sequence[str] = ()) -> Report:
     """
     from ssdlab.answers import run
 
-    rows = [{"run": one.name, **_numbers(row)} for one in results for row in one.summary()]
+    rows = [{"run": one.name, **numbers_of(row)} for one in results for row in one.summary()]
     return Report(run.answer(results), results, runs, pl.DataFrame(rows, infer_schema_length=None))
 
 
-def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+def numbers_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of a summary, its window as two columns."""
     start, end = row["window_s"]
     rest = {key: value for key, value in row.items() if key != "window_s"}
     return {**rest, "window_start_s": start, "window_end_s": end}
 
 
-def _frame(table: Table) -> pl.DataFrame:
-    heads = table_heads(table)
-    names = [one if one not in heads[:n] else f"{one} ({n})" for n, one in enumerate(heads)]
+def flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """A row without rows in it: ``{"a": {"b": 1}}`` is ``{"a_b": 1}``; texts of a list are one."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        name = before + key
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{name}_")
+        elif isinstance(value, list | tuple) and not all(isinstance(v, int | float) for v in value):
+            if not any(isinstance(one, Mapping) for one in value):
+                found[name] = ", ".join(map(str, value))
+        else:
+            found[name] = value or None if isinstance(value, list | tuple) else value
+    return found
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """A frame of what programs are told in rows."""
+    found = pl.DataFrame([flat(one) for one in rows], infer_schema_length=None, strict=False)
+    # What holds values in one row may be nothing in another.
+    whole = [one for one in found.columns if any(o.startswith(f"{one}_") for o in found.columns)]
+    return found.drop(one for one in whole if found[one].dtype == pl.Null)
+
+
+def table_frame(table: Table) -> pl.DataFrame:
+    """A table with the names and units that programs have (:mod:`ssdlab.quantities`); where rows
+    say of which quantity they are, it is theirs."""
+    heads = [one.name for one in table.columns]
+    told = [one.quantity for one in table.columns]
+    names: list[str] = []
+    for one in told:
+        same = sum(name == one.name or name.startswith(f"{one.name}__") for name in names)
+        names.append(f"{one.name}__{same + 1}" if same else one.name)
+    named = next((heads.index(one) for one in ("number", "quantity") if one in heads), None)
+    unit = heads.index("unit") if "unit" in heads and named is not None else None
     rows = table_values(table)[1:]
+    for row in rows:
+        own = None
+        if unit is not None and named is not None:
+            own = quantity(str(row[named]), str(row[unit] or ""))
+            row[named], row[unit] = own.name, own.unit
+        for place, (column, kind) in enumerate(zip(table.columns, told, strict=True)):
+            value = row[place]
+            if isinstance(value, int | float):
+                plain = own is not None and not column.unit and not column.values
+                row[place] = (own if plain and own else kind).of(value)
     columns = {name: [row[n] for row in rows] for n, name in enumerate(names)}
     return pl.DataFrame({name: _series(name, values) for name, values in columns.items()})
 
@@ -206,6 +257,13 @@ def _series(name: str, values: Sequence[float | str | None]) -> pl.Series:
     if any(isinstance(one, str) for one in values):
         return pl.Series(name, [None if v is None else str(v) for v in values], pl.String())
     return pl.Series(name, values, pl.Float64(), strict=False)
+
+
+def _number(one: Number) -> tuple[str, Number]:
+    """A number under the name that programs have for it, in the unit of that."""
+    own = quantity(one.name, one.unit)
+    value = None if one.value is None else own.of(one.value)
+    return own.name, replace(one, value=value, unit=own.unit)
 
 
 def _equal(one: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
+
+from ssdlab.answer import Answer
 from ssdlab.answers import reproduction, twins
-from ssdlab.api.report import Report
+from ssdlab.api.report import Report, table_frame
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
 from ssdlab.errors import InputError
@@ -54,4 +57,17 @@ def reproduce(
     what = experiments[0].name if len(experiments) == 1 else f"{len(experiments)} experiments"
     with working(what, progress, cluster, fresh=fresh) as callback:
         outcomes = run(experiments, mode, seed=seed, progress=callback)
-    return Report(reproduction.answer(outcomes))
+    answer = reproduction.answer(outcomes)
+    return Report(answer, table=reproduced(answer))
+
+
+def reproduced(answer: Answer) -> pl.DataFrame:
+    """Every published number beside the simulated one."""
+    return pl.concat(
+        [
+            table_frame(one).insert_column(0, pl.lit(section.key).alias("experiment"))
+            for section in answer.sections[1:]
+            for one in section.tables[:1]
+        ],
+        how="diagonal_relaxed",
+    )

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ssdlab import _core
 from ssdlab.api.given import Size, size, text
-from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, array_of, mixed
+from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, DriveRig, array_of, mixed, shipped
 from ssdlab.errors import InputError, unknown_name
-from ssdlab.rig import resolve
-from ssdlab.target import Sim, sim
+from ssdlab.rig import is_profile, resolve
+from ssdlab.target import Sim, Terms, sim
 
 
 class Rig:
@@ -147,8 +147,9 @@ class Rig:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address. Raises InputError where it cannot be built."""
-        return self._core.capacity_bytes
+        """Bytes that the host can address. Raises InputError where it cannot be built, or takes
+        more memory than there is."""
+        return self.target().open(Terms()).capacity
 
     @property
     def memory(self) -> int:
@@ -178,3 +179,26 @@ class Rig:
 
     def __repr__(self) -> str:
         return f"<ssdlab.Rig {self.name}{': ' if self.summary else ''}{self.summary}>"
+
+
+Drive = str | Path | Rig
+"""A drive profile's name, a rig file, or a rig."""
+
+
+def named_or_rigs(given: Drive | Sequence[Drive] | None) -> list[str | DriveRig]:
+    """Drives as options name them, and as rigs; rigs of one name are told apart by a number."""
+    found: list[str | DriveRig] = []
+    taken: dict[str, Rig] = {}
+    for one in [given] if isinstance(given, str | Path | Rig) else given or []:
+        if not isinstance(one, Rig):
+            found.append(str(one))
+            continue
+        if is_profile(one.name) and one == Rig(one.name):
+            found.append(shipped(one.name))
+            continue
+        name, count = one.name, 1
+        while taken.setdefault(name, one) != one:
+            count += 1
+            name = f"{one.name}-{count}"
+        found.append(DriveRig(name, one.to_toml(), name))
+    return found

@@ -127,10 +127,11 @@ def replay(
     seed: int = 1,
     format: str | None = None,
     action: str = "Q",
-    block: Size = "4096B",
+    trace_block: Size = "4096B",
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     redact: bool = False,
     destroy: str | None = None,
     use_existing_file: bool = False,
@@ -153,10 +154,11 @@ def replay(
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"`` (queued), ``"D"``
             (issued) or ``"C"`` (completed).
-        block: Bytes of a block, in formats that number blocks.
+        trace_block: Bytes of a block, in formats that number blocks.
         skip_damaged: Whether damaged lines are left out and counted.
         window: Part of the time, such as ``"10s-20s"``.
         device: This device of the trace alone.
+        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
         redact: Whether serial numbers and paths are left out of the result.
         destroy: Serial number of the block device whose data may be lost.
         use_existing_file: Whether a plain file that exists may be written.
@@ -183,10 +185,11 @@ def replay(
     how = reading(
         format=format,
         action=action,
-        block=block,
+        trace_block=trace_block,
         skip_damaged=skip_damaged,
         window=window,
         device=device,
+        columns=columns,
     )
     given = Replay(how, fit, open_loop=simulated and depth is None, capacity_bytes=capacity)
     job = _replay_job(existing(Path(trace)), speed, depth, given, simulated=simulated)

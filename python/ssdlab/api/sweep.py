@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ssdlab import units
+from ssdlab import bench, units
 from ssdlab.answers import search as search_answer
 from ssdlab.answers import sweep as sweep_answer
 from ssdlab.api.given import Many, keys, listed, several
@@ -148,12 +148,15 @@ def swept(
             return Report(search_answer.answer(best, None if out is None else str(out)))
         dataset = Dataset(kept, sweep.axes, series=bool(order.series))
         tried = 0
-        # Trials here say nothing of a cluster.
-        if notice is not None and len(sweep) >= FORESEEN and cluster is None:
-            with shown(progress, "plan") as callback:
-                found = forecast(sweep, memory, dataset, callback, keep=True)
-            tried = found.kept
-            notice(found.sentence)
+        if notice is not None and len(sweep) >= FORESEEN:
+            cores = bench.cores(cluster)
+            if cores is None:  # trials here say nothing of a cluster
+                notice(f"{len(sweep):,} runs, up to {units.size_text(memory)} of memory each")
+            else:
+                with shown(progress, "plan") as callback:
+                    found = forecast(sweep, memory, dataset, callback, keep=True, cores=cores)
+                tried = found.kept
+                notice(found.sentence)
         with working(f"sweep of {len(sweep):,} runs", progress, cluster, notice) as callback:
             outcome = carry_out(sweep, dataset, callback)
         outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)

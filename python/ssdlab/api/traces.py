@@ -9,7 +9,7 @@ from typing import Literal, cast
 from ssdlab import _core
 from ssdlab.answers import trace as trace_answer
 from ssdlab.api.given import Size, size
-from ssdlab.api.report import Report
+from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.tracefile import TIME_MAX_NS, Reading
@@ -26,10 +26,11 @@ def trace(
     *,
     format: str | None = None,
     action: str = "Q",
-    block: Size = "4096B",
+    trace_block: Size = "4096B",
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     progress: Watch = None,
 ) -> Report:
     """Characterises a trace: request sizes, mix, footprint, working set, reuse, order, arrivals.
@@ -39,10 +40,12 @@ def trace(
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"`` (queued), ``"D"``
             (issued) or ``"C"`` (completed).
-        block: Bytes of a block, in formats that number blocks.
+        trace_block: Bytes of a block, in formats that number blocks.
         skip_damaged: Whether damaged lines are left out and counted.
         window: Part of the time, such as ``"10s-20s"``, ``"1h-"``, ``"-500ms"``.
         device: This device of the trace alone.
+        columns: Of a text with columns, where each stands, such as ``"time=0,op=2,lba=3,size=4"``:
+            numbers from 0, or names of its first line.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -52,27 +55,31 @@ def trace(
     how = reading(
         format=format,
         action=action,
-        block=block,
+        trace_block=trace_block,
         skip_damaged=skip_damaged,
         window=window,
         device=device,
+        columns=columns,
     )
     with shown(progress, f"reading {trace}") as callback:
         found = profile.profile(Path(trace), how, callback)
-    return Report(trace_answer.answer(found))
+    return Report(trace_answer.answer(found), table=frame_of([found]))
 
 
 def reading(
     *,
     format: str | None = None,
     action: str = "Q",
-    block: Size = "4096B",
+    trace_block: Size = "4096B",
     skip_damaged: bool = False,
     window: str | None = None,
     device: int | None = None,
+    columns: str | None = None,
     share: float = 1.0,
 ) -> Reading:
     """What is read of a trace, and how; of a share of the blocks. Raises InputError."""
+    if columns is not None and format is not None:
+        raise InputError("--columns and --format exclude each other; give one of them")
     known = [one["name"] for one in _core.trace_formats()]
     if format is not None and format not in known:
         raise unknown_name("trace format", format, known)
@@ -85,12 +92,13 @@ def reading(
     return Reading(
         format=format,
         action=cast("Literal['Q', 'D', 'C']", letter),
-        block_bytes=size("--block", block),
+        block_bytes=size("--trace-block", trace_block),
         skip_damaged=skip_damaged,
         from_ns=from_ns,
         to_ns=to_ns,
         share=share,
         device=device,
+        columns=columns,
     )
 
 
@@ -98,6 +106,9 @@ def _window(text: str | None) -> tuple[int, int]:
     if text is None:
         return 0, TIME_MAX_NS
     first, dash, last = text.partition("-")
+    unit = re.search(r"[a-z]+$", last.strip())
+    if unit and re.fullmatch(r"\d+(\.\d+)?", first.strip()):
+        first = f"{first.strip()}{unit[0]}"  # 10-40s: both in seconds
     ends = _time(first), _time(last)
     wrong = not dash or (first.strip() and ends[0] is None) or (last.strip() and ends[1] is None)
     begin, end = ends[0] or 0, TIME_MAX_NS if ends[1] is None else ends[1]
@@ -107,5 +118,7 @@ def _window(text: str | None) -> tuple[int, int]:
 
 
 def _time(text: str) -> int | None:
+    if text.strip() == "0":
+        return 0
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h|d)", text.strip())
     return None if match is None else round(float(match[1]) * _UNITS[match[2]])

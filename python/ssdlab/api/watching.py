@@ -172,4 +172,6 @@ def _left(news: Progress, elapsed: float) -> str:
     seconds = news.eta_s
     if seconds is None and news.fraction:
         seconds = elapsed * (1.0 - news.fraction) / news.fraction
-    return "" if seconds is None else units.duration(seconds)
+    if seconds is None:
+        return ""
+    return units.duration(seconds) if seconds >= 1.0 else "less than 1 s"

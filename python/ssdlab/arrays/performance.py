@@ -111,7 +111,7 @@ class Performance:
             "jobs": list(self.jobs),
             "seconds": self.seconds,
             "iops": self.iops,
-            "bytes_per_s": self.bytes_per_s,
+            "bw_bytes": self.bytes_per_s,
             **self.latency.summary("clat"),
             "capacity_bytes": self.capacity_bytes,
             "waf": self.waf,

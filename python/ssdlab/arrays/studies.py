@@ -120,16 +120,16 @@ def scaling(
     rows = [
         {
             "count": n,
-            "from_means_bytes_per_s": n * alone.bytes_per_s,
-            "from_slowest_bytes_per_s": one.by_slowest / one.by_means * (n * alone.bytes_per_s),
+            "from_means_bw_bytes": n * alone.bytes_per_s,
+            "from_slowest_bw_bytes": one.by_slowest / one.by_means * (n * alone.bytes_per_s),
             **simulated.as_json(),
         }
         for n, one, simulated in zip(counts, told, found, strict=True)
     ]
     named: dict[str, tuple[str, Style]] = {
-        "N x mean": ("from_means_bytes_per_s", "dashed"),
-        "N x slowest": ("from_slowest_bytes_per_s", "dotted"),
-        "simulated": ("bytes_per_s", "points"),
+        "N x mean": ("from_means_bw_bytes", "dashed"),
+        "N x slowest": ("from_slowest_bw_bytes", "dotted"),
+        "simulated": ("bw_bytes", "points"),
     }
     curves = [
         Curve(name, [float(n) for n in counts], [row[key] / 1e6 for row in rows], style, colour)
@@ -150,7 +150,7 @@ def scaling(
 def _scaling_table(rows: Sequence[dict[str, Any]]) -> Table:
     def change(key: str) -> Callable[[dict[str, Any]], float]:
         """How far it is from N times the mean; a zero without a sign."""
-        return lambda row: round(100 * (row[key] / row["from_means_bytes_per_s"] - 1), 6) + 0.0
+        return lambda row: round(100 * (row[key] / row["from_means_bw_bytes"] - 1), 6) + 0.0
 
     def busy(end: str) -> Callable[[dict[str, Any]], float | None]:
         key = "member_utilisation"
@@ -161,11 +161,11 @@ def _scaling_table(rows: Sequence[dict[str, Any]]) -> Table:
         rows,
         {
             "drives": lambda row: f"{row['count']}",
-            "N x mean [MB/s]": lambda row: row["from_means_bytes_per_s"] / 1e6,
-            "N x slowest [MB/s]": lambda row: row["from_slowest_bytes_per_s"] / 1e6,
-            "simulated [MB/s]": lambda row: row["bytes_per_s"] / 1e6,
-            "slowest to mean [%]": change("from_slowest_bytes_per_s"),
-            "simulated to mean [%]": change("bytes_per_s"),
+            "N x mean [MB/s]": lambda row: row["from_means_bw_bytes"] / 1e6,
+            "N x slowest [MB/s]": lambda row: row["from_slowest_bw_bytes"] / 1e6,
+            "simulated [MB/s]": lambda row: row["bw_bytes"] / 1e6,
+            "slowest to mean [%]": change("from_slowest_bw_bytes"),
+            "simulated to mean [%]": change("bw_bytes"),
             "member busy least [%]": busy("min"),
             "member busy mean [%]": busy("mean"),
         },

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import TypeVar
 
+from ssdlab.bench.cluster import cores
 from ssdlab.bench.reuse import Reuse
 from ssdlab.bench.threads import Threads
 from ssdlab.bench.variant import (
@@ -35,6 +36,7 @@ __all__ = [
     "Tolerant",
     "Variant",
     "WorkerLostError",
+    "cores",
     "on",
     "reusing",
     "run",
@@ -61,8 +63,7 @@ def using(engine: Engine) -> Iterator[None]:
 @contextlib.contextmanager
 def reusing(*, fresh: bool = False) -> Iterator[Reuse]:
     """Has the runs of all variants meanwhile kept, and taken from what was kept unless ``fresh``;
-    counts them. Whole runs only (:meth:`Seat.run`): a drive that several jobs run on is always
-    simulated."""
+    counts them (:meth:`Seat.run`, :meth:`Seat.drive`)."""
     reuse = Reuse(fresh)
     token = _reuse.set(reuse)
     try:

@@ -108,15 +108,32 @@ def _other_version(who: str, found: str | None) -> str | None:
     return f"{who} {has}; install ssdlab {VERSION} there, as here"
 
 
+def cores(address: str | None) -> int | None:
+    """The cores of this machine that an address makes use of; None where it is another one.
+
+    Raises InputError where it is no address.
+    """
+    own = len(os.sched_getaffinity(0))
+    if address is None:
+        return own
+    if (local := LOCAL.fullmatch(address)) is not None:
+        count = int(local[1] or own)
+        if not 1 <= count <= WORKERS_MAX:
+            raise InputError(f"--cluster {address}: expected 1 to {WORKERS_MAX} workers")
+        return min(count, own)
+    if REMOTE.fullmatch(address) is None:
+        raise InputError(f'--cluster "{address}": is no address; {FORMS}')
+    return None
+
+
 @contextlib.contextmanager
 def connected(address: str, notice: Notice) -> Iterator[Cluster]:
     """The cluster at an address, or one that is started here and ends with this.
 
     Raises InputError where there is none, or one that cannot be used.
     """
-    local, remote = LOCAL.fullmatch(address), REMOTE.fullmatch(address)
-    if not (local or remote):
-        raise InputError(f'--cluster "{address}": is no address; {FORMS}')
+    cores(address)
+    local = LOCAL.fullmatch(address)
     try:
         import distributed
     except ImportError:
@@ -127,8 +144,6 @@ def connected(address: str, notice: Notice) -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
         if local:
             count = int(local[1] or len(os.sched_getaffinity(0)))
-            if not 1 <= count <= WORKERS_MAX:
-                raise InputError(f"--cluster {address}: expected 1 to {WORKERS_MAX} workers")
             client = stack.enter_context(_started(count))
         else:
             whole = address if "://" in address else f"tcp://{address}"

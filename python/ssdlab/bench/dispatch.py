@@ -165,6 +165,20 @@ class Dispatch:
     def _next(self, worker: str, threads: int) -> list[int]:
         if self._again:
             return [self._again.popleft()]
+        while places := self._taken(worker, threads):
+            if wanted := [place for place in places if self._wanted(place)]:
+                return wanted
+        return []
+
+    def _wanted(self, place: int) -> bool:
+        wanted = self._variants[place].wanted
+        if wanted is None or wanted():
+            return True
+        self._take(place, None)
+        self._tally.note({place: 1.0})
+        return False
+
+    def _taken(self, worker: str, threads: int) -> list[int]:
         if self._seconds is None:
             return self._agenda.take(worker)
         most = math.ceil(self._agenda.left / (AHEAD * threads))

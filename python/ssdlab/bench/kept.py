@@ -39,6 +39,7 @@ SHARE_MAX = 16
 WORTH_S = 0.05
 """Seconds; what took less is not kept. Keeping and reading a result take about 5 ms each."""
 QUESTION = "question.json"
+BESIDE = "beside.json"
 
 
 def place() -> Path | None:
@@ -61,13 +62,18 @@ def question(target: Sim, job: JobText, settings: Settings) -> str | None:
         return None
     try:
         asked = [
-            VERSION, _code(), target.name, target.source, target.rig, [*settings.overrides.items()],
+            *built(), target.name, target.source, target.rig, [*settings.overrides.items()],
             settings.prepare or "fob", settings.seed, settings.interval_ms,
             job.name, job.text, content_of(job),
         ]  # fmt: skip
     except (InputError, OSError):
         return None  # the run says what is wrong
     return json.dumps(asked)
+
+
+def built() -> list[str]:
+    """What computes; every question begins with it."""
+    return [VERSION, _code()]
 
 
 @functools.cache
@@ -88,8 +94,9 @@ class Archive:
         self._unseen = BYTES_MAX
         """Bytes that were written since the folder was looked through."""
 
-    def find(self, name: str, asked: str) -> Result | None:
-        """The result of a run of a target called ``name``; None where it is not there whole."""
+    def find(self, name: str, asked: str) -> tuple[Result, str] | None:
+        """The result of a run of a target called ``name``, and what was kept beside it; None where
+        it is not there whole."""
         file = self._file(asked)
         try:
             with documents.archive(file) as found:
@@ -97,21 +104,24 @@ class Archive:
                     return None
                 files = store.StepFiles(found.namelist(), found.read, lambda one: f"{file}, {one}")
                 result = store.result_of(files, name)
+                beside = found.read(BESIDE).decode()
             os.utime(file)  # used last
         except (InputError, OSError, KeyError):
             return None
-        return result
+        return result, beside
 
-    def keep(self, asked: str, result: Result) -> None:
+    def keep(self, asked: str, result: Result, beside: str = "") -> None:
         """Keeps a result, where there is room for it; not one whose logs would be called
         otherwise in the archive."""
         files = store.files_of_result(result)
         if [name for name in files if name.endswith(".log")] != [name for name, _ in result.logs]:
             return
-        content = store.archived({QUESTION: asked, **files})
+        content = store.archived({QUESTION: asked, BESIDE: beside, **files})
+        self._write(self._file(asked), content)
+
+    def _write(self, file: Path, content: bytes) -> None:
         if len(content) > BYTES_MAX // SHARE_MAX:
             return
-        file = self._file(asked)
         part = file.with_name(f".{secrets.token_hex(8)}")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -126,8 +136,22 @@ class Archive:
         except OSError:
             return
 
-    def _file(self, asked: str) -> Path:
-        return self._folder / f"{hashlib.sha256(asked.encode()).hexdigest()}.zip"
+    def find_text(self, asked: str) -> str | None:
+        """The text that was kept as the answer to a question; None where there is none whole."""
+        file = self._file(asked, "json")
+        try:
+            question, answer = json.loads(file.read_text("utf-8"))
+            os.utime(file)
+        except (OSError, ValueError, TypeError):
+            return None
+        return str(answer) if question == asked else None
+
+    def keep_text(self, asked: str, answer: str) -> None:
+        """Keeps a text as the answer to a question, where there is room for it."""
+        self._write(self._file(asked, "json"), json.dumps([asked, answer]).encode())
+
+    def _file(self, asked: str, kind: str = "zip") -> Path:
+        return self._folder / f"{hashlib.sha256(asked.encode()).hexdigest()}.{kind}"
 
     def _make_room(self, written: int) -> None:
         """Removes what was used longest ago, now and then."""
@@ -152,6 +176,19 @@ class Archive:
 _archive = functools.lru_cache(maxsize=None)(Archive)
 
 
+def text(asked: str, make: Callable[[], str]) -> str:
+    """The text that answers a question: kept, else made and kept; raises as ``make``."""
+    folder = place()
+    if folder is None:
+        return make()
+    archive = _archive(folder)
+    if (found := archive.find_text(asked)) is not None:
+        return found
+    answer = make()
+    archive.keep_text(asked, answer)
+    return answer
+
+
 @dataclass
 class Kept:
     """What was run before, for the runs of one variant; and how many of them it was."""
@@ -165,17 +202,25 @@ class Kept:
         self, target: Sim, job: JobText, settings: Settings, make: Callable[[], Result]
     ) -> Result:
         """The result of a run: kept, else made and kept; raises as ``make``."""
+        asked = None if place() is None else question(target, job, settings)
+        return self.take(target.name, asked, lambda: (make(), ""))[0]
+
+    def take(
+        self, name: str, asked: str | None, make: Callable[[], tuple[Result, str]],
+        took_s: float = 0.0,
+    ) -> tuple[Result, str]:  # fmt: skip
+        """The same of what answers a question, None for one that nobody knows, with a text beside
+        it; ``took_s`` is what was spent to come to where it begins."""
         folder = place()
-        asked = None if folder is None else question(target, job, settings)
         self.runs += 1
         if folder is None or asked is None:
             return make()
         archive = _archive(folder)
-        if not self.fresh and (found := archive.find(target.name, asked)) is not None:
+        if not self.fresh and (found := archive.find(name, asked)) is not None:
             self.reused += 1
             return found
         began = time.monotonic()
-        result = make()
-        if time.monotonic() - began >= WORTH_S:
-            archive.keep(asked, result)
-        return result
+        made = make()
+        if took_s + time.monotonic() - began >= WORTH_S:
+            archive.keep(asked, *made)
+        return made

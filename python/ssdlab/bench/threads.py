@@ -141,6 +141,9 @@ class _Crew:
             # Asked here too: a short one may end before the core reports for the first time.
             if not self._tell(place, 0.0):
                 raise Interrupted(STOPPED)
+            if variant.wanted is not None and not variant.wanted():
+                self._tell(place, 1.0)
+                return _Came(place, None)
             start = variant.start if variant.start in self._shared else None
             result = variant.body(Seat(partial(self._hear, place), memory, self._shelf, start))
             self._tell(place, 1.0)

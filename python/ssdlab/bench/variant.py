@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from ssdlab.bench.kept import Kept
+from ssdlab.bench.session import Session
 from ssdlab.errors import ExperimentError, InputError, MemoryShortError, SsdlabError
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
@@ -99,11 +100,11 @@ class Seat:
 
         return make() if self.kept is None else self.kept.run(target, job, settings, make)
 
-    def drive(self, rig: str, name: str, seed: int) -> SimSession:
-        """A simulated drive that several jobs run on, one after the other; always simulated."""
-        if self.kept is not None:
-            self.kept.runs += 1
-        return Sim(name, rig).open(Terms(seed=seed, memory_bytes=self.memory_bytes))
+    def drive(self, rig: str, name: str, seed: int) -> Session:
+        """A simulated drive that several jobs run on, one after the other, unless what they come to
+        is kept."""
+        terms = Terms(seed=seed, memory_bytes=self.memory_bytes)
+        return Session(Sim(name, rig), terms, self.kept)
 
     def prepare(self, drive: SimSession, steps: str, phases: Sequence[str] = ()) -> None:
         """Takes a drive through its preparation, or to the end of it that another variant with
@@ -131,6 +132,9 @@ class Variant(Generic[T]):
     """Rough share of the whole, for the time left and the order."""
     start: str | None = None
     """A name for what it begins on, the same for variants that :meth:`Seat.prepare` the same."""
+    wanted: Callable[[], bool] | None = None
+    """Asked in this process just before it is handed out; where it answers False, it is not run,
+    and None came of it."""
 
 
 @dataclass(frozen=True)

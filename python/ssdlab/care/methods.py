@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ssdlab import admin
 from ssdlab.admin import AtaSecurity, NvmeErase, abilities, controller, other_namespaces
-from ssdlab.audit.scene import drive_called, stack
+from ssdlab.audits.scene import drive_called, stack
 from ssdlab.errors import ExperimentError, MissingProgramError
 from ssdlab.safety import BlockDevice
 from ssdlab.system import System

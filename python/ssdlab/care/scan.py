@@ -45,6 +45,7 @@ ZONES_COMPARED = 16
 """Parts of which each is compared with the rest."""
 UNEVEN = 1.4
 """A part is slow where its median piece takes this many times the usual time."""
+STOPPED = "stopped by Ctrl-C"
 _GONE = (errno.ENODEV, errno.ENXIO, errno.ENOMEDIUM)
 
 Floats = npt.NDArray[np.float64]
@@ -241,7 +242,7 @@ def scan(
         _repeat(reader, found, progress, clock, rest_s)
         find_slow_zones(found, lambda pieces: _again(reader, found, pieces, clock, rest_s))
     except KeyboardInterrupt:
-        found.stopped = "stopped by Ctrl-C"
+        found.stopped = STOPPED
         if found.pieces_done < len(found.ns):
             suspect(found)
     except _GoneError as error:

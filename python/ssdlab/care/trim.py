@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.audit.scene import Layer, below_mount, stack
+from ssdlab.audits.scene import Layer, below_mount, stack
 from ssdlab.errors import ExperimentError, InputError, RefusedError
 from ssdlab.opened import descriptor_of, opening
 from ssdlab.system import Mount, Space, System, space

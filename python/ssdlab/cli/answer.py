@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
@@ -52,6 +52,8 @@ class View:
     verbose: Verbose = False
     wide: Wide = False
     quiet: Quiet = False
+    says_when_quiet: ClassVar[bool] = True
+    """Whether the answer itself is left then; else only what needs attention."""
 
     @property
     def documents(self) -> dict[str, Output | None]:
@@ -76,14 +78,15 @@ class View:
         follow: str = "",
         whole: bool = False,
         most: int | None = None,
-        document: Mapping[str, Any] | None = None,
+        document: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the
         command that goes on from here.
 
         The first section is printed whole if ``whole`` says so, at ``most`` so many rows of a
         table. ``document`` is written by
-        ``--json`` instead of the answer's own.
+        ``--json`` instead of the answer's own. Where ``quiet`` and nothing is written, the first
+        sentence is left.
 
         Raises as :class:`ssdlab.output.Output` does.
         """
@@ -98,6 +101,9 @@ class View:
         if self.xlsx is not None:
             _write_xlsx(answer, self.xlsx)
         if self.quiet:
+            written = any(one is not None for one in (*self.documents.values(), self.csv))
+            if self.says_when_quiet and not written:
+                say(self.console, answer.headline)
             return
         console = self.console
         took = "" if seconds is None else f", took {units.duration(seconds)}"

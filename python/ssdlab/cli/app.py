@@ -15,7 +15,7 @@ from ssdlab.cli import light
 
 COMMANDS = (
     "run test fit predict sweep query resume import report compare ab array explain list show "
-    "reproduce health audit setup scan trim purge refresh reliability trace plan"
+    "reproduce health audit setup scan trim purge refresh reliability trace cache plan"
 ).split()
 """In the order of the help. The module of a command has its name, and the function ``command``, or
 ``app`` with commands of its own."""

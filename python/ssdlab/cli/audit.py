@@ -11,11 +11,11 @@ import typer
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import QuietButTrouble
-from ssdlab.errors import InputError
 
 if light.BODIES:
     from ssdlab.answers import audit as audit_answer
-    from ssdlab.audit import Status, System, audit_path
+    from ssdlab.api.looks import audit_report, audited
+    from ssdlab.audits import Status
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Outputs(View):
     """How the answer is wanted."""
 
     quiet: QuietButTrouble = False
+    says_when_quiet = False
 
 
 @answering
@@ -45,11 +46,9 @@ def command(
     view: Outputs,
 ) -> None:
     """Check the settings below a path: TRIM, queues, caches, links, alignment. Changes nothing."""
-    if root != Path("/") and not (root / "sys" / "class" / "block").is_dir():
-        raise InputError(f"--root {root}: has no sys/class/block in it")
-    scene, findings = audit_path(target, System(root))
-    found = audit_answer.answer(scene, findings)
-    view.show(found, whole=True, document=found.data)
+    scene, findings = audited(target, root)
+    found = audit_report(scene, findings)
+    view.show(found.answer, whole=True, document=found.document)
     troubles = [one for one in findings if one.status is not Status.OK]
     if view.quiet and troubles:
         view.print_table(replace(audit_answer.table(troubles), title=""))

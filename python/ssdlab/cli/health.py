@@ -8,7 +8,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,24 +15,19 @@ from typer.core import TyperCommand
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere, QuietButTrouble, Redact, Tbw, rated
+from ssdlab.cli.options import KeptWhere, QuietButTrouble, Redact, Tbw
 from ssdlab.cli.options import document as document_option
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab.answers import health as health_answer
+    from ssdlab.api.looks import SCHEMA, health_of, surveyed
     from ssdlab.cli.output import check_stdout, on_stdout
-    from ssdlab.health import Snapshots, plugin, prometheus
-    from ssdlab.health.report import Reading, Report, Unread, survey, unread_error
-    from ssdlab.health.sources import history as snapshots_at
-    from ssdlab.health.sources import read
-    from ssdlab.rig import is_profile
-    from ssdlab.store import RunStore
+    from ssdlab.smart import plugin, prometheus
+    from ssdlab.smart.report import Reading, Report, Unread, unread_error
 
 EXIT_CODE = "--exit-code"
-SCHEMA = 1
-"""Of the JSON documents and lines."""
 
 Targets = Annotated[
     list[str],
@@ -104,6 +98,7 @@ class Outputs(View):
     """How the answer is wanted, and where else it is written."""
 
     quiet: QuietButTrouble = False
+    says_when_quiet = False
     exit_code: ExitCode = False
     json_lines: JsonLines = None
     prometheus: Prometheus = None
@@ -159,15 +154,9 @@ def command(
     def readings() -> list[Reading]:
         if outputs.exit_code:
             outputs.check_places()
-        store = RunStore(out)
         found = []
-        for one in survey(
-            targets,
-            lambda name: _read(name, store),
-            earlier={place: snapshots_at(place, store) for place in history or []},
-            tbw_bytes=rated(tbw),
-            redact=outputs.redact,
-        ):
+        redact = outputs.redact
+        for one in surveyed(targets, history or [], tbw=tbw, out=out, redact=redact):
             outputs.one(one)
             found.append(one)
         outputs.all(found)
@@ -181,36 +170,16 @@ def command(
         raise error
 
 
-def document(readings: Sequence[Reading]) -> dict[str, Any]:
-    """The JSON document of all drives."""
-    return {
-        "schema": SCHEMA,
-        "drives": [one.document for one in readings if isinstance(one, Report)],
-        "unreadable": [one.document for one in readings if isinstance(one, Unread)],
-    }
-
-
 def _line(reading: Reading) -> str:
     return json.dumps({"schema": SCHEMA, **reading.document}, allow_nan=False) + "\n"
-
-
-def _read(name: str, store: RunStore) -> Snapshots:
-    if is_profile(name) and not Path(name).exists():
-        raise InputError(
-            f"{name}: is a profile, and a new drive has no history; "
-            "run a job on it and give the run"
-        )
-    return read(name, store)
 
 
 def _show(readings: Sequence[Reading], outputs: Outputs, *, attributes: bool) -> None:
     reports = [one for one in readings if isinstance(one, Report)]
     if not reports:
         return
-    data = document(readings)
-    alone = len(readings) == 1
-    answer = health_answer.answer(reports, data, alone=alone, attributes=attributes)
-    outputs.show(answer, whole=True, document=data)
+    answer = health_of(readings, attributes=attributes)
+    outputs.show(answer, whole=True, document=answer.data)
     if outputs.quiet:
         trouble = health_answer.findings(reports, calm=False)
         shown = [replace(trouble, title="")] if trouble.rows else []

@@ -14,7 +14,7 @@ from ssdlab.errors import InputError, unknown_name
 if light.BODIES:
     from ssdlab.answers.kept import RUN_HEADS, run_row
     from ssdlab.arrays.attachment import shipped_attachments
-    from ssdlab.audit import CHECKS
+    from ssdlab.audits import CHECKS
     from ssdlab.cli.console import stdout, table
     from ssdlab.cli.output import on_stdout, write_json
     from ssdlab.rig import profiles

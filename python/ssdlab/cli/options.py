@@ -64,7 +64,14 @@ Verbose = Annotated[
 Wide = Annotated[
     bool, typer.Option("--wide", help="Print tables in columns in a pipe too, at any width.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="No progress, no table: the answer's sentence, unless it is written somewhere.",
+    ),
+]
 QuietButTrouble = Annotated[
     bool,
     typer.Option(

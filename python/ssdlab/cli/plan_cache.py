@@ -105,7 +105,24 @@ def command(
             "--passes",
             min=1,
             metavar="N",
-            help="How often a trace is run at full speed, the cache growing warm.",
+            help="How often a trace is run at full speed, the cache growing warm (more often while "
+            "it still gets faster).",
+        ),
+    ] = None,
+    disk_cache: Annotated[
+        bool,
+        typer.Option(
+            "--disk-cache",
+            help="Disks acknowledge writes in their volatile caches: lost with the power.",
+        ),
+    ] = False,
+    sampled: Annotated[
+        str | None,
+        typer.Option(
+            "--sampled",
+            metavar="PERCENT",
+            help="The trace is a sample of so much of the addresses (trace sample --share): say "
+            "what that means for the whole.",
         ),
     ] = None,
     fit: Annotated[
@@ -145,6 +162,8 @@ def command(
         top=top,
         depth=depth,
         passes=passes,
+        disk_cache=disk_cache,
+        sampled=sampled,
         fit=fit,
         **how.given,
         seed=seed,

@@ -12,16 +12,12 @@ import typer
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import Seed, document
-from ssdlab.errors import InputError
 from ssdlab.output import Output
 
 if light.BODIES:
-    from ssdlab.answers import fit as fit_answer
-    from ssdlab.cli.console import progress
+    from ssdlab.api.twins import predicted
     from ssdlab.fits import observations
-    from ssdlab.fits.predict import frame, loads_of, predict
-    from ssdlab.fits.twin import Twin
-    from ssdlab.jobfile import read_job
+    from ssdlab.fits.predict import frame
 
 
 @dataclass(frozen=True)
@@ -31,6 +27,21 @@ class Outputs(View):
     report: Annotated[
         Output | None, document("--report", "--page", help="Write an HTML report there.")
     ] = None
+    out: Annotated[
+        Output | None,
+        document(
+            "--out",
+            "-o",
+            metavar="FILE.csv|-",
+            help="Write the table there with the numbers and their 90 % intervals "
+            "(iops, iops_low, iops_high ...), in the order of the questions.",
+        ),
+    ] = None
+
+    @property
+    def documents(self) -> dict[str, Output | None]:
+        """As the base class, with ``-o``."""
+        return {**super().documents, "--out": self.out}
 
 
 @answering
@@ -52,34 +63,13 @@ def command(
         Path | None,
         typer.Option("--table", metavar="ASK.csv", help="A table of workloads, as `fit` takes it."),
     ] = None,
-    out: Annotated[
-        Output | None,
-        document(
-            "--out", "-o", metavar="FILE.csv|-",
-            help="Write the table there with the numbers and their 90 % intervals "
-            "(iops, iops_low, iops_high ...), in the order of the questions.",
-        ),
-    ] = None,
     seed: Seed = 1,
     *,
     view: Outputs,
 ) -> None:  # fmt: skip
     """Predict what a drive does under workloads, with 90 % intervals."""
     started = time.monotonic()
-    asked = [] if table is None else [("", one.load) for one in observations.read(table)]
-    for job in jobs or []:
-        asked += loads_of(read_job(job))
-    if not asked:
-        raise InputError("what is to be predicted? give a job file, or a table with --table")
-    found = Twin.load(twin)
-    loads = [load for _, load in asked]
-    with progress("predicting", quiet=view.quiet) as callback:
-        predictions = predict(found, loads, seed=seed, progress=callback)
-    if out is not None:
-        out.write(observations.text(frame(predictions)))
-    names = [name for name, _ in asked]
-    view.show(
-        fit_answer.predicted(found, names, predictions),
-        seconds=time.monotonic() - started,
-        whole=True,
-    )
+    answer, found = predicted(twin, jobs, table, seed, not view.quiet)
+    if view.out is not None:
+        view.out.write(observations.text(frame(found)))
+    view.show(answer, seconds=time.monotonic() - started, whole=True)

@@ -9,8 +9,8 @@ import typer
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import SetKeys, keys
-from ssdlab.errors import ExperimentError, InputError, Interrupted
-from ssdlab.units import parse_bytes, size_text
+from ssdlab.errors import ExperimentError, Interrupted
+from ssdlab.units import size_text
 
 if light.BODIES:
     from rich.console import Console
@@ -18,13 +18,10 @@ if light.BODIES:
 
     from ssdlab.answers import scan as scan_answer
     from ssdlab.answers.scan import MEANING
-    from ssdlab.care.blockio import place_of, reading
-    from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole, scan
+    from ssdlab.api.looks import scanned
+    from ssdlab.care.scan import STOPPED, Scan, require_whole
     from ssdlab.care.scanmap import STATES, State, cells
     from ssdlab.cli.console import progress
-    from ssdlab.rig import resolve
-    from ssdlab.simscan import PREPARE, scan_simulated
-    from ssdlab.target import real, sim
 
 
 COLUMNS = 64
@@ -73,39 +70,10 @@ def command(
     view: View,
 ) -> None:
     """Read a drive or file, say what is unreadable or slow, and draw a map of it. Only reads."""
-    if whole and size is not None:
-        raise InputError("--whole and --size exclude each other; give one of them")
-    wanted = None if whole else parse_bytes("--size", size) if size else QUICK_BYTES
-    if wanted is not None and wanted < 1:
-        raise InputError("--size: found 0, expected at least one byte")
-    what = resolve(target)
     with progress(f"scanning {target}", quiet=view.quiet) as callback:
-        if (drive := sim(what)) is not None:
-            overrides = keys(set_)
-            found = scan_simulated(
-                drive,
-                wanted_bytes=wanted,
-                prepare=prepare or PREPARE,
-                overrides=overrides,
-                progress=callback,
-            )
-        else:
-            if prepare is not None or set_:
-                raise InputError(f"{target}: --prepare and --set are for simulated drives")
-            path = real(what, f"{target}: is simulated").path
-            place = place_of(path)
-            if place.size_bytes == 0:
-                raise InputError(f"{target}: is empty, so there is nothing to read")
-            with reading(path) as reader:
-                found = blank(
-                    target,
-                    "device" if place.is_device else "file",
-                    reader.size_bytes,
-                    wanted,
-                    reader.block_bytes,
-                    direct=reader.direct,
-                )
-                scan(reader, found, progress=callback)
+        found = scanned(
+            target, whole=whole, size=size, prepare=prepare, set=keys(set_), progress=callback
+        )
     _show(found, view)
 
 
@@ -118,7 +86,7 @@ def _show(found: Scan, view: View) -> None:
     if found.stopped:
         done = f"{size_text(found.read_bytes)} of {size_text(found.wanted_bytes)}"
         sentence = f"{found.target}: {found.stopped} after {done}; what was found is kept"
-        raise (Interrupted if "Ctrl-C" in found.stopped else ExperimentError)(sentence)
+        raise (Interrupted if found.stopped == STOPPED else ExperimentError)(sentence)
     if found.errors:
         raise typer.Exit(ExperimentError.exit_status)
 

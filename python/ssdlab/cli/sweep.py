@@ -17,7 +17,7 @@ from ssdlab.errors import InputError
 from ssdlab.output import Output
 
 if light.BODIES:
-    from ssdlab import units
+    from ssdlab import bench, units
     from ssdlab.api.sweep import searching, swept
     from ssdlab.cli.console import progress
     from ssdlab.cli.output import notice, say, write_json
@@ -177,7 +177,7 @@ def command(
         return
     sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
     if plan:
-        _say_plan(order, sweep, out, view)
+        _say_plan(order, sweep, out, where.cluster, view)
         return
     if out is None:
         raise InputError("say with -o DIR where the table is kept")
@@ -233,7 +233,9 @@ def _line(
     return shlex.join(words)
 
 
-def _say_plan(order: Order, sweep: Sweep, out: Path | None, view: View) -> None:
+def _say_plan(
+    order: Order, sweep: Sweep, out: Path | None, cluster: str | None, view: View
+) -> None:
     memory = sweep.check()
     if order.search:
         search = searching(order, sweep)
@@ -244,7 +246,7 @@ def _say_plan(order: Order, sweep: Sweep, out: Path | None, view: View) -> None:
         say(view.console, f"up to {most:,} runs at full length, each with up to {size} of memory")
         return
     kept = None if out is None or not out.is_dir() else Dataset(out, sweep.axes)
-    found = forecast(sweep, memory, kept)
+    found = forecast(sweep, memory, kept, cores=bench.cores(cluster))
     write_json(view.json_, found.document())
     say(view.console, f"{found.sentence}; nothing was kept")
 

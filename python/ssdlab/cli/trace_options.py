@@ -25,7 +25,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="Format of the trace, where its content does not tell.",
+        help="Format of the trace, where its content does not tell (trace list names them).",
         autocompletion=_formats,
     ),
 ]
@@ -37,10 +37,12 @@ Action = Annotated[
         help="Event of a block-layer trace that is the request: queued, issued, completed.",
     ),
 ]
-Block = Annotated[
+TraceBlock = Annotated[
     str,
     typer.Option(
-        "--block", metavar="SIZE", help="Of a block, in formats that number blocks (lba, oracle)."
+        "--trace-block",
+        metavar="SIZE",
+        help="Of a block, in formats that number blocks (lba, oracle).",
     ),
 ]
 SkipDamaged = Annotated[
@@ -58,6 +60,17 @@ Device = Annotated[
     int | None, typer.Option("--device", metavar="N", min=0, help="This device of the trace alone.")
 ]
 
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="LIST",
+        help="Where the columns of a text stand, from 0 or by the names in its first line: "
+        "time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, time_us, "
+        "time_ns).",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class TraceOptions:
@@ -65,10 +78,11 @@ class TraceOptions:
 
     format_: Format = None
     action: Action = "Q"
-    block: Block = "4096B"
+    trace_block: TraceBlock = "4096B"
     skip_damaged: SkipDamaged = False
     window: Window = None
     device: Device = None
+    columns: Columns = None
 
     def reading(self, share: float = 1.0) -> Reading:
         """What the options say; of a share of the blocks."""

@@ -10,9 +10,9 @@ from typing import Any
 from ssdlab.engine.rehearsal import LEAST_CAPACITY, small_drive
 from ssdlab.errors import InputError
 from ssdlab.fio import surroundings
-from ssdlab.health import smartctl
 from ssdlab.rating import Rating
 from ssdlab.rig import Profile, capacity_of, profiles
+from ssdlab.smart import smartctl
 from ssdlab.system import System
 from ssdlab.target import SimSession, Target, real
 from ssdlab.wear import rated_bytes

@@ -12,9 +12,9 @@ import numpy as np
 from ssdlab.analysis.series import Floats, per_second
 from ssdlab.analysis.steady import PtsWindow, pts_window
 from ssdlab.answer import Cell
-from ssdlab.health.change import amplification
 from ssdlab.histogram import Histogram, merge, us
 from ssdlab.results import DirectionStats, Result
+from ssdlab.smart.change import amplification
 
 KEPT = 128
 """Results held in memory at a time."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from ssdlab.answer import Table, columns
 from ssdlab.errors import InputError
-from ssdlab.health.change import HealthChange, compare
-from ssdlab.health.sources import PROTOCOL_SNAPSHOTS as FILE
-from ssdlab.health.sources import of_protocol, protocol_snapshots
 from ssdlab.output import write_to
+from ssdlab.smart.change import HealthChange, compare
+from ssdlab.smart.sources import PROTOCOL_SNAPSHOTS as FILE
+from ssdlab.smart.sources import of_protocol, protocol_snapshots
 from ssdlab.units import size_text
 
 __all__ = ["FILE", "counted", "keep"]

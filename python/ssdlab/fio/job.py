@@ -263,7 +263,7 @@ def _line(option: str, value: str | None) -> str:
 def layout(target: Path, size: int) -> str:
     """A job that fills a file of ``size`` bytes, so that what is read there was written."""
     return (
-        f"[layout]\nfilename={_escaped(target)}\nrw=write\nbs=1m\nsize={size}\n"
+        f"[layout]\nfilename={_escaped(target)}\nrw=write\nbs={min(1 << 20, size)}\nsize={size}\n"
         "ioengine=psync\nend_fsync=1\n"
     )
 

@@ -18,9 +18,11 @@ from ssdlab.fits.observations import Load
 from ssdlab.fits.parameters import PARAMETERS, Floats, amount
 
 UNIT = 4096
-ROUNDS = 25
+ROUNDS = 40
 DIES, CHANNELS = 3, 4
 """Places among the stations."""
+REGULAR = 0.7
+"""Of the requests ahead at a station that all pass in turn, which come to it spread out."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Drive:
             rig.get("controller.read_ahead.size") is not None,
             time("controller.read_latency"),
             time("controller.write_latency"),
-            20.0,
+            time("command_time"),
             count("queue_slots", 1024),
             stripe / (stripe - 1) if stripe > 1 else 1.0,
             {one.key: one.read(rig) for one in PARAMETERS},
@@ -124,7 +126,7 @@ def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
     piece = np.where(scattered, UNIT, drive.page)
     pages = np.maximum(1, np.ceil(size / piece))
     if not drive.independent:
-        pages = np.where(in_order, np.maximum(1, pages // drive.planes), pages)
+        pages = np.where(scattered, pages, np.ceil(pages / drive.planes))
     wire = 1e3 / values["nand.transfer_mts"]
     one_page = values["nand.t_read"] + np.minimum(size, piece) * wire
     at_once = drive.dies * (drive.planes if drive.independent else 1)
@@ -148,28 +150,37 @@ def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
     alone[DIES] = missing * one_page * (1 + (pages - 1) / at_once)
     alone[CHANNELS] = missing * (size - np.minimum(size, piece)) * wire
     delay = values["latency"] + reads * drive.read_latency + (1 - reads) * drive.write_latency
-    rates = _closed(demands, servers, shared, alone, delay, depth)
     program = drive.page * drive.pages_at_once / values["nand.t_program"]
-    written = np.maximum(waf * size * (1 - reads), 1e-9)
-    flash = drive.dies * program / written
+    # Share of the time that a die programs, at one request per ns; a read that comes then waits.
+    written = size * (1 - reads) / drive.dies
+    copied = np.maximum(0.0, waf - drive.overhead) * written * values["nand.t_read"] / drive.page
+    writing = waf * written / program + copied
+    held = missing * values["nand.t_program"] / 2
+    depth = np.minimum(depth, drive.slots)
+    rates = _closed(demands, servers, shared, alone, delay, depth, writing, held, pages)
+    flash = 1 / np.maximum(writing + (writing > 0) * demands[DIES] / at_once, 1e-15)
     both: Floats = 1e9 * (rates**-4 + flash**-4) ** -0.25
     return both
 
 
 def _closed(
-    demands: Floats, servers: Floats, shared: Floats, alone: Floats, delay: Floats, depth: Floats
-) -> Floats:
+    demands: Floats, servers: Floats, shared: Floats, alone: Floats, delay: Floats, depth: Floats,
+    writing: Floats, held: Floats, pages: Floats,
+) -> Floats:  # fmt: skip
     """Rates per ns of closed loops over stations (rows) of so many servers, which take from one
     queue where it is ``shared``, else each from its own; ``alone`` is the time at a station where
-    nobody else is there."""
+    nobody else is there. At a die that is ``writing`` a request of so many pages is ``held``."""
     queues = np.broadcast_to(depth / len(demands), demands.shape)
     limit = (servers / np.maximum(demands, 1e-9)).min(axis=0)
     rates: Floats = limit
+    met = np.where((shared > 0) & (servers == 1), REGULAR, 1.0)
     for _ in range(ROUNDS):
         seen = queues * (depth - 1) / depth
         # Of the request that is being served half is left, times being constant.
         ahead = seen - 0.5 * np.where(shared > 0, servers - 1, rates * demands)
-        times = alone + demands / servers * np.maximum(0.0, ahead)
-        rates = np.minimum(depth / (delay + times.sum(axis=0)), limit)
+        times = alone + met * demands / servers * np.maximum(0.0, ahead)
+        busy = np.minimum(1.0, rates * writing)
+        wait = held * (1 - (1 - busy) ** pages)
+        rates = 0.5 * rates + 0.5 * np.minimum(depth / (delay + wait + times.sum(axis=0)), limit)
         queues = rates * times
     return rates

@@ -109,8 +109,12 @@ def _number(value: float | str | None) -> float | None:
 
 STATES = {"size": "filled", "depth": "filled", "fill": "fob", "steady": "steady"}
 """Parts of ``characterise`` whose loads a table can say, and the state that they find."""
-ROUNDS = 3
-"""The last rounds of random writes are rows of the table."""
+TWICE = ("range/1", "depth/1")
+"""The same reads before and after the others."""
+ROUNDS = 4
+"""The last rounds of random writes are rows of the table, a drive write together."""
+TRIMMED = "trim/write"
+"""Random writes after TRIM of the rest: to a smaller namespace in the same flash."""
 
 
 def states(run: ProtocolRun) -> dict[str, str]:
@@ -119,7 +123,14 @@ def states(run: ProtocolRun) -> dict[str, str]:
     keys = [step.key for step in run.steps if step.kind == "job"]
     rounds = [key for key in keys if key.startswith("round")][-ROUNDS:]
     found = {key: STATES.get(key.partition("/")[0]) for key in keys}
+    rounds += [TRIMMED] if TRIMMED in keys else []
     return {key: state for key, state in found.items() if state} | dict.fromkeys(rounds, "steady")
+
+
+def counted(key: str) -> bool:
+    """Whether a step writes enough for its write amplification: collection comes in waves, over
+    which a drive write is a mean."""
+    return key.startswith(("round", "fill/")) or key == TRIMMED
 
 
 def settings(found: Sequence[Conclusion]) -> dict[str, str]:
@@ -132,6 +143,8 @@ def settings(found: Sequence[Conclusion]) -> dict[str, str]:
         keys["nand.planes"] = f"{planes.value:.0f}"
         keys["nand.page"] = f"{row.value / planes.value:.0f}B"
         keys["nand.independent_plane_reads"] = "true" if planes.value > 1 else "false"
+    if "ftl.map.cache" in keys:
+        keys["ftl.map.kind"] = "cached"
     size, slow = by_name.get("SLC cache"), by_name.get("tPROG of the SLC cache")
     if size is not None and slow is not None:
         cache = {

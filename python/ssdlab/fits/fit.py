@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ssdlab import units
 from ssdlab.errors import InputError
-from ssdlab.fits import starts, trial
+from ssdlab.fits import starts, structure, trial
+from ssdlab.fits.conclusions import Conclusion, settings
 from ssdlab.fits.observations import Load, Observation
-from ssdlab.fits.parameters import Floats, Space
-from ssdlab.fits.search import DAMPINGS, Found, Target, cost, search
+from ssdlab.fits.parameters import Floats, Space, with_keys
+from ssdlab.fits.search import DAMPINGS, Evaluate, Found, Target, cost, search
 from ssdlab.fits.trial import Effort
 from ssdlab.progress import Progress, ProgressCallback
 
 ROUNDS = 5
 """Of the search by simulations, at most."""
+CORRECTIONS = 4
+"""Simulations by which closed forms are corrected, at most."""
 CONTENDERS = 3
 """So many shipped drives are simulated before one of them is started from."""
 ROWS = 60
 """So many observations are simulated, evenly taken from more."""
+WIDTH = 0.02, 0.06, 0.1
+"""Standard deviations of what benchmarks have concluded, as logarithms: at least, and of over-
+provisioning that simulations or closed forms have chosen."""
+COLLECTS = 0.04
+"""What is left out where the way a drive collects was chosen among few, of write amplification."""
+NO_HOST = "50ns"
+WRITES = 150_000
+"""Of a point of a drive whose collection benchmarks have told: a drive write, at most so many."""
+FEWEST = 2
+"""Different workloads, of which one alone fits any drive."""
 CHANGED = 2.0
 """The same workload measured twice may differ by this factor."""
 STRIPE = 32
@@ -43,6 +58,8 @@ class Order:
     seed: int = 1
     quick: bool = False
     """By closed forms alone."""
+    concluded: Sequence[Conclusion] = ()
+    """What benchmarks say of how the drive is made."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +85,86 @@ def fit(order: Order, progress: ProgressCallback | None = None) -> Fit:
         candidates = starts.likely(order.capacity, observed)
     else:
         candidates = [starts.named(order.start, order.capacity)]
+    if order.concluded:
+        candidates = _concluded(candidates, order.concluded, fixed)
     ranked = starts.ranked(candidates, observed, fixed)
+    if order.concluded:
+        start, _ = ranked[0]
+        if order.quick:
+            chosen = structure.quickly(start.rig, observed, order.seed, _muted(progress))
+        else:
+            chosen = structure.simulated(start.rig, observed, order.seed, _muted(progress))
+        start = _chosen(start, chosen, fixed, quick=order.quick)
+        # Closed forms of write amplification have chosen already, as well as they can.
+        observed = [one.without("waf") for one in observed] if order.quick else observed
+        ranked = [(start, starts.held(start, observed, fixed))]
     if order.quick:
         start = ranked[0][0]
-        return Fit(starts.in_closed_form(start, observed, fixed), start.name, observed, True)
+        return Fit(starts.held(start, observed, fixed), start.name, observed, True)
     some = observed[:: math.ceil(len(observed) / ROWS)]
-    return _by_simulation(ranked[:CONTENDERS], some, fixed, order.seed, progress)
+    effort = Effort(seed=order.seed)
+    if order.concluded:
+        effort = replace(effort, writes=_drive_write(ranked[0][0].rig))
+    else:
+        effort = replace(effort, writes=2 * effort.writes)
+    return _by_simulation(
+        ranked[:CONTENDERS], some, fixed, effort, progress, searched=bool(order.concluded)
+    )
+
+
+def _concluded(
+    candidates: Sequence[starts.Start], concluded: Sequence[Conclusion], fixed: Mapping[str, str]
+) -> list[starts.Start]:
+    """The starts made as benchmarks say that the drive is, as far as that makes a drive of them."""
+    keys = settings(concluded)
+    if "controller.command_time" in keys:
+        # What host and controller take together was told as the controller's.
+        keys.setdefault("host_time", NO_HOST)
+    keys = {key: value for key, value in keys.items() if key not in fixed}
+    widths = {
+        one.key: max(WIDTH[0], math.log(one.high / one.low) / (2 * 1.645))
+        for one in concluded
+        if one.key in keys and one.low and one.high and one.unit != "yes/no"
+    }
+    flat = {key: value for key, value in keys.items() if key in widths or "buffer" in key}
+    # A geometry, or so little spare, may make no drive of that capacity: then all but that.
+    for some in (keys, _without(keys, structure.SPARE), flat, _without(flat, structure.SPARE)):
+        found = []
+        for one in candidates:
+            with contextlib.suppress(InputError):
+                found.append(one.having(some, {k: v for k, v in widths.items() if k in some}))
+        if found:
+            return found
+    return list(candidates)
+
+
+def _without(keys: Mapping[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in keys.items() if name != key}
+
+
+def _chosen(
+    start: starts.Start, chosen: structure.Chosen, fixed: Mapping[str, str], *, quick: bool
+) -> starts.Start:
+    keys = {key: value for key, value in chosen.keys.items() if key not in fixed}
+    if chosen.spare is None or structure.SPARE in fixed:
+        return start.having(keys, {})
+    keys[structure.SPARE] = f"{chosen.spare:.4f}"
+    return start.having(keys, {structure.SPARE: WIDTH[2] if quick else WIDTH[1]})
+
+
+def _drive_write(rig: str) -> int:
+    """I/Os of 4 KiB that write the reduced drive once, within reason."""
+    small = trial.Reduced.of(rig, "twin")
+    units = small.share * (with_keys(rig, {}).bytes("capacity") or 0) / 4096
+    return int(min(WRITES, max(Effort().writes, units)))
+
+
+def _muted(progress: ProgressCallback | None) -> ProgressCallback | None:
+    """Hears only whether to go on."""
+    if progress is None:
+        return None
+    listener = progress
+    return lambda news: listener(replace(news, fraction=0.0, text="how it collects"))
 
 
 def _check(observed: Sequence[Observation], order: Order) -> None:
@@ -81,6 +172,12 @@ def _check(observed: Sequence[Observation], order: Order) -> None:
         raise InputError(
             "there is nothing to fit: no row has a measured number (iops, lat_mean_us, "
             "clat_mean_us, clat_p50_us, clat_p99_us or waf)"
+        )
+    if len({one.load for one in observed}) < FEWEST:
+        wanted = missing([one.load for one in observed])
+        raise InputError(
+            f"{observed[0].where}: one workload tells no drive from others; measure also "
+            f"{units.listed(wanted[:3])}"
         )
     seen: dict[Load, Observation] = {}
     for one in observed:
@@ -111,10 +208,13 @@ def _parity(observed: Sequence[Observation]) -> dict[str, str]:
 
 def _by_simulation(
     contenders: Sequence[tuple[starts.Start, Found]], observed: Sequence[Observation],
-    fixed: Mapping[str, str], seed: int, progress: ProgressCallback | None,
+    fixed: Mapping[str, str], effort: Effort, progress: ProgressCallback | None, *,
+    searched: bool,
 ) -> Fit:  # fmt: skip
     loads, target = [one.load for one in observed], Target.of(observed)
-    spaces = [Space.of(start.rig, observed, fixed) for start, _ in contenders]
+    if any(start.widths for start, _ in contenders):
+        target = Target.of(observed, COLLECTS)
+    spaces = [Space.of(start.rig, observed, fixed, start.widths) for start, _ in contenders]
     # What closed forms leave out they put into the parameters: a start by itself may be nearer.
     firsts = [
         (place, vector)
@@ -122,8 +222,8 @@ def _by_simulation(
         for vector in (_from(found, space), space.prior)
     ]
     size = len(spaces[0].parameters)
-    told = _Course(progress, len(firsts) + 1 + 2 * size + ROUNDS * len(DAMPINGS))
-    effort = Effort(seed=seed)
+    more = 1 + 2 * size + ROUNDS * len(DAMPINGS) if searched else CORRECTIONS + 1
+    told = _Course(progress, len(firsts) + more)
     rigs = [spaces[place].rig(vector) for place, vector in firsts]
     answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))
     costs = [
@@ -137,8 +237,55 @@ def _by_simulation(
         rigs = [space.rig(vector) for vector in vectors]
         return trial.answers(rigs, loads, effort, told.batch(len(rigs)))
 
-    found = search(space, target, evaluate, first, ROUNDS, told.round)
+    if searched:
+        found = search(space, target, evaluate, first, ROUNDS, told.round)
+    else:
+        found = _corrected(space, target, loads, first, answers[int(np.argmin(costs))], evaluate)
     return Fit(found, contenders[best][0].name, observed, False)
+
+
+def _corrected(
+    space: Space, target: Target, loads: Sequence[Load], vector: Floats,
+    said: Sequence[Mapping[str, float]], simulate: Evaluate,
+) -> Found:  # fmt: skip
+    """The search by closed forms, each row off by what the last simulation said that it is off:
+    its rounds take one simulation each, and derivatives have no noise (space mapping, Bandler
+    1994)."""
+    best: Found | None = None
+    for _ in range(CORRECTIONS + 1):
+        logs = target.take(said)
+        least = cost(space, target, vector, logs)
+        if best is not None and least >= best.cost:
+            break
+        ((known,), there) = starts.closed_forms(space, loads, [vector]), said
+        off = [
+            {name: value / _alike(row, name) for name, value in one.items()}
+            for one, row in zip(there, known, strict=True)
+        ]
+
+        def quick(
+            vectors: Sequence[Floats], off: Sequence[Mapping[str, float]] = off
+        ) -> list[list[Mapping[str, float]]]:
+            return [
+                [
+                    {name: ratio * _alike(row, name) for name, ratio in one.items()}
+                    for one, row in zip(off, rows, strict=True)
+                ]
+                for rows in starts.closed_forms(space, loads, vectors)
+            ]
+
+        still = search(space, target, quick, vector, 0)
+        best = replace(still, vector=vector, logs=logs, cost=least)
+        moved = search(space, target, quick, vector, starts.ROUNDS_CLOSED)
+        vector = moved.vector
+        (said,) = simulate([vector])
+    assert best is not None
+    return best
+
+
+def _alike(row: Mapping[str, float], name: str) -> float:
+    """A number of closed forms that a column changes with: percentiles as the mean."""
+    return row.get(name, row["lat_mean_us"])
 
 
 def _from(found: Found, space: Space) -> Floats:

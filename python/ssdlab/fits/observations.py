@@ -118,6 +118,10 @@ class Observation:
     """By the names of :data:`MEASURED`; only what is known."""
     where: str = ""
     """File and line, or run and job."""
+    span: int | None = None
+    """Bytes in which a job of a run works; None where it does not say."""
+    width: float = 0.0
+    """Standard deviation of the logarithms of its numbers, besides that of measurements."""
 
     @property
     def rate(self) -> float | None:
@@ -126,6 +130,10 @@ class Observation:
             return iops
         mean = self.measured.get("lat_mean_us", self.measured.get("clat_mean_us"))
         return 1e6 * self.load.depth / mean if mean else None
+
+    def without(self, column: str) -> Observation:
+        """The same without a number."""
+        return replace(self, measured={k: v for k, v in self.measured.items() if k != column})
 
 
 def usual_state(reads: float) -> str:
@@ -150,8 +158,8 @@ def rows(table: pl.DataFrame, where: str) -> list[Observation]:
     """
     _check_heads(table.columns, where)
     return [
-        _observation({name: _text(cell) for name, cell in row.items()}, f"{where}, row {place}")
-        for place, row in enumerate(table.iter_rows(named=True), 1)
+        row({name: _text(cell) for name, cell in cells.items()}, f"{where}, row {place}")
+        for place, cells in enumerate(table.iter_rows(named=True), 1)
     ]
 
 
@@ -172,9 +180,9 @@ def read(path: Path) -> list[Observation]:
             continue
         if len(cells) != len(heads):
             raise InputError(f"{where}: has {len(cells)} cells, expected {len(heads)} as the head")
-        row = dict(zip(heads, (cell.strip() for cell in cells), strict=True))
-        devices.setdefault(row.get("device", ""), lines.line_num)
-        found.append(_observation(row, where))
+        named = dict(zip(heads, (cell.strip() for cell in cells), strict=True))
+        devices.setdefault(named.get("device", ""), lines.line_num)
+        found.append(row(named, where))
     if len(devices) > 1:
         (one, first), (other, second), *_ = devices.items()
         raise InputError(
@@ -228,7 +236,8 @@ def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation |
         "waf": next((one.waf for one in told if one.ddir == "write"), None),
     }
     known = {name: float(value) for name, value in values.items() if value}
-    return Observation(load, known, where)
+    span = workload.option("size")
+    return Observation(load, known, where, int(span) if span.isdecimal() else None)
 
 
 def _check_heads(heads: Sequence[str], where: str) -> None:
@@ -250,8 +259,9 @@ def _check_heads(heads: Sequence[str], where: str) -> None:
         raise InputError(f'{where}: has no column "rw", expected it with values such as randread')
 
 
-def _observation(row: Mapping[str, str], where: str) -> Observation:
-    said = {name: row.get(name, "").strip() for name in (*ASKED, *MEASURED)}
+def row(cells: Mapping[str, str], where: str) -> Observation:
+    """The observation of a row's cells by column; InputError with ``where`` where one is wrong."""
+    said = {name: cells.get(name, "").strip() for name in (*ASKED, *MEASURED)}
     rw, mix = _pattern(said["rw"], said["rwmixread"], where)
     reads = mix / 100 if mix is not None else float(rw.endswith("read"))
     state = said["state"] or usual_state(reads)

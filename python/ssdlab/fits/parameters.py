@@ -66,7 +66,7 @@ class Parameter:
 PARAMETERS = (
     Parameter("latency", "latency of host and link", "time", 0.7, 6_500, 100, 1e6),
     Parameter(
-        "host_time", "host processor, per I/O of a job", "time", 0.5, 2_000, 20, 2e5,
+        "host_time", "host processor, per I/O of a job", "time", 0.3, 2_000, 20, 2e5,
         ceiling="iops",
     ),
     Parameter("bandwidth", "link bandwidth", "rate", 0.25, 550e6, 1e7, 1e11, ceiling="bytes"),
@@ -87,6 +87,16 @@ PARAMETERS = (
 )  # fmt: skip
 """All of them. What a drive has for a value of its own is only ever changed together with what
 the data say of it; everything else stays as in the rig that is started from."""
+SATA_SLOTS = 32
+HOSTS: Mapping[str, tuple[float, float]] = {
+    "latency": (6_500, 1.0),
+    "host_time": (12_000, 0.3),
+    "controller.command_time": (15_000, 0.22),
+    "controller.write_time": (2_000, 0.8),
+}
+"""Behind SATA the host and its port are slower than the drive: what they take, as nine runs of four
+drives at four hosts have it (fio-plot; processor time of fio at depth 32, ceilings of drives that
+are rated for more), in the place of what a profile says; value and width of its logarithm."""
 FITTED = "fitted"
 FLAT = 0.3
 """A rate is at its ceiling where it grows with less than this power of the depth."""
@@ -110,8 +120,12 @@ class Space:
     """Keys that are set as told (``--fix``, what was found in closed form)."""
 
     @staticmethod
-    def of(start: str, observed: Sequence[Observation], fixed: Mapping[str, str]) -> Space:
-        """The parameters that these observations could show.
+    def of(
+        start: str, observed: Sequence[Observation], fixed: Mapping[str, str],
+        widths: Mapping[str, float] = {},
+    ) -> Space:  # fmt: skip
+        """The parameters that these observations could show; ``widths`` are those of parameters of
+        ``start`` that are known better than of other drives.
 
         Raises InputError where a fixed key is none of the rig.
         """
@@ -121,14 +135,19 @@ class Space:
         timed = any(set(one.measured) - {"waf"} for one in observed)
         closed = {_bare(key) for key in fixed}
         unseen = {what for what in ("iops", "bytes") if not flat(observed, what)}
+        hosts = HOSTS if sata(rig) and rig.get("host_time") is not None else {}
         chosen = [
-            replace(one, width=UNSEEN * one.width) if one.ceiling in unseen else one
+            replace(one, width=UNSEEN * width)
+            if one.ceiling in unseen
+            else replace(one, width=width)
             for one in PARAMETERS
+            for width in [hosts.get(one.key, (0.0, one.width))[1]]
             if (writes or not one.writes)
             and (reads or not one.reads)
             and (timed or one.key == "ftl.over_provisioning")
             and _bare(one.key) not in closed
         ]
+        chosen = [replace(one, width=widths.get(_bare(one.key), one.width)) for one in chosen]
         prior = np.log([one.read(rig) for one in chosen])
         return Space(start, chosen, prior, dict(fixed))
 
@@ -151,6 +170,11 @@ class Space:
     def rig(self, vector: Floats) -> str:
         """The rig with these values, as TOML."""
         return with_keys(self.start, {**self.overrides, **self.keys(vector)}).to_toml()
+
+
+def sata(rig: _core.Rig) -> bool:
+    """Whether a drive has the queue of SATA."""
+    return 0 < int(rig.get("queue_slots") or 0) <= SATA_SLOTS
 
 
 def bounds(parameters: Sequence[Parameter]) -> tuple[Floats, Floats]:

@@ -1,7 +1,8 @@
 """What a twin does under workloads that were not measured, with 90 % intervals.
 
-The twin is simulated, and so are drives whose parameters are drawn from what the fit leaves open;
-how far they are apart, and how far the twin was off where it was not fitted, is the interval.
+The twin is simulated. Drives whose parameters are drawn from what the fit leaves open are followed
+in closed form; how far they are from it, and how far twins are off where they were not fitted, is
+the interval.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import polars as pl
 
 from ssdlab import _core
 from ssdlab.errors import InputError
-from ssdlab.fits import trial
+from ssdlab.fits import closed, trial
 from ssdlab.fits.observations import (
     ASKED,
     INTERVALS,
@@ -30,17 +31,16 @@ from ssdlab.fits.observations import (
 )
 from ssdlab.fits.parameters import Floats, bounds
 from ssdlab.fits.search import value_of
-from ssdlab.fits.trial import FINE, Effort
+from ssdlab.fits.trial import FINE
 from ssdlab.fits.twin import Z90, Twin
 from ssdlab.jobfile import JobText
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback
 from ssdlab.units import parse_bytes, size_text
 
-DRAWS = 8
+DRAWS = 48
 """Drives beside the twin, in pairs on both sides of it."""
-WIDER = 1.2
-"""By so much measured drives differ more from their twins than parameters and residuals tell
-(`ssdlab reproduce twin`): what a model leaves out is alike in all points of a curve."""
+CALM, LONGEST = 4.0, 2.0
+"""Write amplification from which random writes last longer, and how many times at most."""
 FURTHEST = 2.0
 """Standard deviations of a parameter in a draw, at most."""
 
@@ -65,7 +65,7 @@ class Prediction:
 
 
 def predict(
-    twin: Twin, loads: Sequence[Load], *, seed: int = 1, draws: int = DRAWS,
+    twin: Twin, loads: Sequence[Load], *, seed: int = 1,
     progress: ProgressCallback | None = None, store: Callable[[str], str] = lambda rig: rig,
 ) -> list[Prediction]:  # fmt: skip
     """Predictions in the order of the workloads; ``store`` makes a rig of the twin's, such as that
@@ -75,15 +75,12 @@ def predict(
     """
     _check(twin, loads)
     different = list(dict.fromkeys(loads))
-    vectors = _draws(twin, draws, seed)
-    whole = 1.0 + len(vectors)
-    heard = [_part(progress, 0.0, 1 / whole), _part(progress, 1 / whole, 1.0)]
-    (fine,) = trial.answers([store(twin.rig)], different, replace(FINE, seed=seed), heard[0])
-    rigs = [store(twin.having(one)) for one in vectors]
-    drawn = trial.answers(rigs, different, Effort(seed=seed), heard[1]) if rigs else []
+    effort = replace(FINE, seed=seed, writes=round(_waves(twin, different) * FINE.writes))
+    (fine,) = trial.answers([store(twin.rig)], different, effort, progress)
+    open_ = _open(twin, different, seed)
     found = {
-        load: _prediction(twin, load, fine[place], [one[place] for one in drawn])
-        for place, load in enumerate(different)
+        load: _prediction(twin, load, numbers, apart)
+        for load, numbers, apart in zip(different, fine, open_, strict=True)
     }
     return [found[load] for load in loads]
 
@@ -98,7 +95,39 @@ def _check(twin: Twin, loads: Sequence[Load]) -> None:
             )
 
 
-def _draws(twin: Twin, count: int, seed: int) -> list[Floats]:
+def _waves(twin: Twin, loads: Sequence[Load]) -> float:
+    """How much longer than usual random writes are to last: collection comes in waves, which are
+    the higher the more is copied."""
+    drive = closed.Drive.of(_core.Rig(twin.rig, rig_name=twin.name))
+    amplified = [one.get("waf", 1.0) for one in closed.answers(drive, loads)]
+    return min(LONGEST, max(1.0, max(amplified) / CALM))
+
+
+def _open(twin: Twin, loads: Sequence[Load], seed: int) -> list[Mapping[str, float]]:
+    """By how much, as a logarithm, the parameters that a fit leaves open change each workload's
+    rate and write amplification."""
+    vectors = _draws(twin, seed)
+    if not vectors:
+        return [{}] * len(loads)
+    drive = closed.Drive.of(_core.Rig(twin.rig, rig_name=twin.name))
+    keys = twin.basis.keys
+    centre, *drawn = (
+        closed.answers(drive.having(dict(zip(keys, np.exp(one).tolist(), strict=True))), loads)
+        for one in (twin.vector(), *vectors)
+    )
+    return [
+        {
+            name: math.sqrt(
+                float(np.mean([math.log(one[place][name] / value) ** 2 for one in drawn]))
+            )
+            for name, value in centre[place].items()
+            if name in ("iops", "waf")
+        }
+        for place in range(len(loads))
+    ]
+
+
+def _draws(twin: Twin, seed: int) -> list[Floats]:
     """Vectors of parameters around the twin's, each with its mirror image."""
     covariance = np.array(twin.basis.covariance)
     if not covariance.size:
@@ -106,7 +135,7 @@ def _draws(twin: Twin, count: int, seed: int) -> list[Floats]:
     values, axes = np.linalg.eigh(covariance)
     root = axes * np.sqrt(np.maximum(values, 0.0))
     random = np.random.default_rng(seed)
-    normal = np.clip(random.standard_normal((count // 2, len(values))), -FURTHEST, FURTHEST)
+    normal = np.clip(random.standard_normal((DRAWS // 2, len(values))), -FURTHEST, FURTHEST)
     centre = twin.vector()
     moves = [root @ one for one in normal]
     low, high = bounds(twin.basis.parameters())
@@ -115,19 +144,8 @@ def _draws(twin: Twin, count: int, seed: int) -> list[Floats]:
     return [np.clip(one, low, high) for one in drawn]
 
 
-def _part(progress: ProgressCallback | None, start: float, end: float) -> ProgressCallback | None:
-    if progress is None:
-        return None
-    listener = progress
-
-    def hear(news: Progress) -> bool:
-        return listener(replace(news, fraction=start + (end - start) * (news.fraction or 0.0)))
-
-    return hear
-
-
 def _prediction(
-    twin: Twin, load: Load, fine: Mapping[str, float], drawn: Sequence[Mapping[str, float]]
+    twin: Twin, load: Load, fine: Mapping[str, float], apart: Mapping[str, float]
 ) -> Prediction:
     basis = twin.basis
     values, low, high = {}, {}, {}
@@ -135,10 +153,8 @@ def _prediction(
         value = value_of(fine, name, basis.submission_us)
         if value is None:
             continue
-        others = [value_of(one, name, basis.submission_us) for one in drawn]
-        logs = np.log([one for one in others if one])
-        spread = float(np.sqrt(np.mean((logs - logs.mean()) ** 2))) if len(logs) > 1 else 0.0
-        off = Z90 * WIDER * math.hypot(spread, basis.spread(load, name))
+        left = apart.get("waf" if name == "waf" else "iops", 0.0)
+        off = Z90 * basis.spread(load, name, left)
         values[name], low[name], high[name] = value, value * math.exp(-off), value * math.exp(off)
     if "waf" in low:
         low["waf"] = max(low["waf"], min(1.0, values["waf"]))

@@ -61,8 +61,8 @@ class Target:
     """Time of a request before it reaches the device, which clat does not have."""
 
     @staticmethod
-    def of(observed: Sequence[Observation]) -> Target:
-        """Of observations."""
+    def of(observed: Sequence[Observation], waf: float = MODEL["waf"]) -> Target:
+        """Of observations; ``waf`` is what a model leaves out of write amplification."""
         rows, columns, logs, sigma = [], [], [], []
         points = Counter(one.load.curve for one in observed)
         for place, one in enumerate(observed):
@@ -74,7 +74,8 @@ class Target:
                 rows.append(place)
                 columns.append(name)
                 logs.append(math.log(value))
-                width = math.hypot(NOISE[name], alike * MODEL[name])
+                own = alike * (waf if name == "waf" else MODEL[name])
+                width = math.hypot(NOISE[name], own, one.width)
                 sigma.append(width * math.sqrt(same if name in MEANS else 1))
         return Target(rows, columns, np.array(logs), np.array(sigma), _submission(observed))
 

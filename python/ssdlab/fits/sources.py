@@ -1,16 +1,25 @@
-"""Where observations come from: tables, kept runs, and folders of either."""
+"""Where observations come from: tables, data sheets, kept runs, and folders."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ssdlab.analysis import changepoints
+from ssdlab.analysis.measurement import JobMeasurement
 from ssdlab.engine import findings
 from ssdlab.errors import InputError
-from ssdlab.fits.conclusions import states
+from ssdlab.fits import datasheet
+from ssdlab.fits.conclusions import TRIMMED, TWICE, Conclusion, conclusions, counted, states
 from ssdlab.fits.observations import Observation, observations, read
 from ssdlab.store import RunStore, open_run
+
+CHANGED = 1.3
+"""Reads whose rate changes for good by this factor are of a drive that is another one since."""
+BINS = 8
+"""Of the series of a job, at least."""
 
 
 @dataclass(frozen=True)
@@ -20,33 +29,43 @@ class Gathered:
     observed: list[Observation]
     capacity: int | None
     """Bytes of the drive, where runs tell it."""
+    concluded: Sequence[Conclusion] = ()
+    """What runs of ``characterise`` say of how the drive is made."""
 
 
 def gather(places: Sequence[str]) -> Gathered:
-    """The observations of tables (``*.csv``), runs, and folders of them, in the order given.
+    """The observations of tables (``*.csv``), data sheets (``*.toml``), runs, and folders of tables
+    and runs, in the order given.
 
     Raises InputError where a place is none of these, has nothing measured, or where runs are of
     several drives.
     """
     drives: dict[tuple[str, int | None], str] = {}
     found: list[Observation] = []
+    concluded: list[Conclusion] = []
+    capacity: int | None = None
     for place in places:
         for path in _inside(place):
             if path.suffix == ".csv":
                 found += read(path)
+            elif path.suffix == ".toml":
+                numbers, told = datasheet.read(path)
+                found += numbers
+                capacity = told if capacity is None else capacity
             else:
-                found += _of_run(path, drives)
+                found += _of_run(path, drives, concluded)
     if len(drives) > 1:
         ((one, _), first), ((other, _), second), *_ = drives.items()
         raise InputError(
             f"{second}: is of the drive {other}, and {first} of {one}; a twin is of one drive"
         )
-    return Gathered(found, next((capacity for _, capacity in drives), None))
+    measured = next((size for _, size in drives), None)
+    return Gathered(found, capacity if measured is None else measured, concluded)
 
 
 def _inside(place: str) -> list[Path]:
     path = Path(place)
-    if path.suffix == ".csv" or (path / "manifest.json").is_file():
+    if path.suffix in (".csv", ".toml") or (path / "manifest.json").is_file():
         return [path]
     if path.is_dir():
         inside = sorted(
@@ -60,17 +79,61 @@ def _inside(place: str) -> list[Path]:
     return [RunStore().find(place)]
 
 
-def _of_run(path: Path, drives: dict[tuple[str, int | None], str]) -> list[Observation]:
+def _of_run(
+    path: Path, drives: dict[tuple[str, int | None], str], concluded: list[Conclusion]
+) -> list[Observation]:
     folder = open_run(path)
     target = folder.manifest.target
     drives.setdefault((target.name or folder.manifest.name, target.capacity_bytes), str(path))
     found: list[Observation] = []
     told = None
     if folder.manifest.protocol == "characterise":
-        told = states(findings.read(folder))
+        run = findings.read(folder)
+        told = states(run)
+        concluded += conclusions(run)
+    twice: dict[str, float] = {}
     for entry in folder.journal():
-        if entry.kind == "job" and entry.measured and (told is None or entry.key in told):
-            found += observations(folder.load(entry), told[entry.key] if told else None)
+        if entry.kind != "job" or not entry.measured:
+            continue
+        if told is None or entry.key in told or entry.key in TWICE:
+            step = folder.load(entry)
+            jobs = step.measurement.jobs
+            _check_steady(jobs, f"{path}, {entry.key}")
+            if told is not None and entry.key in TWICE:
+                twice[entry.key] = sum(one.iops or 0.0 for one in jobs[0].directions)
+        if told is None or entry.key in told:
+            own = observations(step, told[entry.key] if told else None)
+            found += own if told is None else [_as_said(one, entry.key) for one in own]
+    if len(twice) == len(TWICE) and max(twice.values()) > CHANGED * min(twice.values()):
+        first, last = (f"{twice[key]:,.0f} in {key}" for key in TWICE)
+        raise InputError(
+            f"{path}: the same reads did {first} and {last} IOPS: the drive changed between these "
+            "steps (heat, other work beside it); characterise it again"
+        )
     if not found:
         raise InputError(f"{path}: no job of it reads or writes in a way that a table can say")
     return found
+
+
+def _as_said(one: Observation, key: str) -> Observation:
+    """The row of a step of ``characterise``."""
+    load = replace(one.load, namespace=one.span) if key == TRIMMED else one.load
+    return replace(one if counted(key) else one.without("waf"), load=load)
+
+
+def _check_steady(jobs: Sequence[JobMeasurement], where: str) -> None:
+    """Raises InputError where reads became slower or faster for good while they were measured."""
+    for job in jobs:
+        for one in job.directions:
+            if one.ddir != "read" or len(job.directions) > 1 or len(one.bins) < BINS:
+                continue
+            found = changepoints.stages(one.bins["iops"].to_numpy())
+            for before, after in itertools.pairwise(found):
+                low, high = sorted((before.level, after.level))
+                if high > CHANGED * low and min(before.length, after.length) >= BINS // 4:
+                    when = float(one.bins["time_s"][after.start] - one.bins["time_s"][0])
+                    raise InputError(
+                        f"{where}: its reads did {before.level:,.0f} IOPS and from {when:.0f} s on "
+                        f"{after.level:,.0f}: the drive changed during the measurement (heat, a "
+                        "cache, other work beside it); measure it again"
+                    )

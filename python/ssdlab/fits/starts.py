@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits import closed
 from ssdlab.fits.observations import Load, Observation
-from ssdlab.fits.parameters import PARAMETERS, Floats, Space, flat, with_keys
+from ssdlab.fits.parameters import HOSTS, PARAMETERS, Floats, Space, flat, sata, with_keys
 from ssdlab.fits.search import Found, Target, search
 from ssdlab.rig import profiles, resolve
 from ssdlab.target import sim
@@ -25,12 +26,20 @@ ROWS = 24
 ROUNDS_CLOSED = 8
 ROOM = 0.8
 """Of the shortest time between requests that was seen, a ceiling that was not is at most this."""
+MOST_WAYS = 64
+"""Of a channel, in a rig: larger drives have larger dies instead."""
 DIES_WIDTH = 0.5
 """Standard deviation of the logarithm of the number of dies, among drives of a capacity."""
-SATA_IOPS, SATA_BYTES, SATA_SLOTS = 115_000, 580e6, 32
+SATA_IOPS, SATA_BYTES = 115_000, 580e6
 """What SATA allows at most; a drive that does less at depth is one."""
+MOST_PARITY = 0.4
+"""Of what is written, the parity of a drive."""
 TOO_SPECIAL = ("ftl.compression.granule", "ftl.map.entries")
 """Keys of firmware that few drives have."""
+XPOINT = "xpoint"
+"""A drive of 3D XPoint, none of which is shipped: `xpoint.toml`."""
+RARE = 4.2
+"""Minus twice the logarithm of one in eight: so few are not of flash."""
 LEFT_OUT = ("demo", "lab", "wd-zn540")
 """Beginnings of names of drives that do not exist, or are zoned."""
 
@@ -42,6 +51,16 @@ class Start:
     name: str
     rig: str
     """TOML, at the capacity of the drive measured."""
+    widths: Mapping[str, float] = field(default_factory=dict)
+    """Of parameters that benchmarks have told already."""
+    far: float = 0.0
+    """How far its own capacity is from that, in standard deviations of :data:`DIES_WIDTH`."""
+
+    def having(self, keys: Mapping[str, str], widths: Mapping[str, float]) -> Start:
+        """With keys set of which is known how well; raises InputError where that is no drive."""
+        rig = with_keys(self.rig, keys).to_toml()
+        _core.rig_check(rig, rig_name=self.name)
+        return replace(self, rig=rig, widths={**self.widths, **widths})
 
 
 def named(place: str, capacity: int | None) -> Start:
@@ -63,29 +82,58 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
             continue
         if any(rig.get(key) is not None for key in TOO_SPECIAL) or not slots(rig):
             continue
-        far = abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
-        found.append((far, one.name, rig))
+        found.append((_far(rig, capacity), one.name, rig))
     found.sort(key=lambda one: one[:2])
     near = [one for one in found if one[0] <= math.log(NEAR)] or found[:8]
-    usual = _ceilings([rig for _, _, rig in found], observed)
-    return [Start(name, with_keys(_at(rig, capacity, name), usual).to_toml())
-            for _, name, rig in near]  # fmt: skip
+    ceilings = _ceilings([rig for _, _, rig in found], observed)
+    text = (resources.files(__package__) / f"{XPOINT}.toml").read_text("utf-8")
+    xpoint = _core.Rig(text, rig_name=XPOINT)
+    if slots(xpoint):
+        near.append((_far(xpoint, capacity), XPOINT, xpoint))
+
+    def usual(name: str, rig: _core.Rig) -> dict[str, str]:
+        return _behind() if sata(rig) else {} if name == XPOINT else ceilings
+
+    return [
+        Start(
+            name,
+            with_keys(_at(rig, capacity, name), usual(name, rig)).to_toml(),
+            far=far / DIES_WIDTH,
+        )
+        for far, name, rig in near
+    ]
+
+
+def _far(rig: _core.Rig, capacity: int | None) -> float:
+    """Logarithm of a drive's capacity by another, without the sign."""
+    return abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
+
+
+def _behind() -> dict[str, str]:
+    """The host and port that a drive of SATA is behind."""
+    return {one.key: one.written(HOSTS[one.key][0]) for one in PARAMETERS if one.key in HOSTS}
 
 
 def _ceilings(rigs: Sequence[_core.Rig], observed: Sequence[Observation]) -> dict[str, str]:
-    """Ceilings of IOPS that no measurement came to, as drives of the bus have them: the drive that
-    is like the one measured at small depth need not be like it there."""
-    rates = [(rate, one.load.numjobs) for one in observed if (rate := one.rate)]
-    if not rigs or not _fast(observed) or flat(observed, "iops"):
+    """Ceilings that no measurement came to, as drives of the bus have them: the drive that is like
+    the one measured at small depth need not be like it there."""
+    rates = [(rate, one.load) for one in observed if (rate := one.rate)]
+    if not rigs or not _fast(observed):
         return {}
     found = {}
     for one in PARAMETERS:
-        if one.ceiling == "iops":
-            # A drive that has been that fast is one of those whose ceiling is higher.
-            most = 1e9 / max(rate / (many if one.key == "host_time" else 1) for rate, many in rates)
-            values = [one.read(rig) for rig in rigs]
-            above = [value for value in values if value < ROOM * most] or [ROOM * most]
-            found[one.key] = one.written(float(np.median(above)))
+        if not one.ceiling or flat(observed, one.ceiling):
+            continue
+        # A drive that has been that fast is one of those whose ceiling is higher.
+        if one.ceiling == "bytes":
+            reached = max(rate * load.bs for rate, load in rates)
+            values = [value for rig in rigs if (value := one.read(rig)) * ROOM > reached]
+        else:
+            alone = one.key == "host_time"
+            reached = max(rate / (load.numjobs if alone else 1) for rate, load in rates) / ROOM
+            values = [value for rig in rigs if (value := one.read(rig)) * reached < 1e9]
+            reached = 1e9 / reached
+        found[one.key] = one.written(float(np.median(values or [reached])))
     return found
 
 
@@ -94,7 +142,7 @@ def _slots(observed: Sequence[Observation]) -> Callable[[_core.Rig], bool]:
     fast = _fast(observed)
     deep = any(one.load.depth >= 16 and one.load.reads == 1 and one.rate for one in observed)
     if fast or deep:
-        return lambda rig: (int(rig.get("queue_slots") or 0) > SATA_SLOTS) == fast
+        return lambda rig: sata(rig) != fast
     return lambda _: True
 
 
@@ -113,7 +161,8 @@ def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:
         ways = int(rig.get("nand.ways") or 1)
         rig.set("capacity", f"{capacity // 4096 * 4096}B")
         # Dies are a power of two more or fewer: a channel has as many as its neighbours.
-        rig.set("nand.ways", str(max(1, round(ways * 2 ** round(math.log2(ratio))))))
+        most = max(1, round(ways * 2 ** round(math.log2(ratio))))
+        rig.set("nand.ways", str(min(MOST_WAYS, most)))
     if spare is not None:
         rig.set("ftl.over_provisioning", spare)
     return rig.to_toml()
@@ -133,28 +182,51 @@ def closed_forms(space: Space, loads: Sequence[Load], vectors: Sequence[Floats])
     return found
 
 
+def held(start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]) -> Found:
+    """The parameters by closed forms, but those that benchmarks have told, which know better."""
+    if not start.widths:
+        return in_closed_form(start, observed, fixed)
+    rig = with_keys(start.rig, fixed)
+    kept = {key: said for key in start.widths if (said := rig.get(key)) is not None}
+    free = in_closed_form(start, observed, {**fixed, **kept})
+    moved = start.having(free.space.keys(free.vector), {})
+    return in_closed_form(moved, observed, fixed, 0)
+
+
 def in_closed_form(
-    start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]
-) -> Found:
+    start: Start, observed: Sequence[Observation], fixed: Mapping[str, str],
+    rounds: int = ROUNDS_CLOSED,
+) -> Found:  # fmt: skip
     """The parameters by closed forms alone."""
-    space = Space.of(start.rig, observed, fixed)
+    space = Space.of(start.rig, observed, fixed, start.widths)
     loads = [one.load for one in observed]
     return search(
         space, Target.of(observed), lambda vectors: closed_forms(space, loads, vectors),
-        space.prior, ROUNDS_CLOSED,
+        space.prior, rounds,
     )  # fmt: skip
 
 
 def ranked(
     starts: Sequence[Start], observed: Sequence[Observation], fixed: Mapping[str, str]
 ) -> list[tuple[Start, Found]]:
-    """The starts with their fits in closed form, the best first."""
+    """The starts with their fits in closed form, the likeliest first."""
     step = max(1, math.ceil(len(observed) / ROWS))
     some = observed[::step]
     fits = [(one, in_closed_form(one, some, fixed)) for one in starts]
     odd = [0.0] * len(starts) if flat(observed, "iops") or not _fast(observed) else _odd(starts)
-    costs = {one.name: found.cost + far for (one, found), far in zip(fits, odd, strict=True)}
+    costs = {
+        one.name: _unlikely(found) + one.far**2 + (RARE if one.name == XPOINT else far)
+        for (one, found), far in zip(fits, odd, strict=True)
+    }
     return sorted(fits, key=lambda pair: (costs[pair[0].name], pair[0].name))
+
+
+def _unlikely(found: Found) -> float:
+    """Minus twice the logarithm of how likely measurements are of drives like a start, in what
+    starts differ (Laplace): of those that need values of less likelihood or more exactly so."""
+    scaled = found.jacobian * np.sqrt(found.weights)[:, None] * found.space.widths
+    _, narrowed = np.linalg.slogdet(np.eye(scaled.shape[1]) + scaled.T @ scaled)
+    return float(found.cost + narrowed)
 
 
 def _odd(starts: Sequence[Start]) -> list[float]:
@@ -174,4 +246,5 @@ def overhead(observed: Sequence[Observation]) -> int:
         if "waf" in one.measured and one.load.sequential and one.load.reads == 0
     ]
     extra = float(np.median(found)) - 1.0 if found else 0.0
-    return min(255, max(2, round(1 / extra) + 1)) if extra > 0.004 else 0
+    # More than parity takes is another thing: an SLC cache that is folded.
+    return min(255, round(1 / extra) + 1) if 0.004 < extra < MOST_PARITY else 0

@@ -1,17 +1,22 @@
 """What a rig does under workloads of the table, found by simulating it at reduced size.
 
 A drive is prepared once for each state and namespace; the workloads that leave that state as it is
-run on it one after the other.
+run on it one after the other. What was simulated is kept, so that a search that was stopped goes on
+where it was when it is asked for again.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab import _core, bench
+from ssdlab.bench import kept
 from ssdlab.errors import InputError
 from ssdlab.fits.observations import Load, Observation, observations
 from ssdlab.jobfile import JobText
@@ -107,17 +112,22 @@ def answers(
 
     Raises InputError where a rig or a workload cannot be simulated, Interrupted on Ctrl-C.
     """
-    groups = _groups(loads)
+    different = list(dict.fromkeys(loads))
+    groups = _groups(different)
     variants = [
-        bench.Variant(_body(rig, [loads[place] for place in group], effort), len(group) + 3.0)
+        bench.Variant(_body(rig, [different[place] for place in group], effort), len(group) + 3.0)
         for rig in rigs
         for group in groups
     ]
     done = iter(bench.run(variants, progress))
     found = []
     for _ in rigs:
-        by_place = dict(pair for group in groups for pair in zip(group, next(done), strict=True))
-        found.append([by_place[place] for place in range(len(loads))])
+        by_load = {
+            different[place]: numbers
+            for group in groups
+            for place, numbers in zip(group, next(done), strict=True)
+        }
+        found.append([by_load[load] for load in loads])
     return found
 
 
@@ -145,6 +155,12 @@ class _Body:
     effort: Effort
 
     def __call__(self, seat: bench.Seat) -> list[Mapping[str, float]]:
+        asked = json.dumps([*kept.built(), _code(), self.rig, repr(self.loads), repr(self.effort)])
+        answer = kept.text(asked, lambda: json.dumps(self._simulated(seat)))
+        found: list[Mapping[str, float]] = json.loads(answer)
+        return found
+
+    def _simulated(self, seat: bench.Seat) -> list[Mapping[str, float]]:
         small = Reduced.of(self.rig, "twin")
         first = self.loads[0]
         overrides = small.namespace(first.namespace)
@@ -158,6 +174,12 @@ class _Body:
                 (one,) = observations(run, load.state)
                 found.append(_with_waf(one, run.waf, load))
         return found
+
+
+@functools.cache
+def _code() -> str:
+    """A digest of what makes numbers of a workload here."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def _steps(loads: Sequence[Load]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from ssdlab.store import MANIFEST
 
 BYTES_MAX = 512 << 20
 """A larger file is no document of fio."""
+GZIP = b"\x1f\x8b"
 
 
 def text_of(path: Path) -> str:
-    """The text of a regular file; bytes that are none are replaced.
+    """The text of a regular file, also one that gzip has compressed; bytes that are none are
+    replaced.
 
     Raises InputError where it is no such file, too large, or cannot be read.
     """
@@ -32,9 +35,24 @@ def text_of(path: Path) -> str:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise InputError(f"{path}: is no plain file, and nothing else is read")
             data = file.read()
+    if data.startswith(GZIP):
+        data = _unpacked(path, data)
     if b"\0" in data[:4096]:
         return ""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _unpacked(path: Path, data: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        found = unpacker.decompress(data, BYTES_MAX)
+    except zlib.error as error:
+        raise InputError(f"{path}: is compressed by gzip and damaged ({error})") from None
+    if unpacker.unconsumed_tail:
+        raise InputError(f"{path}: is larger than {BYTES_MAX >> 20} MiB, so no result of fio")
+    if not unpacker.eof:
+        raise InputError(f"{path}: is compressed by gzip and breaks off")
+    return found
 
 
 def below(folder: Path) -> Iterator[Path]:

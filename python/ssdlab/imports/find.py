@@ -26,7 +26,7 @@ from ssdlab.store import MANIFEST
 DIGITS = 12
 """Of a document's hash, in the name of its run."""
 NEVER = frozenset(
-    ".csv .ods .xlsx .png .svg .jpg .pdf .html .py .sh .ps1 .bat .fio .gz .zip .xz .tar .parquet "
+    ".csv .ods .xlsx .png .svg .jpg .pdf .html .py .sh .ps1 .bat .fio .zip .xz .tar .parquet "
     ".ini .yaml .yml .toml .md".split()
 )
 """Endings of files that hold no document, in a folder."""

@@ -25,6 +25,7 @@ def advise(plan: CachePlan) -> list[str]:
     return [
         *(_none(plan) if best is None else _taken(plan, best)),
         *_refused(plan),
+        *_volatile(plan),
         *(() if best is None else _runners(plan, best)),
         *_change(plan, best),
     ]
@@ -33,6 +34,7 @@ def advise(plan: CachePlan) -> list[str]:
 def _taken(plan: CachePlan, row: CacheRow) -> Iterator[str]:
     """What to take, and why."""
     yield _headline(plan, row)
+    yield from _whole(plan, row)
     yield f"The rule: {plan.asked.rules.sentence}."
     yield _hits(plan, row)
     for fast in (one for one in plan.rows if one.kind == "fast"):
@@ -49,6 +51,20 @@ def _taken(plan: CachePlan, row: CacheRow) -> Iterator[str]:
     if long:
         told = [f"{100 * share:.0f} % went into {part_phrase(part)}" for share, part in long]
         yield f"Of the time of its I/Os at full speed, {', '.join(told)}."
+
+
+def _whole(plan: CachePlan, row: CacheRow) -> Iterator[str]:
+    """What a sample says of the whole."""
+    share = plan.asked.sampled
+    if row.candidate is None or share == 1.0:
+        return
+    size = row.candidate.size / share
+    drive = row.candidate.fast.capacity_bytes
+    more = "" if size <= drive else f", more than {row.candidate.fast.title} has"
+    yield (
+        f"The trace holds {units.percent(share)} of the addresses: for all of them take "
+        f"{units.binary(size)}{more}. Rates are those of the sample; hits are those of the whole."
+    )
 
 
 def _headline(plan: CachePlan, row: CacheRow) -> str:
@@ -131,13 +147,9 @@ def _hits(plan: CachePlan, row: CacheRow) -> str:
         f"{100 * share:.1f} % of the {what}" for what, share in shares.items() if share is not None
     )
     first = f"{units.number(row.first_iops)} IOPS (pool alone {units.number(plan.pool.first_iops)})"
-    if plan.load.is_job:
-        return (
-            f"Over all of the job, {found} find their data in the cache, which "
-            f"was empty at first: {first}."
-        )
+    what = "as the job begins" if plan.load.is_job else "in the first pass"
     return (
-        f"Warm, {found} find their data in the cache; in the first pass, "
+        f"Warm, {found} find their data in the cache; {what}, "
         f"with an empty cache, it makes {first}."
     )
 
@@ -151,7 +163,8 @@ def _warm(plan: CachePlan, row: CacheRow) -> Iterator[str]:
         yield (
             "It is warm (90 % of the final speed for good) after "
             f"{units.duration(warm.seconds)} at "
-            f"full speed, {warm.passes:.2g} passes of the load{pace}."
+            f"full speed, {warm.passes:.2g} "
+            f"{'times the length of the job' if plan.load.is_job else 'passes of the load'}{pace}."
         )
     if warm.rising:
         yield (
@@ -211,6 +224,15 @@ def _refused(plan: CachePlan) -> Iterator[str]:
         yield (
             f"Up to {units.binary(best.dirty_most)} of acknowledged writes lie in the cache alone: "
             f"{ending}."
+        )
+
+
+def _volatile(plan: CachePlan) -> Iterator[str]:
+    if plan.volatile:
+        yield (
+            "WARNING: the disks acknowledge writes in their volatile caches, so even a cache that "
+            "writes through loses acknowledged writes with the power, as the pool alone does; "
+            "without --disk-cache these are off."
         )
 
 

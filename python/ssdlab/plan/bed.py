@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,8 +14,8 @@ from ssdlab import wear
 from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
 from ssdlab.jobfile import JobText
-from ssdlab.plan.study import stages
-from ssdlab.plan.warmup import Ramp
+from ssdlab.plan.study import halves, stages
+from ssdlab.plan.warmup import RISING, Ramp
 from ssdlab.plan.workload import Load
 from ssdlab.progress import ProgressCallback
 from ssdlab.results import Result
@@ -25,6 +26,12 @@ SEED_STEP = 1_000_003
 INTERVALS = 300
 """Of a pass, about."""
 PASS_INTERVAL_MS = (10, 60_000)
+FURTHER = 3
+"""Passes of a trace beyond those asked for, at most, while a cache still gets faster."""
+WARMING_IOS = 50_000_000
+"""I/Os of one further pass of a job, at most."""
+STAGES = re.compile(r"^\s*(stonewall|wait_for_previous)\b", re.MULTILINE)
+"""A job with stages is done once more as it is."""
 Found = Literal["hits", "partial", "misses"]
 
 
@@ -104,7 +111,11 @@ class Bed:
     ) -> None:  # fmt: skip
         self.seed, self.seed_step, self.reports = seed, seed_step, reports
         self.drive = seat.drive(rig, name, seed)
-        self.capacity = self.drive.core.capacity_bytes
+
+    @property
+    def capacity(self) -> int:
+        """Bytes."""
+        return self.drive.capacity
 
     def prepare(self, steps: str) -> None:
         """As ``--prepare`` of other commands."""
@@ -113,15 +124,15 @@ class Bed:
     def run(self, job: JobText, interval_ms: int = INTERVAL_MS, *, whole: bool = False) -> Ran:
         """Runs a job; the device goes on from where it was. ``whole`` has all of the job counted,
         not its measurement window alone: passes of a load are compared request by request."""
-        core, seed = self.drive.core, self.seed
+        seed = self.seed
         self.seed = (seed + self.seed_step) % (SEED_MAX + 1)
-        before, begin = core.counters(), core.now_s
-        result = self.drive.run(job, next(self.reports), seed=seed, interval_ms=interval_ms)
+        result, around = self.drive.run(job, next(self.reports), seed=seed, interval_ms=interval_ms)
         did, series = Performance.of(result, whole=whole), result.device_series()
         dirty = 0
         if series is not None and "dirty_bytes" in series.columns and series.height:
             dirty = int(series["dirty_bytes"].to_numpy().max())
-        return Ran(did, _ramp(result, did.jobs), dirty, core.now_s - begin, before, core.counters())
+        seconds = around.ended_s - around.began_s
+        return Ran(did, _ramp(result, did.jobs), dirty, seconds, around.before, around.counters)
 
 
 @dataclass(frozen=True)
@@ -130,10 +141,13 @@ class Schedule:
 
     load: Load
     passes: int
-    """At full speed, one after another; a job runs once."""
+    """At full speed, one after another; of a job, which goes on in the further ones, one."""
     seed: int
     interval_ms: int = 1000
     """Of the series at full speed."""
+    further: int = 0
+    """Passes of a trace after these, at most, as long as the last is faster than the one before; of
+    a job, which is so too, any number of passes if this is not 0."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +159,25 @@ class Passes:
     """At full speed."""
     recorded: Ran | None
     """At the times of the recording, after the others."""
+    job: bool = False
+    """Whether they are a job that goes on."""
+
+    @property
+    def rising(self) -> bool:
+        """Whether the last pass at full speed was faster than the one before; with two passes of a
+        trace the first began empty, which says nothing of a third."""
+        return len(self.passes) > (1 if self.job else 2) and (
+            self.last.did.iops * RISING > self.passes[-2].did.iops
+        )
+
+    @property
+    def measured(self) -> list[tuple[float, Ramp]]:
+        """What was measured of each pass, and when that began (s)."""
+        found, now = [], 0.0
+        for one in self.passes:
+            now += one.seconds
+            found.append((max(0.0, now - one.ramp.seconds), one.ramp))
+        return found
 
     @property
     def dirty_recorded(self) -> int:
@@ -170,11 +203,14 @@ class Passes:
 def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "fob") -> Passes:
     """Runs all passes on one device that lives through them.
 
+    A job is measured in the first pass, which begins empty, and then goes on.
+
     Raises InputError where the rig is wrong or the load does not fit on it, Interrupted.
     """
     load = order.load
     count = 1 if load.is_job else order.passes
-    reports = stages(seat.report, count + 3)
+    steps = count + order.further + 3
+    reports = halves(seat.report) if load.is_job else stages(seat.report, steps)
 
     def fresh() -> Bed:
         bed = Bed(rig, name, order.seed, seat, reports, seed_step=0)
@@ -184,13 +220,41 @@ def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "f
 
     bed = fresh()
     found = [bed.run(load.full_speed, order.interval_ms, whole=True) for _ in range(count)]
+    while _goes_on(Passes(bed.capacity, found, None, load.is_job), count, order.further):
+        found.append(bed.run(_going_on(load, found), order.interval_ms, whole=True))
     calm = None
     if load.recorded is not None:
         if count == 1:
             # With nothing to warm it up, the recording too begins on a new device.
             bed = fresh()
         calm = bed.run(load.recorded, pass_interval(load.span_s), whole=True)
-    return Passes(bed.capacity, found, calm)
+    return Passes(bed.capacity, found, calm, load.is_job)
+
+
+def _goes_on(passes: Passes, asked: int, further: int) -> bool:
+    """Whether another pass is worth its time: a cache gets faster, and that it does is not known
+    from a single pass of a job."""
+    done, last = len(passes.passes), passes.last.did
+    if passes.job:
+        ios = last.iops * passes.first.did.seconds * 2**done
+        return further > 0 and (done == 1 or (passes.rising and ios <= WARMING_IOS))
+    return passes.rising and done < asked + further
+
+
+def _going_on(load: Load, before: Sequence[Ran]) -> JobText:
+    """The next pass: of a trace the same; of a job what comes after twice the time that it has had,
+    for as long as the first pass took.
+
+    The same seed finds the same hot spots. It draws the same places at first, too, which are long
+    past when the measured part begins.
+    """
+    job = load.full_speed
+    if not load.is_job or STAGES.search(job.text):
+        return job
+    length = max(1, round(1000 * before[0].did.seconds))
+    ramp = (2 ** len(before) - 1) * length
+    own = f"[global]\nramp_time={ramp}ms\ntime_based=1\nruntime={length}ms\n"
+    return JobText(job.name, own + job.text, job.folder, job.replay)
 
 
 def pass_interval(seconds: float) -> int:

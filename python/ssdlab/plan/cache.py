@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ssdlab import bench, units
+from ssdlab import _core, bench, units
 from ssdlab.answer import Answer
 from ssdlab.arrays.grid import performance
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.bed import Passes, Schedule, pass_interval, run_passes
+from ssdlab.plan.bed import FURTHER, Passes, Schedule, pass_interval, run_passes
 from ssdlab.plan.candidates import CacheCandidate, Costs, ShortList, shrunk
 from ssdlab.plan.curves import Accesses, HitCurve, accesses, curve
 from ssdlab.plan.lifetime import AgedDrive, life
@@ -41,6 +41,7 @@ ALONE_MIN = 256 << 30
 its reserve stays large enough for what a trace writes."""
 LIVES = 0.1
 """Share of all the work that old drives take, by which a cache's life is known."""
+PRESETS = "preset of a cache"
 DISK_S = 20.0
 """Simulated seconds for the rate of one disk."""
 
@@ -70,7 +71,7 @@ class CacheStudy(CacheQuestion):
             f"A cache for {found.load.name}",
             "plan",
             chapters(found),
-            notes=[note, *found.notes],
+            notes=[note, *map(_described, self.presets), *found.notes],
             texts=texts,
             data=found.as_json(),
         )
@@ -95,7 +96,8 @@ class CacheStudy(CacheQuestion):
         if not short.chosen:
             raise InputError("--sizes: no size is large enough for a block of any size asked for")
         (disk,) = yield Round([disk_rate(self.pool, load.request_bytes, self.seed)], 0.37)
-        order = Schedule(load, self.passes, self.seed, pass_interval(pool.passes.first.did.seconds))
+        interval = pass_interval(pool.passes.first.did.seconds)
+        order = Schedule(load, self.passes, self.seed, interval, FURTHER)
         table = _Caches(self, order, disk)
         reuse = None if main is None else main.attainable
         caches = yield from table.rows(short.chosen, 1.0 if self.quick else 0.75)
@@ -294,6 +296,12 @@ class _Caches:
             return None
         request = self.order.load.request_bytes
         return Formula(one.size, one.threshold, self.disk_iops, request, disks)
+
+
+def _described(preset: str) -> str:
+    """Which software of which version a preset stands for."""
+    known = {one["name"]: one["summary"] for one in _core.registries() if one["kind"] == PRESETS}
+    return f"preset {preset}: {known[preset]}"
 
 
 def _untried(short: ShortList, caches: Sequence[CacheRow], known: bool) -> Iterator[str]:

@@ -171,7 +171,7 @@ def curve(
     if seen.total > exact_max:
         rate = max(exact_max / 2 / SAMPLES / seen.total, 1e-4)
     if sizes is None:
-        steps = _steps(max(64.0, 1.1 * _footprint(seen)))
+        steps = _steps(max(64.0, 1.1 * footprint(seen)))
         sizes = [float(one) * (seen.block + ENTRY_BYTES) for one in steps]
     least = SAMPLED_MIN / rate if rate < 1.0 else 1.0
     found = sorted({frames(one, seen.block): float(one) for one in sizes}.items())
@@ -180,8 +180,8 @@ def curve(
         held = [(int(np.ceil(least)) + 1, (np.ceil(least) + 1) * (seen.block + ENTRY_BYTES))]
     counts = [count for count, _ in held]
     report = progress or (lambda _news: True)
-    once = _misses(policy, seen, counts, rate, within(report, 0.0, 0.35))
-    twice = _misses(policy, _twice(seen), counts, rate, within(report, 0.35, 1.0))
+    once = misses(policy, seen, counts, rate, within(report, 0.0, 0.35))
+    twice = misses(policy, _twice(seen), counts, rate, within(report, 0.35, 1.0))
     return HitCurve(
         policy=policy,
         block=seen.block,
@@ -202,7 +202,7 @@ def _steps(most: float) -> Floats:
     return values
 
 
-def _footprint(seen: Accesses) -> float:
+def footprint(seen: Accesses) -> float:
     """Different blocks, as a sum of the places of runs that no run before has covered."""
     first = seen.first.astype(np.int64)
     order = np.argsort(first, kind="stable")
@@ -218,10 +218,16 @@ def _twice(seen: Accesses) -> Accesses:
     )
 
 
-def _misses(
-    policy: str, seen: Accesses, counts: Sequence[int], rate: float, progress: ProgressCallback
+def misses(
+    policy: str,
+    seen: Accesses,
+    counts: Sequence[int],
+    rate: float,
+    progress: ProgressCallback,
+    seed: int = 1,
 ) -> dict[str, Floats]:
-    """What the core counts, at each number of blocks."""
+    """What the core counts, at each number of blocks: of all of them, or in samples of a share
+    ``rate`` each. Raises Interrupted on Ctrl-C, and where ``progress`` answers False."""
     sampled: dict[str, Any] = {} if rate >= 1.0 else {"rate": rate, "samples": SAMPLES}
     found = heard(
         progress,
@@ -231,6 +237,7 @@ def _misses(
             seen.writes,
             blocks=seen.count,
             sizes=list(counts),
+            seed=seed,
             progress=report,
             **sampled,
         ),

@@ -32,6 +32,10 @@ class CacheQuestion(CacheGrid):
     reading: Reading = field(default_factory=Reading)
     fit: str = "as-is"
     job: JobText | None = None
+    sampled: float = 1.0
+    """Share of the addresses that the trace holds."""
+    disk_cache: bool = False
+    """Whether disks acknowledge writes in their volatile caches."""
     depth: int = 32
     passes: int = 3
     seed: int = 1
@@ -62,6 +66,11 @@ class CachePlan:
         return [row for row in self.rows if row.kind == "cache"]
 
     @property
+    def volatile(self) -> bool:
+        """Whether the pool acknowledges what a loss of power takes with it."""
+        return self.asked.disk_cache and self.asked.pool.has_disk
+
+    @property
     def main(self) -> HitCurve | None:
         """The curve that the working set is read from: LRU in blocks of 4 KiB."""
         return self.curves.get(("lru", FINE))
@@ -70,6 +79,7 @@ class CachePlan:
         """What scripts find beside the answer."""
         asked, load, choice, main = self.asked, self.load, self.choice, self.main
         stream = load.stream
+        best = choice.best and choice.best.candidate
         return {
             "load": {
                 "name": load.name,
@@ -88,6 +98,7 @@ class CachePlan:
             },
             "pool": asked.pool.text,
             "caches": [one.text for one in asked.fasts],
+            "disk_cache": asked.disk_cache,
             "depth": asked.depth,
             "passes": len(self.pool.passes.passes),
             "seed": asked.seed,
@@ -106,6 +117,8 @@ class CachePlan:
                 "years_min": asked.rules.years_min,
             },
             "recommended": choice.best and choice.best.name,
+            "sampled_share": asked.sampled,
+            "recommended_bytes_for_the_whole": best and round(best.size / asked.sampled),
             "runners_up": [row.name for row in choice.runners],
             "refused": dict(choice.refused),
             "why_none": choice.why_none or None,

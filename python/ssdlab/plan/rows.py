@@ -13,7 +13,7 @@ from ssdlab.plan.bed import Found, Passes, Ran
 from ssdlab.plan.candidates import DEFERRING, CacheCandidate
 from ssdlab.plan.lifetime import CacheLife
 from ssdlab.plan.stores import Store
-from ssdlab.plan.warmup import WarmUp, warm_up, warm_up_s
+from ssdlab.plan.warmup import WarmUp, warm_up, warm_up_of_job, warm_up_s
 
 Kind = Literal["pool", "fast", "cache"]
 
@@ -84,14 +84,20 @@ class CacheRow(Offer):
     @cached_property
     def warm(self) -> WarmUp:
         """When it was warm; unknown without a cache."""
-        ramps = [one.ramp for one in self.passes.passes]
-        return warm_up(ramps) if self.kind == "cache" else WarmUp()
+        if self.kind != "cache":
+            return WarmUp()
+        if self.passes.job:
+            rising = self.passes.rising
+            return warm_up_of_job(self.passes.measured, self.passes.last.did.iops, rising=rising)
+        return warm_up([one.ramp for one in self.passes.passes])
 
     @property
     def iops(self) -> float:
-        """At full speed in the last pass; of a job on a cache, at the pace at its end."""
+        """At full speed in the last pass; of a trace in a single one on a cache without times, at
+        the pace at its end."""
         last = self.passes.last
         settles = self.kind == "cache" and self.passes.recorded is None
+        settles &= not self.passes.job
         if len(self.passes.passes) == 1 and settles:
             quarter_s = float(last.ramp.times(4)[-1])
             if quarter_s > 0:
@@ -142,9 +148,9 @@ class CacheRow(Offer):
             "cache_bytes": one and one.size,
             "keys": one and one.keys,
             "iops": self.iops,
-            "p50_ns": self.latency_ns(50.0),
-            "p99_ns": self.latency_ns(99.0),
-            "p99.9_ns": self.latency_ns(99.9),
+            "clat_p50_ns": self.latency_ns(50.0),
+            "clat_p99_ns": self.latency_ns(99.0),
+            "clat_p999_ns": self.latency_ns(99.9),
             "read_hit_ratio": self.hits("read"),
             "write_hit_ratio": self.hits("write"),
             "read_partly_ratio": self.hits("read", "partial"),
@@ -256,7 +262,12 @@ def choose(
     best = ranked[0]
     if _times(rules.value(best), rules.value(pool)) < GAIN_MIN:
         return Choice(None, ranked[:2], refused, "gain")
-    again = len(best.passes.passes) > 1 and _times(best.first_iops, pool.first_iops) < GAIN_MIN
+    # A job goes on; it is a trace that asks for the same all over again.
+    again = (
+        not best.passes.job
+        and len(best.passes.passes) > 1
+        and _times(best.first_iops, pool.first_iops) < GAIN_MIN
+    )
     return Choice(best, ranked[1:3], refused, only_again=again)
 
 

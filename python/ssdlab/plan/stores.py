@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, array_of, named
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, array_of, named
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import capacity_of, smaller
 from ssdlab.units import parse_bytes
@@ -110,6 +110,10 @@ class Store:
             set_all(rig, "ssd", smaller_ssd(self.profile, bytes_min))
         return rig
 
+    def without_disk_caches(self) -> Store:
+        """The same with disks that acknowledge what is on their platters."""
+        return replace(self, tree=self.resized()) if self.has_disk else self
+
     @property
     def reads_flash(self) -> bool:
         """Whether what lies in it lies in SSDs, caches and tiers before it left aside."""
@@ -130,18 +134,16 @@ def set_all(rig: _core.Rig, kind: str, values: Mapping[str, str]) -> None:
             rig.set(place + key, value)
 
 
-def store(text: str) -> Store:
-    """The storage that ``text`` means (:data:`FORMS`).
+def store(text: str | DriveRig) -> Store:
+    """The storage that ``text`` means (:data:`FORMS`), or that is one rig.
 
     Raises InputError where it means none.
     """
+    if isinstance(text, DriveRig):
+        return _of_rig(text.name, text)
     parts = text.strip().split(":")
     if len(parts) == 1 or parts[0].endswith(".toml"):
-        drive = named(text.strip(), f"; expected {FORMS}")
-        tree = drive.tree()
-        # A rig file may itself be an array; what it survives is its own affair.
-        redundant = tree.get("kind") == "array" and tree.get("level") != "raid0"
-        return Store(text, drive.name, tree, {drive.name: 1}, redundant, drive.profile)
+        return _of_rig(text, named(text.strip(), f"; expected {FORMS}"))
     if len(parts) not in (3, 4):
         raise InputError(f'"{text}": expected {FORMS}')
     level = parts[0].lower().removeprefix("raid")
@@ -151,6 +153,8 @@ def store(text: str) -> Store:
         raise InputError(
             f'"{text}": found {parts[1]} drives, expected from {MEMBERS_MIN[level]} to 255'
         )
+    if level == "10" and int(parts[1]) % 2:
+        raise InputError(f'"{text}": found {parts[1]} drives, expected pairs, an even number')
     chunk = CHUNK if len(parts) == 3 else parse_bytes(f'"{text}": chunk', parts[3])
     if not chunk or chunk % 4096:
         raise InputError(f'"{text}": chunk {parts[-1]}, expected a multiple of 4k, such as 64k')
@@ -160,6 +164,13 @@ def store(text: str) -> Store:
     tree = array_of(drive.tree(), shape, text)
     redundant, bill = level not in ("0", "linear"), {drive.name: shape.count}
     return Store(text, title, tree, bill, redundant, drive.profile)
+
+
+def _of_rig(text: str, drive: DriveRig) -> Store:
+    tree = drive.tree()
+    # It may itself be an array; what that survives is its own affair.
+    redundant = tree.get("kind") == "array" and tree.get("level") != "raid0"
+    return Store(text, drive.name, tree, {drive.name: 1}, redundant, drive.profile)
 
 
 def cached(fast: Store, pool: Store, keys: Mapping[str, Any]) -> Store:

@@ -64,6 +64,14 @@ def simulated(rounds: Rounds[T], progress: ProgressCallback | None = None) -> T:
         return found_in_all
 
 
+def halves(report: ProgressCallback) -> Iterator[ProgressCallback]:
+    """The callbacks of any number of steps, each half of what is left."""
+    left = 1.0
+    while True:
+        yield within(report, 1 - left, 1 - left / 2)
+        left /= 2
+
+
 def stages(report: ProgressCallback, count: int) -> Iterator[ProgressCallback]:
     """The callbacks of so many steps of about the same length."""
     return (stage(report, place, count) for place in range(count))

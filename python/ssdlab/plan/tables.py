@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def _speed(plan: CachePlan) -> Table:
     laps = (
         f"IOPS: {plan.asked.depth} in flight, the last of {passes} passes."
         if passes > 1
-        else "IOPS: what the job makes towards its end."
+        else "IOPS: of the job as it goes on, until twice the time makes it no faster (5 %)."
         if plan.load.is_job
         else f"IOPS: {plan.asked.depth} in flight, one pass with an empty cache."
     )
@@ -165,7 +166,8 @@ def _wear(plan: CachePlan) -> Table:
 def _price(plan: CachePlan) -> Table:
     note = (
         "Of pool and cache together; a GB is one that the host can use. Unsafe: acknowledged "
-        "writes that lie in the cache alone, at most; ! where one drive takes them with it."
+        "writes that lie in the cache alone, at most; ! where one drive takes them with it, or the "
+        "power does in the volatile caches of disks."
     )
     missing = sorted({name for row in plan.rows for name in row.unpriced})
     if missing:
@@ -178,13 +180,15 @@ def _price(plan: CachePlan) -> Table:
             f"price [{plan.asked.prices.currency}]": lambda row: row.price,
             "per GB": lambda row: row.price_per_gb,
             "per 1000 IOPS": lambda row: row.price_per_kiops,
-            "unsafe at most": _risk,
+            "unsafe at most": partial(_risk, plan),
         },
         note,
     )
 
 
-def _risk(row: CacheRow) -> str | None:
+def _risk(plan: CachePlan, row: CacheRow) -> str | None:
+    if plan.volatile and row.store.has_disk and not row.defers:
+        return "disks' caches !"
     if row.candidate is None:
         return None
     if not row.defers:

@@ -20,6 +20,7 @@ from ssdlab import _core, bench
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
+from ssdlab.progress import ProgressCallback, tell
 from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import Reading, Replay, existing
@@ -118,10 +119,16 @@ class Columns:
     requests: int
 
 
-def read_trace(path: Path, reading: Reading, timed_max: int = TIMED_MAX) -> Columns:
+def read_trace(
+    path: Path,
+    reading: Reading,
+    timed_max: int = TIMED_MAX,
+    progress: ProgressCallback | None = None,
+) -> Columns:
     """Reads a trace in batches; only what curves need is kept.
 
-    Raises InputError as :func:`ssdlab.traces.open`, and where it does not fit into memory.
+    Raises InputError as :func:`ssdlab.traces.open`, and where it does not fit into memory;
+    KeyboardInterrupt where ``progress`` answers False.
     """
     room = available_bytes()
     parts: list[tuple[Integers, Integers, npt.NDArray[np.bool_], npt.NDArray[np.uint32]]] = []
@@ -139,6 +146,7 @@ def read_trace(path: Path, reading: Reading, timed_max: int = TIMED_MAX) -> Colu
             ends[device] = max(ends.get(device, 0), last)
         moves = (batch.kind <= ssdlab.traces.WRITE) & (batch.length > 0)
         kept += int(moves.sum())
+        tell(progress, None, f"{requests:,} requests read")
         if room is not None and kept * REQUEST_BYTES > room:
             raise InputError(
                 f"{path}: more than {kept:,} reads and writes do not fit into memory; "
@@ -163,7 +171,7 @@ def place(columns: Columns, fit: str, capacity: int) -> Stream:
 
     Raises InputError where the trace reaches beyond it and ``fit`` is ``as-is``.
     """
-    offset, span = _one_behind_another(columns)
+    offset, span = one_behind_another(columns)
     if span > capacity and fit == "as-is":
         gib = 1 << 30
         raise InputError(
@@ -189,7 +197,9 @@ def _times(value: Integers, factor: int, divisor: int) -> Integers:
     return np.array(found, dtype=np.uint64)
 
 
-def _one_behind_another(columns: Columns) -> tuple[Integers, int]:
+def one_behind_another(columns: Columns) -> tuple[Integers, int]:
+    """Where each request begins, the devices of the trace laid one behind another; and their end
+    (bytes)."""
     if len(columns.ends) == 1:
         span = -(-max(columns.ends.values()) // SECTOR) * SECTOR
         return columns.offset, span
@@ -221,7 +231,7 @@ def trace_load(
             f"{timed_max:,} of {columns.requests:,} requests); the curves are of all of it."
         )
     span = (columns.span_ns if columns.cut_ns is None else columns.cut_ns) / 1e9
-    _, end = _one_behind_another(columns)
+    _, end = one_behind_another(columns)
     return Load(
         name=path.name,
         stream=stream,

@@ -52,6 +52,7 @@ KINDS = {
     "fit": "Twin of a drive",
     "sweep": "Sweep of a simulated drive",
     "trace": "Recorded trace",
+    "cache": "Caches for a trace",
     "import": "Results of others",
 }
 """What stands above the title, by the kind of study."""

@@ -12,23 +12,25 @@ from typing import TypeVar
 
 import numpy as np
 
-from ssdlab import _core
-from ssdlab.engine import findings
 from ssdlab.engine.plans import Order
 from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
 from ssdlab.fits import fit as fits
 from ssdlab.fits import trial
-from ssdlab.fits.conclusions import Conclusion, conclusions, settings
+from ssdlab.fits.conclusions import Conclusion
 from ssdlab.fits.observations import Load
-from ssdlab.fits.parameters import with_keys
+from ssdlab.fits.parameters import amount, with_keys
+from ssdlab.fits.search import Found
 from ssdlab.fits.sources import gather
+from ssdlab.fits.structure import BUFFER, DRAIN
+from ssdlab.fits.twin import judged
 from ssdlab.output import write_to
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.protocols import find
 from ssdlab.rig import profile
 from ssdlab.store import RunStore
 from ssdlab.target import Sim, Terms
+from ssdlab.units import parse_bytes
 
 T = TypeVar("T")
 COLUMNS = ("iops", "lat_mean_us", "clat_p99_us", "waf")
@@ -36,8 +38,8 @@ COLUMNS = ("iops", "lat_mean_us", "clat_p99_us", "waf")
 CAPACITY = 512 << 20
 SECONDS = "0.1"
 """Of each load of `characterise`: a simulated drive has no noise that more would take out."""
-EFFORT = trial.Effort(6000, 160_000)
-"""Of the loads not measured: FIFO collection comes in waves, over which a drive write is a mean."""
+EFFORT = trial.Effort(6000, 300_000)
+"""Of the loads not measured: collection comes in waves, over which two drive writes are a mean."""
 TRIES = 50
 """Random rigs that cannot be built are drawn again."""
 START = {
@@ -54,15 +56,20 @@ START = {
     "nand.pages_per_block": "12",
     "nand.t_read": "50us",
     "nand.t_program": "600us",
-    "nand.t_erase": "3ms",
+    "nand.t_erase": "250us",
     "nand.transfer_mts": "800",
     "controller.command_time": "1us",
     "ftl.over_provisioning": "0.2",
     "ftl.gc.separate_frontier": "false",
     "write_buffer.size": "2MiB",
 }
+VICTIMS = ("greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit")
+KINDS = ("read", "read", "steady read", "write", "large write", "namespace", "mix", "mix",
+         "sequential", "sequential write")  # fmt: skip
+"""Of loads that were not measured."""
 BASE = with_keys(profile("demo-enterprise").text, START).to_toml()
-"""What every twin starts from; all else is concluded or fitted."""
+"""What every twin starts from; all else is concluded or fitted. Blocks and the time to erase
+one are scaled down together."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +79,10 @@ class Blind:
     number: int
     truth: Mapping[str, str]
     """The keys that were drawn, as rigs write them."""
-    found: Sequence[Conclusion]
-    """Those of a key that was drawn."""
+    found: Sequence[str]
+    """Those of them that the twin knows."""
     inside: Sequence[bool]
-    """Of each of them that has an interval: whether the truth lies in it."""
+    """Of each of these that has an interval: whether the truth lies in it."""
     errors: Mapping[str, Sequence[float]]
     """Of each load that was not measured, by column: natural logarithm of twin / truth."""
 
@@ -103,10 +110,11 @@ class _Dice:
 
 
 def drawn(seed: int, number: int) -> dict[str, str]:
-    """The keys of a random rig: geometry, times, buffer, collection, link."""
+    """The keys of a random rig: geometry, times, map, buffer, SLC cache, collection, link."""
     dice = _Dice(seed, number, 0)
     planes = dice.choice([1, 2, 4])
-    return {
+    program = round(dice.spread(200_000, 1_500_000))
+    keys = {
         "bandwidth": f"{dice.choice([1600, 3200, 6800])}MB/s",
         "latency": f"{round(dice.spread(3000, 30000))}ns",
         "controller.command_time": f"{round(dice.spread(800, 4000))}ns",
@@ -114,18 +122,38 @@ def drawn(seed: int, number: int) -> dict[str, str]:
         "nand.ways": str(dice.choice([1, 2, 4])),
         "nand.planes": str(planes),
         "nand.page": dice.choice(["8KiB", "16KiB"]),
+        "nand.pages_per_block": str(dice.choice([6, 12, 24])),
         "nand.t_read": f"{round(dice.spread(25_000, 90_000))}ns",
-        "nand.t_program": f"{round(dice.spread(200_000, 1_500_000))}ns",
+        "nand.t_program": f"{program}ns",
         "nand.transfer_mts": f"{round(dice.spread(400, 1600))}",
         "nand.independent_plane_reads": "true" if planes > 1 and dice.happens(0.3) else "false",
         "nand.cache_operations": "true" if dice.happens(0.3) else "false",
         "nand.suspend.program": "true" if dice.happens(0.5) else "false",
         "ftl.over_provisioning": f"{dice.spread(0.12, 0.5):.3f}",
-        "ftl.gc.victim": dice.choice(["greedy", "fifo"]),
+        "ftl.gc.victim": dice.choice(VICTIMS),
         "ftl.gc.pace": dice.choice(["paced", "blocking"]),
-        "write_buffer.size": f"{dice.choice([1, 2, 4])}MiB",
+        "ftl.gc.separate_frontier": dice.choice(["true", "false"]),
+        "write_buffer.size": f"{dice.choice([1, 2, 4, 8])}MiB",
+        "write_buffer.drain": dice.choice(["program-unit", "program-unit", "watermark"]),
         "write_buffer.power_loss_protected": dice.choice(["true", "false"]),
     }
+    if dice.happens(0.25):
+        keys |= {"ftl.map.kind": "cached", "ftl.map.cache": f"{dice.choice([64, 128, 256])}KiB"}
+    elif dice.happens(0.1):
+        keys |= {"ftl.map.kind": "extent", "ftl.map.entries": str(dice.choice([40_000, 80_000]))}
+    if dice.happens(0.25):
+        keys["ftl.slc_cache"] = _slc(dice, program)
+    return keys
+
+
+def _slc(dice: _Dice, program_ns: int) -> str:
+    when = dice.choice(["fold", "direct"])
+    rest = ', fold_idle_after = "500ms"' if when == "direct" or dice.happens(0.5) else ""
+    return (
+        f'{{ static_size = "{dice.choice([32, 48, 64])}MiB", t_read = "25us", '
+        f't_program = "{round(program_ns * dice.spread(0.2, 0.35))}ns", '
+        f'when_full = "{when}"{rest} }}'
+    )
 
 
 def rigs(seed: int, count: int) -> Iterator[tuple[int, dict[str, str], str]]:
@@ -146,20 +174,32 @@ def rigs(seed: int, count: int) -> Iterator[tuple[int, dict[str, str], str]]:
 
 
 def unseen(seed: int, number: int, count: int = 20) -> list[Load]:
-    """Loads that ``characterise`` does not measure: other sizes, depths and mixes."""
+    """Loads that ``characterise`` does not measure: other sizes, depths, jobs, mixes, patterns,
+    namespaces."""
     dice = _Dice(seed, number, 1)
     found: dict[Load, None] = {}
     while len(found) < count:
-        kind = dice.choice(["read", "read", "write", "mix", "sequential"])
-        depth = dice.choice([2, 3, 6, 12, 24, 48])
+        kind = dice.choice(KINDS)
+        depth, jobs = dice.choice([2, 3, 6, 12, 24, 48]), dice.choice([1, 1, 1, 2, 4])
+        block = 1024 * dice.choice([4, 8, 20, 48, 96])
         if kind == "read":
-            load = Load("randread", 1024 * dice.choice([4, 8, 20, 48, 96]), depth)
+            load = Load("randread", block, depth, jobs)
+        elif kind == "steady read":
+            load = Load("randread", block, depth, jobs, None, "steady")
         elif kind == "write":
-            load = Load("randwrite", 4096, depth, state="steady")
+            load = Load("randwrite", 4096, depth, jobs, None, "steady")
+        elif kind == "large write":
+            load = Load("randwrite", 1024 * dice.choice([8, 16, 64]), depth, 1, None, "steady")
+        elif kind == "namespace":
+            size = int(CAPACITY * dice.choice([0.6, 0.7, 0.8, 0.9])) // 2**20 * 2**20
+            load = Load("randwrite", 4096, depth, 1, None, "steady", size)
         elif kind == "mix":
-            load = Load("randrw", 4096, depth, 1, dice.choice([30.0, 50.0, 90.0]), "steady")
-        else:
+            mix = dice.choice([10.0, 30.0, 50.0, 90.0])
+            load = Load("randrw", 1024 * dice.choice([4, 4, 16]), depth, jobs, mix, "steady")
+        elif kind == "sequential":
             load = Load("read", 1024 * dice.choice([32, 64, 256]), depth)
+        else:
+            load = Load("write", 1024 * dice.choice([16, 64, 256]), depth, 1, None, "steady-seq")
         found[load] = None
     return list(found)
 
@@ -168,8 +208,8 @@ def selftest(
     count: int, *, seed: int = 1, quick: bool = False, jobs: int = 20,
     progress: ProgressCallback | None = None,
 ) -> list[Blind]:  # fmt: skip
-    """Blind twins of so many random rigs. ``quick``: by what ``characterise`` concludes alone,
-    without a search. Raises Interrupted on Ctrl-C."""
+    """Blind twins of so many random rigs. ``quick``: by what ``characterise`` concludes and
+    closed forms, without a search. Raises Interrupted on Ctrl-C."""
     done = []
     for place, (number, keys, rig) in enumerate(rigs(seed, count)):
 
@@ -193,14 +233,20 @@ def _one(
         done = begin(
             order,
             RunStore(place),
-            progress=lambda news: report(Progress(0.5 * (news.fraction or 0.0))),
+            progress=lambda news: report(Progress(0.3 * (news.fraction or 0.0))),
             notice=lambda _sentence: None,
             announce=lambda _what: None,
         )
-        found = conclusions(findings.read(done.folder))
-        twin = with_keys(BASE, settings(found)).to_toml()
-        if not quick:
-            twin = _fitted(Path(place), done.folder.path, twin, seed, report)
+        gathered = gather([str(done.folder.path)])
+        start = Path(place) / "start.toml"
+        write_to(start, BASE)
+        asked = fits.Order(
+            gathered.observed, CAPACITY, str(start), {}, seed, quick, gathered.concluded
+        )
+        fitted = fits.fit(
+            asked, lambda news: report(Progress(0.3 + 0.6 * (news.fraction or 0.0)))
+        ).found
+    twin = fitted.space.rig(fitted.vector)
     truth, like = trial.answers([rig, twin], loads, replace(EFFORT, seed=seed))
     errors = {
         name: [
@@ -210,35 +256,30 @@ def _one(
         ]
         for name in COLUMNS
     }
-    told = [one for one in found if one.known and one.key in keys]
-    wide = [one for one in told if one.low != one.high]
-    inside = [bool(_low(one) <= _truth(one, keys) <= _high(one)) for one in wide]
-    return Blind(number, keys, told, inside, errors)
+    told = _told(fitted, gathered.concluded, keys)
+    inside = [low <= _truth(key, keys) <= high for key, (low, high) in told.items() if low < high]
+    return Blind(number, keys, sorted(told), inside, errors)
 
 
-def _fitted(place: Path, run: Path, start: str, seed: int, report: ProgressCallback) -> str:
-    """The twin after a search that begins at what was concluded."""
-    begin_at = place / "start.toml"
-    write_to(begin_at, start)
-    gathered = gather([str(run)])
-    order = fits.Order(gathered.observed, CAPACITY, str(begin_at), {}, seed)
-    found = fits.fit(order, lambda news: report(Progress(0.5 + 0.4 * (news.fraction or 0.0))))
-    return found.found.space.rig(found.found.vector)
+def _told(
+    fitted: Found, concluded: Sequence[Conclusion], keys: Mapping[str, str]
+) -> dict[str, tuple[float, float]]:
+    """Ends of the intervals of what was drawn and is known: by the fit, else by what was concluded,
+    in bytes, ns or as rigs write them; equal where a choice or a count was told."""
+    found = {}
+    for one in concluded:
+        if one.known and one.key in keys and one.low is not None and one.high is not None:
+            unit = 1000.0 if one.unit == "us" else 1e6 if one.unit == "MB/s" else 1.0
+            found[one.key] = one.low * unit, one.high * unit
+    for each in judged(fitted):
+        if each.determined and each.parameter.key in keys:
+            found[each.parameter.key] = each.low, each.high
+    return found
 
 
-def _low(one: Conclusion) -> float:
-    return -math.inf if one.low is None else one.low
-
-
-def _high(one: Conclusion) -> float:
-    return math.inf if one.high is None else one.high
-
-
-def _truth(one: Conclusion, keys: Mapping[str, str]) -> float:
-    """What was drawn, in the unit of a conclusion."""
-    rig = _core.Rig(with_keys(BASE, keys).to_toml(), rig_name="blind")
-    if one.unit == "B":
-        return float(rig.bytes(one.key) or 0)
-    said = keys[one.key]
-    number = float("".join(c for c in said if c.isdigit() or c == "."))
-    return number / 1000 if one.unit == "us" else number
+def _truth(key: str, keys: Mapping[str, str]) -> float:
+    """What was drawn, in the same units."""
+    said = keys[key]
+    if key == BUFFER and keys.get(DRAIN) == "watermark":  # bursts find the other half taken
+        return parse_bytes(key, said) / 2
+    return float(parse_bytes(key, said)) if said.endswith("iB") else amount(key, said)

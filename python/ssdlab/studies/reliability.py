@@ -348,7 +348,9 @@ def _simulated(
     end = years[-1] * HOURS_PER_YEAR
     whole = found.by(end)
     # Both upper ends hold; where a weighed life might be heavy, that of plain counting is lower.
-    high = max(whole.value, min(whole.high, counted.by(end).high))
+    high = whole.high
+    if whole.carried:
+        high = max(whole.value, min(high, counted.by(end).high))
     return Simulated(
         replace(whole, high=high),
         {name: found.by(end, cause).value for cause, name in CAUSES.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,11 +14,10 @@ from ssdlab.bench import Seat, Variant, tolerant
 from ssdlab.errors import Interrupted, SsdlabError
 from ssdlab.progress import ProgressCallback, phases_of, tell
 from ssdlab.sweeps.dataset import Came, Dataset
+from ssdlab.sweeps.estimate import FRESH
 from ssdlab.sweeps.plan import Asked, Run
 from ssdlab.target import Terms
 
-FRESH = "fob"
-"""A preparation that takes no time."""
 LOOK_S = 0.5
 """Seconds between two looks at what other processes have done."""
 
@@ -102,25 +101,12 @@ def _variant(run: Run, dataset: Dataset) -> Variant[Came | SsdlabError | None]:
     start = None
     if run.prepare != FRESH:
         start = hashlib.sha256("\0".join(map(str, run.start)).encode()).hexdigest()[:20]
-    measure = partial(_measure, run, _Folder(dataset.take), dataset.series)
-    return Variant(tolerant(measure), start=start)
+    body = tolerant(partial(_measure, run, dataset.series))
+    return Variant(body, start=start, wanted=partial(dataset.take, run.key))
 
 
-@dataclass(frozen=True)
-class _Folder:
-    """Whether a run is to be done: asked of the table in its own process, elsewhere known."""
-
-    take: Callable[[str], bool] | None = None
-
-    def __reduce__(self) -> tuple[type[_Folder], tuple[()]]:
-        return _Folder, ()
-
-
-def _measure(run: Run, folder: _Folder, series: bool, seat: Seat) -> Came | None:
-    """What came of a run, None where another process does it; raises as
-    :meth:`ssdlab.target.Sim.run`."""
-    if folder.take is not None and not folder.take(run.key):
-        return None
+def _measure(run: Run, series: bool, seat: Seat) -> Came:
+    """What came of a run; raises as :meth:`ssdlab.target.Sim.run`."""
     run.target.check(run.job)
     with run.target.open(Terms(seed=run.seed, memory_bytes=seat.memory_bytes)) as drive:
         phases = [*phases_of(run.prepare), "run"]

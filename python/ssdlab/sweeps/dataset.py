@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,8 +66,8 @@ class Dataset:
 
     def __init__(self, folder: Path, axes: Sequence[Axis], *, series: bool = False) -> None:
         self.folder, self.series = folder, series
-        self._parts = make_folder(folder / SUMMARY)
-        self._courses = make_folder(folder / SERIES) if series else None
+        self._parts = folder / SUMMARY
+        self._courses = folder / SERIES if series else None
         self._axes = axes
         self._rows: list[dict[str, Any]] = []
         self._frames: list[pl.DataFrame] = []
@@ -79,6 +80,9 @@ class Dataset:
     def claiming(self) -> Iterator[Claims]:
         """What is run meanwhile is run by this process alone; what was added is written at the
         end, however it ends."""
+        for place in (self._parts, self._courses):
+            if place is not None:
+                make_folder(place)
         claims = self._claims = Claims(self.folder / CLAIMS)
         try:
             try:
@@ -153,6 +157,8 @@ class Dataset:
     def _look(self, folder: Path, columns: Sequence[str]) -> set[str]:
         """The keys in a folder of parts; only new parts are read."""
         seen = self._seen.setdefault(folder, _Seen())
+        if not folder.exists():
+            return seen.keys  # nothing has been run
         changed = folder.stat().st_mtime
         if changed == seen.changed and time.time() - changed > FRESH_S:
             return seen.keys
@@ -162,7 +168,7 @@ class Dataset:
             try:
                 frame = pl.read_parquet(part, columns=["key", *columns])
             except (OSError, pl.exceptions.PolarsError) as error:
-                said = str(error).partition("\n")[0]
+                said = re.split(r"; valid columns|\n", str(error))[0]
                 raise InputError(
                     f"{part}: is no part of this sweep ({said}); give another folder"
                 ) from None

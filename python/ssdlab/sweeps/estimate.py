@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +12,10 @@ from ssdlab.errors import InputError, Interrupted
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.sweeps.dataset import Came, Dataset
 from ssdlab.sweeps.plan import Run, Sweep
-from ssdlab.target import Settings
+from ssdlab.target import Terms
 
+FRESH = "fob"
+"""A preparation that takes no time."""
 TRIALS = 3
 """Runs that are tried: the first, the last, and between."""
 TRIAL_S = 2.0
@@ -30,7 +31,10 @@ class Trial:
     """How long a run takes; what came of it, if it was not broken off."""
 
     run: Run
-    seconds: float
+    prepared_s: float
+    """Of it, to bring the drive to where the run begins: done once for all runs that begin so."""
+    seconds: float | None
+    """The rest; None where it was broken off before that."""
     came: Came | None
 
 
@@ -42,14 +46,20 @@ class Forecast:
     done: int
     memory_bytes: int
     """Of the largest run."""
-    at_once: int
+    at_once: int | None
+    """None where that is known when the cluster answers."""
     seconds: float | None
-    """Until all is done; None where no run could be tried."""
+    """Until all is done, with one run at a time where it is not known how many; None where no run
+    could be tried."""
     tried: int
     seconds_each: float | None
     output_bytes: float | None
     kept: int = 0
     """Trials whose rows are in the table."""
+    prepared_s: float | None = None
+    """Of each preparation that runs share; None where there is none."""
+    starts: int = 0
+    """So many preparations."""
 
     @property
     def sentence(self) -> str:
@@ -58,11 +68,13 @@ class Forecast:
         parts += [f"{self.done:,} of them done already"] if self.done else []
         if self.seconds is not None and self.seconds_each is not None:
             trials = "a trial of one run" if self.tried == 1 else f"trials of {self.tried} runs"
-            each = units.duration(self.seconds_each)
-            parts.append(
-                f"about {units.duration(self.seconds)} on {self.at_once} cores (from {trials}: "
-                f"{each} each)"
-            )
+            each = f"{units.duration(self.seconds_each)} each"
+            if self.prepared_s is not None:
+                drives = "drive" if self.starts == 1 else "drives"
+                each += f", {units.duration(self.prepared_s)} to prepare each of {self.starts:,} "
+                each += drives
+            where = "of one core" if self.at_once is None else f"on {self.at_once} cores"
+            parts.append(f"about {units.duration(self.seconds)} {where} (from {trials}: {each})")
         parts.append(f"up to {units.size_text(self.memory_bytes)} of memory each")
         if self.output_bytes is not None:
             parts.append(f"about {units.size_text(self.output_bytes)} of output")
@@ -76,6 +88,8 @@ class Forecast:
             "memory_bytes_each": self.memory_bytes,
             "seconds": self.seconds,
             "seconds_each": self.seconds_each,
+            "prepared_s_each": self.prepared_s,
+            "preparations": self.starts,
             "trials": self.tried,
             "at_once": self.at_once,
             "output_bytes": self.output_bytes,
@@ -89,15 +103,17 @@ def forecast(
     progress: ProgressCallback | None = None,
     *,
     keep: bool = False,
+    cores: int | None = None,
 ) -> Forecast:
     """What a sweep takes beside what its table has, by trials of some of its runs; what these come
-    to is added to the table if ``keep``.
+    to is added to the table if ``keep``. ``cores`` are those that will be at work, None where that
+    is not known.
 
     Raises Interrupted, and as :meth:`ssdlab.sweeps.Dataset.done`.
     """
     done = dataset.done() if dataset is not None else set()
     todo = list({run.key: run for run in sweep.runs() if run.key not in done}.values())
-    at_once = max(1, min(len(os.sched_getaffinity(0)), len(todo)))
+    at_once = None if cores is None else max(1, min(cores, len(todo)))
     series = dataset is not None and dataset.series
     if dataset is not None and keep:
         with dataset.claiming():
@@ -108,7 +124,12 @@ def forecast(
                     dataset.add(one.run.key, one.run.values, one.came)
     else:
         found = _trials(_some(todo), series, progress)
-    each = sum(one.seconds for one in found) / len(found) if found else None
+    ran = [one.seconds for one in found if one.seconds is not None]
+    each = sum(ran) / len(ran) if ran else None
+    shared = bool(found) and any(run.prepare != FRESH for run in todo)
+    starts = len({run.start for run in todo if run.prepare != FRESH}) if shared else 0
+    before = sum(one.prepared_s for one in found) / len(found) if found else 0.0
+    whole_s = None if each is None else each * len(todo) + before * (starts or len(todo))
     whole = [one.came for one in found if one.came is not None]
     size = None
     if whole:
@@ -120,11 +141,13 @@ def forecast(
         len(sweep) - len(todo),
         memory_bytes,
         at_once,
-        None if each is None else each * len(todo) / at_once,
+        None if whole_s is None else whole_s / (at_once or 1),
         len(found),
         each,
         size,
         len(whole) if keep else 0,
+        before if shared else None,
+        starts,
     )
 
 
@@ -144,7 +167,7 @@ def _tried(run: Run, series: bool, progress: ProgressCallback | None) -> Trial |
     if progress is not None and not progress(TRYING):
         raise Interrupted("stopped; nothing was kept")
     started = time.monotonic()
-    reached, expired = 0.0, False
+    reached, expired, prepared = 0.0, False, 0.0
 
     def report(news: Progress) -> bool:
         nonlocal reached, expired
@@ -154,13 +177,19 @@ def _tried(run: Run, series: bool, progress: ProgressCallback | None) -> Trial |
         expired = time.monotonic() - started >= TRIAL_S
         return not expired
 
-    settings = Settings(seed=run.seed, prepare=run.prepare, progress=report)
     try:
-        result = run.target.run(run.job, settings)
+        with run.target.open(Terms(seed=run.seed)) as drive:
+            drive.prepare(run.prepare, report)
+            prepared, started = time.monotonic() - started, time.monotonic()
+            reached = 0.0
+            result = drive.run(run.job, report)
     except Interrupted:
         if not expired:
             raise
-        return Trial(run, (time.monotonic() - started) / reached, None) if reached else None
+        took = (time.monotonic() - started) / reached if reached else None
+        if prepared:
+            return Trial(run, prepared, took, None) if took is not None else None
+        return None if took is None else Trial(run, took, None, None)
     except InputError:
         return None
-    return Trial(run, time.monotonic() - started, Came.of(result, series=series))
+    return Trial(run, prepared, time.monotonic() - started, Came.of(result, series=series))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 
 from ssdlab import _core
@@ -38,10 +39,31 @@ def _bytes(count: int | None) -> Value | None:
     return None if count is None else Value(float(count), "B")
 
 
+@functools.cache
+def _defaults() -> Mapping[str, Mapping[str, str]]:
+    """The values that keys have where a rig does not say them, by kind of device."""
+    found: dict[str, dict[str, str]] = {}
+    for one in _core.device_keys():
+        if one["default"]:
+            found.setdefault(one["device"], {})[one["key"]] = one["default"]
+    return found
+
+
+def _unsaid(rig: _core.Rig) -> dict[str, str]:
+    """Keys that a rig leaves at their defaults, and those."""
+    return {
+        place + key: default
+        for kind, keys in _defaults().items()
+        for place in rig.find(kind)
+        for key, default in keys.items()
+        if rig.get(place + key) is None
+    }
+
+
 def names(rig: _core.Rig) -> set[str]:
     """What may be asked of it: its keys, also without the devices that stand above them."""
     found = set(FACTS)
-    for key, _, _ in rig.values():
+    for key in (*(key for key, _, _ in rig.values()), *_unsaid(rig)):
         steps = key.split(".")
         found |= {".".join(steps[start:]) for start in range(len(steps))}
     return found
@@ -52,4 +74,8 @@ def fact(rig: _core.Rig, name: str) -> Value | None:
     if name in FACTS:
         return FACTS[name](rig)
     text = rig.get(name)
+    if text is None:
+        unsaid = _unsaid(rig)
+        ends = (key for key in unsaid if key == name or key.endswith(f".{name}"))
+        text = unsaid.get(min(ends, key=len, default=""))
     return None if text is None else value(text)

@@ -174,10 +174,13 @@ class Sweep:
         it costs; None where that is not known."""
         if name in values:
             return value(values[name])
+        rig = self._rig(values.get("target", self.target), point(values).rig)
         if name == PRICE:
-            cost = self.prices.of({values.get("target", self.target): 1})
+            drives = rig.fact("members")
+            count = 1 if drives is None else int(drives.value)
+            cost = self.prices.of({rig.target.name: count or 1})
             return None if cost is None else Value(cost)
-        return self._rig(values.get("target", self.target), point(values).rig).fact(name)
+        return rig.fact(name)
 
     def names(self) -> set[str]:
         """What :meth:`known` may be asked for."""

@@ -108,7 +108,9 @@ class Fio:
         fio_run.find_fio()
         device = self.device()
         real_job = self._seen(job, settings, device)
-        with self.open(self._terms(real_job, device, settings)) as session:
+        with self.open(
+            self._terms(real_job, device, settings, job.replay.capacity_bytes or 0)
+        ) as session:
             held = session.held
             if held.fresh and held.capacity and real_job.reads_first:
                 # What was never written is read faster than data.
@@ -203,9 +205,13 @@ class Fio:
         )
 
     def _terms(
-        self, real_job: fio_job.RealJob, device: safety.BlockDevice | None, settings: Settings
+        self,
+        real_job: fio_job.RealJob,
+        device: safety.BlockDevice | None,
+        settings: Settings,
+        file_bytes: int = 0,
     ) -> Terms:
-        """What a job does to the target as it is now.
+        """What a job does to the target as it is now; a file is made at least that large.
 
         Raises InputError where the job is none for a plain file.
         """
@@ -219,7 +225,7 @@ class Fio:
             if section := next((one for one in real_job.sections if wrong(one)), None):
                 who = "a job" if section.name in real_job.included else f'job "{section.name}"'
                 raise InputError(f"{path}: {who} {flag}")
-        size = plan.span_bytes
+        size = max(plan.span_bytes, 0 if path.exists() else file_bytes)
         if path.exists() and not plan.writes and size > path.stat().st_size:
             raise InputError(
                 f"{path}: holds {size_text(path.stat().st_size)}, and the job "

@@ -17,11 +17,11 @@ from ssdlab.care import purge as care_purge
 from ssdlab.care import trim as care_trim
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.fio import surroundings
-from ssdlab.health import smartctl
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.results import Result
 from ssdlab.safety import medium
+from ssdlab.smart import smartctl
 from ssdlab.system import System
 from ssdlab.target.base import Settings
 from ssdlab.units import size_text

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ssdlab.audit.scene import drive_called
+from ssdlab.audits.scene import drive_called
 from ssdlab.errors import ExperimentError, InputError, SsdlabError
 from ssdlab.leftovers import any_left
 from ssdlab.progress import Notice

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ssdlab.audit import System, SystemDrive
+from ssdlab.audits import System, SystemDrive
 
 Scope = Literal["drive", "cpus"]
 

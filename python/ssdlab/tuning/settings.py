@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from ssdlab.admin import abilities, controller, other_namespaces
-from ssdlab.audit.queue import scsi_cache
-from ssdlab.audit.scene import SystemDrive, ancestors
+from ssdlab.audits.queue import scsi_cache
+from ssdlab.audits.scene import SystemDrive, ancestors
 from ssdlab.errors import ExperimentError, InputError, unknown_name
 from ssdlab.system import System
 from ssdlab.tuning.means import MANAGED, cpu_list, cpu_set, formats

@@ -120,6 +120,7 @@ impl<P: Policy> Cache<P> {
             Some(ghost) => self.names.revive(ghost, slot),
             None => self.names.insert(key, slot),
         }
+        self.policy.entered(&mut self.names, slot);
         Some((slot, evicted))
     }
 

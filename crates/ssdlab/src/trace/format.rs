@@ -1,7 +1,7 @@
 //! The list of formats, what each can do, and finding one by content.
 
 use super::input::{Input, Problem, read_head};
-use super::{Raw, ReadOptions, Request, formats};
+use super::{Raw, ReadOptions, Request, formats, text};
 use crate::registry::{Entry, Registry};
 use std::io::{self, Write};
 
@@ -87,6 +87,9 @@ pub const FORMATS: Registry<FormatBuild> = Registry {
         formats::tencent::ENTRY,
         formats::oracle_general::ENTRY,
         formats::lba::ENTRY,
+        formats::arc::ENTRY,
+        formats::keys::U32,
+        formats::keys::U64,
         formats::csv::ENTRY,
     ],
 };
@@ -108,14 +111,25 @@ pub fn detect(head: &[u8], options: &ReadOptions) -> Result<&'static Entry<Forma
         .collect();
     match fitting[..] {
         [one] => Ok(one),
-        [] => Err("is no trace in a known format (ssdlab list traces names them); \
-                   if it is one, name its format"
-            .into()),
+        [] => Err(unknown(head)),
         _ => {
             let names: Vec<_> = fitting.iter().map(|entry| entry.name).collect();
             Err(format!("could be {}; name the format that it is", names.join(" or ")))
         }
     }
+}
+
+/// What was looked for where no format fits, and what else there is.
+fn unknown(head: &[u8]) -> String {
+    let found = |entry: &&Entry<FormatBuild>| !entry.name.starts_with("keys-");
+    let names: Vec<_> = FORMATS.entries.iter().filter(found).map(|entry| entry.name).collect();
+    let begins = text::shown(head.split(|byte| *byte == b'\n').next().unwrap_or_default());
+    format!(
+        "is no trace in a known format: begins with {begins}, looked for {}; if it is one of them, \
+         name its format; a text with columns is read with --columns time=0,op=2,lba=3,size=4, raw \
+         keys with --format keys-u64",
+        names.join(", ")
+    )
 }
 
 /// Whether most of the beginning reads as this format.

@@ -94,12 +94,20 @@ pub struct ReadOptions {
     pub skip_damaged: bool,
     /// Which requests to hand out.
     pub select: Select,
+    /// Of a text with columns, where each stands, such as `time=0,op=2,lba=3,size=4`; empty for the known formats.
+    pub columns: String,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
         let select = Select::default();
-        ReadOptions { action: 'Q', block_bytes: 4096, skip_damaged: false, select }
+        ReadOptions {
+            action: 'Q',
+            block_bytes: 4096,
+            skip_damaged: false,
+            select,
+            columns: String::new(),
+        }
     }
 }
 
@@ -118,6 +126,8 @@ impl ReadOptions {
     }
 }
 
+/// What a text is called whose columns are told.
+const COLUMNS: &str = "columns";
 /// A repetition of the request before it counts as a duplicate within this time, ns.
 pub const DUPLICATE_NS: u64 = 1_000_000;
 /// Requests are counted as unaligned where they are not whole sectors of this many bytes.
@@ -175,14 +185,25 @@ impl Trace {
         options.check()?;
         let head = input::read_head(source.as_mut(), HEAD_BYTES)
             .map_err(|e| file_error(name, format!("cannot be read ({e})")))?;
-        let entry = match format {
-            Some(format) => FORMATS.find(format)?,
-            None => detect(&head, options).map_err(|problem| file_error(name, problem))?,
+        let (format, decoder) = match format {
+            _ if !options.columns.is_empty() => {
+                let found = formats::columns::decoder(&options.columns, &head, options.block_bytes);
+                let wrong = |problem| file_error(name, format!("--columns {problem}"));
+                (COLUMNS, found.map_err(wrong)?)
+            }
+            Some(format) => {
+                let entry = FORMATS.find(format)?;
+                (entry.name, (entry.build.decoder)(options))
+            }
+            None => {
+                let entry = detect(&head, options).map_err(|problem| file_error(name, problem))?;
+                (entry.name, (entry.build.decoder)(options))
+            }
         };
         Ok(Trace {
             name: name.to_string(),
-            format: entry.name,
-            decoder: (entry.build.decoder)(options),
+            format,
+            decoder,
             input: Input::new(head, source),
             options: options.clone(),
             origin: None,
@@ -211,7 +232,7 @@ impl Trace {
 
     /// Whether the format says when requests were made.
     pub fn has_times(&self) -> bool {
-        !matches!(self.format, "lba" | "iolog-v2")
+        !matches!(self.format, "lba" | "arc" | "keys-u32" | "keys-u64" | "iolog-v2" | COLUMNS)
             || self.last.is_some_and(|request| request.time_ns > 0)
     }
 

@@ -373,7 +373,7 @@ pub fn model(policy: &str, capacity: usize) -> Option<Box<dyn Model>> {
         "lirs" => Box::new(Lirs::new(capacity)),
         "s3-fifo" => Box::new(S3Fifo { capacity, ..S3Fifo::default() }),
         "sieve" => Box::new(Sieve(capacity, Vec::new(), 0)),
-        "random" | "optimal" => return None,
+        "random" | "optimal" | "lhd" | "w-tinylfu" => return None,
         other => panic!("{other} has no model"),
     })
 }

@@ -28,8 +28,6 @@ from ssdlab.fits.twin import twin_of
 from ssdlab.progress import Progress, ProgressCallback
 
 CHUNK = 512 << 10
-DRAWS = 4
-"""Of each twin: there are many."""
 FIT_SHARE = 0.7
 """Of the time of a case that the fit takes, about."""
 
@@ -84,7 +82,7 @@ def _outcome(
         seed=seed,
     )  # fmt: skip
     predictions = predict(
-        twin, [one.load for one in questions], seed=seed, draws=DRAWS, progress=heard[1],
+        twin, [one.load for one in questions], seed=seed, progress=heard[1],
         store=_store(case),
     )  # fmt: skip
     compared = compare(questions, predictions)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment
-from ssdlab.arrays.rigs import LEVELS
+from ssdlab.arrays.rigs import LEVELS, DriveRig
 from ssdlab.errors import InputError
 from ssdlab.plan.stores import FORMS, MODES, Store, store
 from ssdlab.rig import is_profile
@@ -89,14 +89,16 @@ class Candidate:
             raise InputError(f'candidate "{self.text}": {error}') from None
 
 
-def candidate(text: str) -> Candidate:
-    """The candidate that ``text`` means (:data:`SYNTAX`).
+def candidate(text: str | DriveRig) -> Candidate:
+    """The candidate that ``text`` means (:data:`SYNTAX`), or that is one rig.
 
     A cache without a preset or a mode writes back where it is itself redundant, and through
     where the loss of one drive would lose what it holds.
 
     Raises InputError where it means none.
     """
+    if isinstance(text, DriveRig):
+        return Candidate(text.name, store(text))
     rest, _, card = text.partition("@")
     card = card.strip()
     if "@" in text and not card:

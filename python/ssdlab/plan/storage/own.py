@@ -60,19 +60,10 @@ class OwnLoad(Simulation):
 
     def _run(self, one: Candidate, seat: Seat) -> Part:
         factor = self._factor(one)
-        laps = 1 if one.fast is None else LAPS_QUICK if self.quick else LAPS
         try:
-            bed = self._bed(one, factor, seat, laps)
+            ran = self._ran(one, factor, seat)
         except MemoryShortError as error:
             raise MemoryShortError(f"{error}; --scale N scales all of it down") from None
-        if not one.pool.has_disk:
-            bed.prepare(self.prepare)
-        ran: list[Ran] = []
-        for lap in range(laps):
-            # Laps are compared with each other; one alone is measured like any job.
-            ran.append(bed.run(self.job, whole=laps > 1))
-            if lap and _settled(ran[-2], ran[-1]):
-                break
         last = ran[-1]
         part: Part = {
             "rates": {"load": last.did},
@@ -88,6 +79,20 @@ class OwnLoad(Simulation):
             part["hits"] = {"load": last.found("hits", "read", "write") or 0.0}
             part["warmth"] = {"load": warmth}
         return part
+
+    def _ran(self, one: Candidate, factor: int, seat: Seat) -> list[Ran]:
+        """Lap after lap."""
+        laps = 1 if one.fast is None else LAPS_QUICK if self.quick else LAPS
+        bed = self._bed(one, factor, seat, laps)
+        if not one.pool.has_disk:
+            bed.prepare(self.prepare)
+        ran: list[Ran] = []
+        for lap in range(laps):
+            # Laps are compared with each other; one alone is measured like any job.
+            ran.append(bed.run(self.job, whole=laps > 1))
+            if lap and _settled(ran[-2], ran[-1]):
+                break
+        return ran
 
     def _factor(self, one: Candidate) -> int:
         """What all sizes are divided by."""

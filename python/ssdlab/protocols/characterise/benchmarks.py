@@ -39,13 +39,16 @@ LINK = (
     (128 * KIB, 32, 4_000),
 )
 """Of reads of unwritten areas: size, depth, and how many for each second of a load."""
+JOBS = 4
+"""Of the same reads by several jobs, each with a processor of the host."""
 LINK_PATIENCE = 5
 """Slow drives end them after so many times the time of a load."""
 SIZES = tuple(4 * KIB << n for n in range(9))
 """Of lone reads: up to 1 MiB."""
 STRIDES = tuple(8 * KIB << n for n in range(14))
 """Up to 64 MiB."""
-DEPTHS = (4, 16, 64, 256)
+DEPTHS = (1, 4, 16, 64, 256)
+"""The first asks again what was asked first of all ranges, the whole one: has the drive changed?"""
 RANGES = (256, 64, 16, 4, 1)
 """Of the range, one in so many."""
 LEAST_RANGE = 16 * MIB
@@ -161,18 +164,23 @@ def link(setup: Setup) -> list[Step]:
     """Reads of what was never written: no flash is touched."""
     # Bounded by amounts, since a simulated drive may answer them in no time at all.
     seconds = setup.seconds(setup.number("seconds"))
-    return [
-        setup.timed(
-            f"link/{choices.short(bs)}-qd{depth}",
-            f"unwritten: reads of {units.binary(bs)}, depth {depth}",
+
+    def reads(bs: int, depth: int, rate: int, jobs: int = 1) -> Job:
+        of = f" of each of {jobs} jobs" if jobs > 1 else ""
+        return setup.timed(
+            f"link/{choices.short(bs)}-qd{depth}" + f"x{jobs}" * (jobs > 1),
+            f"unwritten: reads of {units.binary(bs)}, depth {depth}{of}",
             "randread",
             bs,
             depth=depth,
+            threads=jobs,
             amount=bs * max(depth, round(seconds * rate)),
             options={"runtime": f"{round(LINK_PATIENCE * 1000 * seconds)}ms"},
         )
-        for bs, depth, rate in LINK
-    ]
+
+    bs, depth, rate = LINK[2]
+    several = reads(bs, depth // JOBS, rate // JOBS, JOBS)
+    return [*(reads(*one) for one in LINK), several]
 
 
 def flush(setup: Setup) -> list[Step]:
@@ -364,8 +372,8 @@ def trim(setup: Setup) -> list[Step]:
     kept = setup.active - setup.active // TRIMMED // MIB * MIB
     return [
         Trim("trim/trim", "TRIM a quarter of the range", kept, setup.active - kept),
-        random_writes(setup, "trim/settle", 2 * kept, kept),
-        random_writes(setup, "trim/write", kept // 2, kept),
+        random_writes(setup, "trim/settle", 3 * kept // 2, kept),
+        random_writes(setup, "trim/write", kept, kept),
     ]
 
 

@@ -21,6 +21,9 @@ SPREAD = 1.15
 """Ranges whose reads take so many times longer miss the map's cache."""
 ENTRY = 4
 """Bytes of an entry of the map; it stands for 4 KiB."""
+SEVERAL = "link/4k-qd64x4"
+MORE = 1.1
+"""Several jobs do so many times more than one where the host holds that one."""
 SHARED = 0.03
 """A rate so near to another limit is set by that one."""
 
@@ -124,8 +127,27 @@ class Reads:
             found.append(unknown(name, "us", key, why))
             return [*found, unknown("latency of host and link", "us", "latency", why)]
         each = 1e6 / self.ceiling
-        found.append(near(name, each, 0.02, "us", key, "as one pipeline: IOPS of unwritten 4 KiB "
-                           "reads, depth 256", keys[:1]))  # fmt: skip
+        how = "as one pipeline: IOPS of unwritten 4 KiB reads, depth 256"
+        host, host_key = "host processor, per I/O of a job", "host_time"
+        together = self.records.iops(SEVERAL)
+        if together and together > MORE * self.ceiling:
+            found.append(
+                near(
+                    host,
+                    each,
+                    0.02,
+                    "us",
+                    host_key,
+                    f"several jobs do {together / self.ceiling:.3g} "
+                    "times as many unwritten reads as one",
+                    (keys[0], SEVERAL),
+                )
+            )
+            over, each, how = over - each, 1e6 / together, f"{how}, of several jobs"
+        elif together:
+            why = f"several jobs do no more than one: less than {each:.3g} us"
+            found.append(unknown(host, "us", host_key, why, (keys[0], SEVERAL)))
+        found.append(near(name, each, 0.02, "us", key, how, keys[:1]))
         rest = over - each
         if rest > 0:
             found.append(near("latency of host and link", rest, max(0.02, 0.02 * each / rest), "us",

@@ -27,6 +27,8 @@ SLOWER = 1.15
 """Beyond the cliff of a buffer a byte takes so many times longer, at least."""
 EVEN = 0.1
 """Two bursts whose bytes beyond the cliff differ by less are both drained at one rate."""
+LAG = 0.7
+"""Of what the flash programs in a tPROG, so much is in the buffer besides."""
 LINKED = 0.92
 """Writes as fast as this share of the link are set by it and not by the flash."""
 SMALL = 64
@@ -148,20 +150,35 @@ class Writes:
                 f"bursts of up to {last} have no cliff: the flash keeps up with one write at a time"
             )
             return unknown(name, "B", key, why, steps)
+        if self._held is None:
+            return unknown(name, "B", key, "the cliff of the bursts is not clear", steps)
+        value, off = self._held
+        low, high = value * (1 - off), value * (1 + off)
+        # Until the first program is over nothing has left, then what came meanwhile leaves at once.
+        times = [one.value for one in self._program() if one.key == "nand.t_program" and one.known]
+        lag = (times[0] or 0.0) / self.drain[1] if times else 0.0
+        how = "the cliff of bursts after a rest"
+        return Conclusion(name, value + LAG * lag, low + lag / 3, high + lag, "B", key, how, steps)
+
+    @cached_property
+    def _held(self) -> tuple[float, float] | None:
+        """Bytes that were in the buffer when bursts ended, if programs took no time, and by what
+        share that may be off."""
+        if self.drain is None:
+            return None
         place, slow = self.drain
         fast = self.bursts[0][1] / self.bursts[0][0]
         held = [
-            (size * slow - time) / (slow - fast) * (1 - fast / slow)
+            size - time / slow
             for size, time in self.bursts[place : place + 3]
             if time > 1.02 * fast * size
         ]
         held = [one for one in held if one > 0]
         if not held:
-            return unknown(name, "B", key, "the cliff of the bursts is not clear", steps)
+            return None
         value = statistics.median(held)
         # The less the flash is behind the link, the less the cliff says of what it is made of.
-        off = max(0.05, 2 * (max(held) - min(held)) / value, 0.2 / (slow / fast - 1) - 0.03)
-        return near(name, value, off, "B", key, "the cliff of bursts after a rest", steps)
+        return value, max(0.05, 2 * (max(held) - min(held)) / value, 0.2 / (slow / fast - 1) - 0.03)
 
     # --- programming
 
@@ -174,7 +191,7 @@ class Writes:
         if series is None or len(series.mbps) < STEPS:
             return whole, None, None
         # The first of it is taken by the buffer.
-        begin = int(series.written.searchsorted(HELD * (self._buffer().value or 0.0)))
+        begin = int(series.written.searchsorted(HELD * (self._held[0] if self._held else 0.0)))
         speeds = series.mbps[begin:]
         end = changepoints.fall(changepoints.stages(speeds)) if len(speeds) >= STEPS else None
         if end is None:

@@ -100,6 +100,7 @@ impl CacheDevice {
         let mut device = CacheDevice {
             mode: keys.mode,
             data,
+            until: mark(keys.dirty_until.unwrap_or(keys.dirty_low)),
             low: mark(keys.dirty_low),
             high: mark(keys.dirty_high),
             store: Store::new(keys, frames, blocks, build)?,
@@ -122,6 +123,7 @@ impl CacheDevice {
             cursor: 0,
             next_destage: 0,
             draining: false,
+            reducing: false,
             switched: false,
             counts: Counts::default(),
         };

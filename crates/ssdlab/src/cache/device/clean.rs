@@ -11,8 +11,8 @@ impl CacheDevice {
     /// Whether something should be destaged now.
     fn wants_clean(&self) -> bool {
         let dirty = self.store.dirty_now;
-        dirty > 0
-            && (dirty > self.low || self.draining || !self.waiting.is_empty() || self.is_idle())
+        let mark = if self.reducing { self.until } else { self.low };
+        dirty > 0 && (dirty > mark || self.draining || !self.waiting.is_empty() || self.is_idle())
     }
 
     /// Whether the host has been quiet for long enough.
@@ -52,6 +52,8 @@ impl CacheDevice {
     pub(super) fn clean(&mut self) {
         let stopped = self.is_stopped();
         let mut limited = false;
+        let dirty = self.store.dirty_now;
+        self.reducing = dirty > self.low || self.reducing && dirty > self.until;
         while !stopped && self.destages < self.keys.destage_depth && self.wants_clean() {
             limited = self.fleet.now < self.next_destage && !self.draining;
             if limited || !self.begin_destage() {

@@ -155,6 +155,9 @@ pub struct CacheKeys {
     /// Commands at the cache device from which on requests go past it as far as they can; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congested_queue: Option<u32>,
+    /// Dirty share down to which destaging goes on that began above `dirty_low`; absent: `dirty_low`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_until: Option<f64>,
     /// Dirty share of the cache above which it is destaged in any case.
     #[serde(default = "default_dirty_low")]
     pub dirty_low: f64,
@@ -272,6 +275,7 @@ impl CacheKeys {
         }
         for (key, share) in [
             ("eager_until", self.eager_until),
+            ("dirty_until", self.dirty_until.unwrap_or_default()),
             ("dirty_low", self.dirty_low),
             ("dirty_high", self.dirty_high),
         ] {
@@ -285,6 +289,10 @@ impl CacheKeys {
         if self.dirty_low >= self.dirty_high {
             let expected = format!("less than dirty_high, which is {}", self.dirty_high);
             return refuse("dirty_low", self.dirty_low, &expected);
+        }
+        if let Some(until) = self.dirty_until.filter(|&until| until > self.dirty_low) {
+            let expected = format!("at most dirty_low, which is {}", self.dirty_low);
+            return refuse("dirty_until", until, &expected);
         }
         for (key, depth) in [("fills", self.fills), ("destage_depth", self.destage_depth)] {
             if !(1..=DEPTH_MAX).contains(&depth) {

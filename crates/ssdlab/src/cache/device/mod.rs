@@ -31,7 +31,7 @@ mod write;
 
 pub use build::memory;
 pub use keys::{CacheKeys, DestageOrder, FillSize, Metadata, Mode, SwitchKeys, WriteMiss};
-pub use presets::{PRESETS, Preset};
+pub use presets::PRESETS;
 
 use crate::contract::{Command, Completion, Missed, Op};
 use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
@@ -61,6 +61,8 @@ pub struct CacheDevice {
     /// Where the frames begin on the cache device.
     data: u64,
     /// Dirty sub-blocks at the marks.
+    /// Where destaging ends that began above `low`.
+    until: u64,
     low: u64,
     high: u64,
     store: Store,
@@ -85,15 +87,17 @@ pub struct CacheDevice {
     next_destage: u64,
     /// All that is dirty is destaged, since then.
     draining: bool,
+    /// Destages since the low mark was passed, down to `until`.
+    reducing: bool,
     switched: bool,
     counts: Counts,
 }
 persistent!(CacheDevice {
     state {
         mode, fleet, store, uncached, unpooled, uses, streams, budget, congestion, busy, pieces, waiting, trims, fills, destages, promised,
-        cursor, next_destage, draining, switched, counts,
+        cursor, next_destage, draining, reducing, switched, counts,
     }
-    built { keys, data, low, high }
+    built { keys, data, until, low, high }
 });
 
 impl CacheDevice {

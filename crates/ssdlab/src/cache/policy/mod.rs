@@ -6,13 +6,16 @@ mod arc;
 mod clock;
 mod fifo;
 mod lfu;
+mod lhd;
 mod lirs;
 mod lru;
 mod optimal;
 mod random;
 mod s3_fifo;
 mod sieve;
+mod sketch;
 mod two_q;
+mod w_tinylfu;
 
 pub use optimal::{Future, optimal};
 
@@ -44,6 +47,9 @@ pub trait Policy: Persist + Send {
     /// A released frame takes a key, which has left `ghost`, if it has; the cache revives the ghost afterwards.
     fn admit(&mut self, names: &mut Directory, slot: u32, ghost: Option<u32>);
 
+    /// The frame holds its key now: for who counts by key.
+    fn entered(&mut self, _names: &mut Directory, _slot: u32) {}
+
     /// A frame is about to be freed without a trace.
     fn remove(&mut self, names: &mut Directory, slot: u32);
 
@@ -71,6 +77,8 @@ pub struct Parameters {
     pub remembered: f64,
     /// `lirs`: share of the frames for keys that come back late (HIR).
     pub late: f64,
+    /// `w-tinylfu`: share of the frames that form the window.
+    pub window: f64,
 }
 
 impl Default for Parameters {
@@ -82,6 +90,7 @@ impl Default for Parameters {
             once: 0.25,
             remembered: 0.5,
             late: 0.01,
+            window: 0.01,
         }
     }
 }
@@ -99,7 +108,8 @@ impl Parameters {
         share("ghosts", self.ghosts, 4.0)?;
         share("once", self.once, 1.0)?;
         share("remembered", self.remembered, 4.0)?;
-        share("late", self.late, 1.0)
+        share("late", self.late, 1.0)?;
+        share("window", self.window, 1.0)
     }
 }
 
@@ -213,6 +223,18 @@ pub const REPLACEMENTS: Registry<BuildReplacement> = Registry {
             summary: "a FIFO whose hand passes over used blocks and leaves them where they are",
             reference: "Zhang et al., SIEVE is simpler than LRU, NSDI 2024",
             build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, sieve::Sieve::new(n))),
+        },
+        Entry {
+            name: "w-tinylfu",
+            summary: "an LRU window for new blocks; the main cache takes those used more often than what would leave it",
+            reference: "Einziger, Friedman & Manes, TinyLFU: a highly efficient cache admission policy, ACM TOS 13 (2017)",
+            build: BuildReplacement::Online(w_tinylfu::build),
+        },
+        Entry {
+            name: "lhd",
+            summary: "of some blocks drawn, that with the fewest hits to come for the time it will stay, by age",
+            reference: "Beckmann, Chen & Cidon, LHD: improving cache hit rate by maximizing hit density, NSDI 2018",
+            build: BuildReplacement::Online(|n, _, stream| lhd::build(n, stream)),
         },
         Entry {
             name: "random",

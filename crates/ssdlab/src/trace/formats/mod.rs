@@ -1,13 +1,16 @@
 //! The formats, one file each: how a request stands there, and how one is written.
 
 pub mod alibaba;
+pub mod arc;
 pub mod blkparse;
 pub mod blkreplay;
 pub mod blktrace;
+pub mod columns;
 pub mod csv;
 pub mod disksim;
 pub mod hp_srt;
 pub mod iolog;
+pub mod keys;
 pub mod lba;
 pub mod msr;
 pub mod oracle_general;

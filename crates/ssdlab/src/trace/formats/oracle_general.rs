@@ -49,6 +49,11 @@ fn fields(bytes: &[u8]) -> (u32, u64, u32, i64) {
     (u32_at(0), u64_at(4), u32_at(12), u64_at(16) as i64)
 }
 
+/// The block of an object; the largest (1 GiB) times 2^34 still is an offset.
+pub(super) fn block_of(object: u64) -> u64 {
+    (object ^ object >> BLOCK_BITS) & ((1 << BLOCK_BITS) - 1)
+}
+
 struct OracleGeneral {
     block_bytes: u64,
 }
@@ -63,9 +68,7 @@ impl Decoder for OracleGeneral {
     fn next(&mut self, input: &mut Input) -> Result<Option<Raw>, Problem> {
         let Some(bytes) = input.record::<RECORD>()? else { return Ok(None) };
         let (seconds, object, size, _) = fields(&bytes);
-        // The largest block (1 GiB) times 2^34 still is an offset.
-        let block = object & ((1 << BLOCK_BITS) - 1) ^ object >> BLOCK_BITS;
-        let offset = (block & ((1 << BLOCK_BITS) - 1)) * self.block_bytes;
+        let offset = block_of(object) * self.block_bytes;
         let time_ns = u64::from(seconds) * 1_000_000_000;
         Ok(Some(super::raw(time_ns, Kind::Read, offset, u64::from(size), 0)))
     }

@@ -15,10 +15,10 @@ from pydantic import StringConstraints, TypeAdapter
 from ssdlab import documents
 from ssdlab.errors import InputError, MissingProgramError
 from ssdlab.fio import surroundings
-from ssdlab.health import smartctl
-from ssdlab.health.model import Health
-from ssdlab.health.simulated import from_wear
 from ssdlab.json_access import at, text
+from ssdlab.smart import smartctl
+from ssdlab.smart.model import Health
+from ssdlab.smart.simulated import from_wear
 from ssdlab.store import RunStore, open_run
 from ssdlab.system import System, system_program
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
-from ssdlab.audit.queue import MEASURE
-from ssdlab.audit.scene import Scene, SystemDrive, each_drive, look
+from ssdlab.audits.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
+from ssdlab.audits.queue import MEASURE
+from ssdlab.audits.scene import Scene, SystemDrive, each_drive, look
 from ssdlab.errors import SsdlabError
-from ssdlab.health import Severity, judge
+from ssdlab.smart import Severity, judge
 from ssdlab.system import Seen
 
 _STATUS = {

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.audit.model import Finding, FindingsAt
+from ssdlab.audits.model import Finding, FindingsAt
 from ssdlab.errors import InputError
-from ssdlab.health import Health, live
+from ssdlab.smart import Health, live
 from ssdlab.system import CLASS, Mount, System
 
 DEEPEST = 16

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ssdlab.errors import InputError
-from ssdlab.health import smartctl
-from ssdlab.health.model import Health, HealthFinding, Severity
 from ssdlab.json_access import at
+from ssdlab.smart import smartctl
+from ssdlab.smart.model import Health, HealthFinding, Severity
 
 N = TypeVar("N", int, float)
 STEPS = 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
-from ssdlab.audit.scene import Layer, Scene
+from ssdlab.audits.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
+from ssdlab.audits.scene import Layer, Scene
 from ssdlab.system import Seen, System, plain
 
 _WHY = (

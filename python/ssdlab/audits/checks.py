@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ssdlab.audit import bus, discard, layout, queue, use
-from ssdlab.audit.model import AuditCheck, Finding
-from ssdlab.audit.scene import Scene, look
+from ssdlab.audits import bus, discard, layout, queue, use
+from ssdlab.audits.model import AuditCheck, Finding
+from ssdlab.audits.scene import Scene, look
 from ssdlab.system import System
 
 CHECKS: tuple[AuditCheck, ...] = (

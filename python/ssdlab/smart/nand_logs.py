@@ -53,7 +53,7 @@ PAGES = (
 
 
 def programmed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of :class:`ssdlab.health.model.Health` about bytes programmed, as the first log page
+    """Fields of :class:`ssdlab.smart.model.Health` about bytes programmed, as the first log page
     tells them that has them; empty where none does."""
     for page in PAGES:
         try:

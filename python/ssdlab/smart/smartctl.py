@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ssdlab.errors import InputError
-from ssdlab.health.attributes import TABLE, Meaning, meaning_of
-from ssdlab.health.model import Attribute, Health
-from ssdlab.health.nand_logs import programmed
 from ssdlab.json_access import at, count, integer, number, rows, text, truth
+from ssdlab.smart.attributes import TABLE, Meaning, meaning_of
+from ssdlab.smart.model import Attribute, Health
+from ssdlab.smart.nand_logs import programmed
 
 DATA_UNIT = 512_000
 """Bytes of an NVMe data unit: a thousand units of 512 bytes (NVMe base specification)."""

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab.errors import InputError
-from ssdlab.health.model import Health
-from ssdlab.health.smartctl import DATA_UNIT
 from ssdlab.json_access import at, count, number, text
+from ssdlab.smart.model import Health
+from ssdlab.smart.smartctl import DATA_UNIT
 from ssdlab.wear import Stretch
 
 

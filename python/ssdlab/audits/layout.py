@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
-from ssdlab.audit.scene import Layer, Scene, SystemDrive, each_drive
+from ssdlab.audits.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
+from ssdlab.audits.scene import Layer, Scene, SystemDrive, each_drive
 from ssdlab.system import SECTOR, Seen
 
 FLASH_PAGE = 4096

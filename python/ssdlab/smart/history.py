@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ssdlab.health.change import HealthChange, compare
-from ssdlab.health.model import Health
+from ssdlab.smart.change import HealthChange, compare
+from ssdlab.smart.model import Health
 
 DAY_S = 86_400.0
 STEP = 1.0

@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ssdlab.health.history import DAY_S
-from ssdlab.health.model import Severity
-from ssdlab.health.report import Reading, Report
+from ssdlab.smart.history import DAY_S
+from ssdlab.smart.model import Severity
+from ssdlab.smart.report import Reading, Report
 
 SUFFIX = ".prom"
 """Of the files that the collector reads."""

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ssdlab.errors import InputError, SsdlabError
-from ssdlab.health.change import same_drive
-from ssdlab.health.history import Projection, in_order, project
-from ssdlab.health.model import Health, HealthFinding, Severity
-from ssdlab.health.sources import Snapshots, members
-from ssdlab.health.verdict import judge, worst
+from ssdlab.smart.change import same_drive
+from ssdlab.smart.history import Projection, in_order, project
+from ssdlab.smart.model import Health, HealthFinding, Severity
+from ssdlab.smart.sources import Snapshots, members
+from ssdlab.smart.verdict import judge, worst
 
 
 @dataclass(frozen=True)

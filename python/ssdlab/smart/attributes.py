@@ -45,7 +45,7 @@ class Meaning:
     name: str
     """Pattern for the whole of smartctl's name."""
     field: str
-    """Of :class:`~ssdlab.health.Health`; empty where it only explains."""
+    """Of :class:`~ssdlab.smart.Health`; empty where it only explains."""
     how: How
     what: str
     source: str
@@ -272,7 +272,7 @@ TABLE: tuple[Meaning, ...] = (
         _MICRON,
     ),
 )
-"""Meanings with a field in :class:`~ssdlab.health.Health`."""
+"""Meanings with a field in :class:`~ssdlab.smart.Health`."""
 
 
 def _told(number: int, name: str, what: str, source: str = _USE, known: bool = False) -> Meaning:

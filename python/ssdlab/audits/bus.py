@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ssdlab.audit.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding
-from ssdlab.audit.scene import Scene, SystemDrive, ancestors, each_drive
+from ssdlab.audits.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding
+from ssdlab.audits.scene import Scene, SystemDrive, ancestors, each_drive
 from ssdlab.fio.observe import link_bytes_per_s
 from ssdlab.system import System
 

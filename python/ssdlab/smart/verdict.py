@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ssdlab.health.change import ERRORS
-from ssdlab.health.model import Health, HealthFinding, Severity
+from ssdlab.smart.change import ERRORS
+from ssdlab.smart.model import Health, HealthFinding, Severity
 
 USED_WATCH = 90.0
 """Percent of the rated endurance from which a successor should be at hand."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from pathlib import PurePath
 
-from ssdlab.health.model import Health, Severity
-from ssdlab.health.report import Reading, Unread
-from ssdlab.health.verdict import SPARE_NEAR, USED_WATCH
+from ssdlab.smart.model import Health, Severity
+from ssdlab.smart.report import Reading, Unread
+from ssdlab.smart.verdict import SPARE_NEAR, USED_WATCH
 
 MOST_LETTERS = 300
 """Of what is said before the performance data; older servers cut the first line at a few kB."""

@@ -58,4 +58,4 @@ class AuditCheck:
     name: str
     summary: str
     run: Callable[..., Iterable[Finding]]
-    """Takes a :class:`~ssdlab.audit.scene.Scene`."""
+    """Takes a :class:`~ssdlab.audits.scene.Scene`."""

@@ -1,0 +1,157 @@
+//! W-TinyLFU: what is new passes through a small LRU window; what leaves that comes into the main cache, a segmented
+//! LRU, if it was used more often than what would have to leave there.
+//!
+//! Einziger, Friedman & Manes (2017). Window 1 %; of the main cache four fifths are protected, which a second use
+//! there leads to. As in libCacheSim 0.3.5, uses are counted where a block comes in, is found in the main cache or
+//! stands for admission, and halved after 32 uses in the main cache for each of its frames. Cost: constant; a list
+//! relinked and ten counters at a hit; 24 bytes per frame.
+
+use super::sketch::Sketch;
+use super::{Parameters, Policy, part};
+use crate::cache::directory::Directory;
+use crate::cache::frames::{Cache, Frames};
+use crate::cache::links::Links;
+use crate::persist::persistent;
+use crate::rng::Stream;
+
+const WINDOW: u8 = 0;
+const PROBATION: u8 = 1;
+const PROTECTED: u8 = 2;
+
+/// Share of the main cache that is not protected.
+const ON_PROBATION: f64 = 0.2;
+/// Uses in the main cache for each of its frames, after which counts are halved.
+const SAMPLE: u64 = 32;
+
+pub struct WTinyLfu {
+    links: Links,
+    /// The list in which a frame is.
+    list: Vec<u8>,
+    length: [u32; 3],
+    sketch: Sketch,
+    uses: u64,
+    main_limit: u32,
+    probation_limit: u32,
+}
+
+persistent!(WTinyLfu {
+    state { links, length, sketch, uses }
+    parts { list }
+    built { main_limit, probation_limit }
+});
+
+pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn Frames> {
+    let main_limit = capacity - part(capacity, parameters.window).max(1);
+    let policy = WTinyLfu {
+        links: Links::new(capacity, 3),
+        list: vec![WINDOW; capacity as usize],
+        length: [0; 3],
+        sketch: Sketch::new(main_limit),
+        uses: 0,
+        main_limit,
+        probation_limit: part(main_limit, ON_PROBATION).max(1),
+    };
+    Cache::boxed(capacity, 0, policy)
+}
+
+impl WTinyLfu {
+    fn push(&mut self, list: u8, slot: u32) {
+        self.links.push(u32::from(list), slot);
+        self.list[slot as usize] = list;
+        self.length[usize::from(list)] += 1;
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        self.links.unlink(slot);
+        self.length[usize::from(self.list[slot as usize])] -= 1;
+    }
+
+    /// Into the main cache, which has room.
+    fn let_in(&mut self, slot: u32) {
+        self.unlink(slot);
+        // Before the cache has been full, what probation has no room for is protected.
+        let fits = self.length[usize::from(PROBATION)] < self.probation_limit;
+        self.push(if fits { PROBATION } else { PROTECTED }, slot);
+    }
+
+    fn in_main(&self) -> u32 {
+        self.length[usize::from(PROBATION)] + self.length[usize::from(PROTECTED)]
+    }
+}
+
+impl Policy for WTinyLfu {
+    fn hit(&mut self, names: &mut Directory, slot: u32) {
+        match self.list[slot as usize] {
+            WINDOW => return self.links.renew(u32::from(WINDOW), slot),
+            PROTECTED => self.links.renew(u32::from(PROTECTED), slot),
+            _ => {
+                self.unlink(slot);
+                self.push(PROTECTED, slot);
+                let protected_limit = self.main_limit.saturating_sub(self.probation_limit).max(1);
+                if self.length[usize::from(PROTECTED)] > protected_limit {
+                    let oldest = self.links.oldest(u32::from(PROTECTED));
+                    self.unlink(oldest);
+                    self.push(PROBATION, oldest);
+                }
+            }
+        }
+        self.sketch.add(names.key(slot));
+        self.uses += 1;
+        if self.uses >= SAMPLE * u64::from(self.main_limit) {
+            self.uses = 0;
+            self.sketch.halve();
+        }
+    }
+
+    fn evict(
+        &mut self,
+        names: &mut Directory,
+        _ghost: Option<u32>,
+        mut may: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        let slot = loop {
+            let candidate = self.links.oldest_that(u32::from(WINDOW), &mut may);
+            if let Some(candidate) = candidate
+                && self.in_main() < self.main_limit
+            {
+                self.let_in(candidate);
+                self.sketch.add(names.key(candidate));
+                continue;
+            }
+            let victim = self.links.oldest_that(u32::from(PROBATION), &mut may);
+            let victim = victim.or_else(|| self.links.oldest_that(u32::from(PROTECTED), &mut may));
+            let (Some(candidate), Some(victim)) = (candidate, victim) else {
+                break candidate.or(victim)?;
+            };
+            let (new, old) = (names.key(candidate), names.key(victim));
+            let better = self.sketch.count(new) > self.sketch.count(old);
+            self.sketch.add(new);
+            if !better {
+                break candidate;
+            }
+            self.unlink(victim);
+            self.let_in(candidate);
+            names.release(victim);
+            return Some(victim);
+        };
+        self.unlink(slot);
+        names.release(slot);
+        Some(slot)
+    }
+
+    fn admit(&mut self, _names: &mut Directory, slot: u32, _ghost: Option<u32>) {
+        self.push(WINDOW, slot);
+    }
+
+    fn entered(&mut self, names: &mut Directory, slot: u32) {
+        self.sketch.add(names.key(slot));
+    }
+
+    fn remove(&mut self, _names: &mut Directory, slot: u32) {
+        self.unlink(slot);
+    }
+
+    fn bytes(&self) -> usize {
+        self.links.bytes() + self.list.capacity() + self.sketch.bytes()
+    }
+}

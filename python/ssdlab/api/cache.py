@@ -1,0 +1,104 @@
+"""``ssdlab.cache``: misses of caches of blocks for a trace, by policy and size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from ssdlab.answers import cache as cache_answer
+from ssdlab.api.given import Many, Size, listed, size
+from ssdlab.api.report import Report
+from ssdlab.api.traces import reading
+from ssdlab.api.watching import Watch
+from ssdlab.api.working import working
+from ssdlab.errors import InputError
+from ssdlab.studies.caches import SAMPLE_MAX, SIZES, CacheStudy, policies, sizes
+from ssdlab.units import quantity
+
+_policies, _sizes = policies, sizes
+
+
+def cache(
+    trace: str | Path,
+    *,
+    policies: str | Sequence[str] = "all",
+    sizes: Many = SIZES,
+    block: Size = "4KiB",
+    sample: str | None = None,
+    format: str | None = None,
+    action: str = "Q",
+    trace_block: Size = "4096B",
+    skip_damaged: bool = False,
+    window: str | None = None,
+    device: int | None = None,
+    columns: str | None = None,
+    seed: int = 1,
+    cluster: str | None = None,
+    progress: Watch = None,
+) -> Report:
+    """Plays a trace through caches of blocks, without time: misses by policy and size.
+
+    Caches begin empty, each block of a request is looked up by itself, and a miss brings the block
+    in. The frame of the report has a row for each cache: ``policy``, ``blocks``, ``block_bytes``,
+    ``requests`` (blocks looked up), ``misses``, ``miss_ratio`` and more.
+
+    Args:
+        trace: A trace, compressed or not.
+        policies: Replacement policies, from ``ssdlab.policies.replacement``, or ``"all"``.
+        sizes: Of the cache: percentages of the working set (``"10%"``), bytes (``"1g"``) or counts
+            (``"1425blocks"``), and ranges of these (``"1%..100%/8"``).
+        block: Bytes of a block of the cache.
+        sample: Percentage of the blocks that each of eight disjoint samples follows (SHARDS),
+            which gives estimates with a standard error; all blocks are followed without it.
+        format: Format of the trace, where its content does not tell.
+        action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
+        trace_block: Bytes of a block, in traces that number blocks.
+        skip_damaged: Whether damaged lines of the trace are left out and counted.
+        window: Part of the time of the trace, such as ``"10s-20s"``.
+        device: This device of the trace alone.
+        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
+        seed: Seed of all random streams.
+        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Raises:
+        InputError: the trace cannot be read, or a list is wrong.
+        UnknownNameError: there is no such policy.
+        Interrupted: it was stopped; nothing was kept.
+    """
+    study = CacheStudy(
+        trace=Path(trace),
+        reading=reading(
+            format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,
+            window=window, device=device, columns=columns,
+        ),
+        block=_block(block),
+        policies=_policies(listed(policies) or ""),
+        sizes=_sizes(listed(sizes) or ""),
+        sample=_sample(sample),
+        seed=seed,
+    )  # fmt: skip
+    with working(f"caches for {study.trace.name}", progress, cluster) as callback:
+        found = study.carry_out(callback)
+    return Report(cache_answer.answer(found), table=pl.DataFrame(found.rows()))
+
+
+def _block(given: Size) -> int:
+    found = size("--block", given)
+    if not 1 <= found <= 1 << 30:
+        raise InputError(f'--block "{given}": expected a size from 1B to 1GiB')
+    return found
+
+
+def _sample(text: str | None) -> float | None:
+    if text is None:
+        return None
+    number, _ = quantity(text if text.strip().endswith("%") else f"{text}%") or (0.0, "")
+    if not 0 < number <= SAMPLE_MAX:
+        raise InputError(
+            f'--sample "{text}": expected a percentage above 0 and up to {100 * SAMPLE_MAX:g} of '
+            "the blocks, such as 1"
+        )
+    return number

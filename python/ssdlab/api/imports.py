@@ -1,0 +1,123 @@
+"""``ssdlab.import_runs``: what others measured with fio, as runs of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ssdlab.answers.imported import Item
+from ssdlab.answers.imported import answer as import_answer
+from ssdlab.api.given import several
+from ssdlab.api.report import Report, frame_of, numbers_of
+from ssdlab.api.watching import Watch, shown
+from ssdlab.errors import InputError, Interrupted
+from ssdlab.imports import Foreign, Keeper, Refused, Scan, scan
+from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.store import RunStore
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was found, and the runs of it."""
+
+    paths: Sequence[Path]
+    found: Scan
+    items: Sequence[Item]
+    planned: bool
+
+    @property
+    def report(self) -> Report:
+        """What was imported, as a report."""
+        rows = [
+            {"run": None if one.run is None else one.run.name, "file": str(one.foreign.path),
+             "name": one.foreign.label, **numbers_of(row)}
+            for one in self.items
+            for row in one.foreign.result.summary()
+        ]  # fmt: skip
+        return Report(
+            import_answer(self.items, self.found, planned=self.planned),
+            [one.foreign.result for one in self.items],
+            [one.run.name for one in self.items if one.run is not None],
+            frame_of(rows),
+        )
+
+    def check(self) -> None:
+        """Raises InputError where a path that was named has given nothing."""
+        found = [*(one.path for one in self.found.found), *self.found.again]
+        empty = [p for p in self.paths if not any(one == p or p in one.parents for one in found)]
+        if not empty:
+            return
+        refused: Sequence[Refused] = self.found.refused
+        own = [one for one in refused if one.path == empty[0] or empty[0] in one.path.parents]
+        why = (
+            f"{own[0].path}: {own[0].why}" if own else f"{empty[0]}: holds no JSON document of fio"
+        )
+        more = f"; {len(empty) - 1} more gave nothing" if empty[1:] else ""
+        raise InputError(why + more)
+
+
+def import_runs(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    name: str | None = None,
+    out: str | Path | None = None,
+    progress: Watch = None,
+) -> Report:
+    """Reads fio results of others: JSON of any version, folders of bench-fio, ezFIO, CBT, logs.
+
+    Each document becomes a run of the store; the same content is the same run.
+
+    Args:
+        paths: A document, or a folder that is looked at with all that is below it; one or several.
+        name: What the runs are called; else the drive, as far as the documents say.
+        out: Where the runs are kept; else in the user's store.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Returns:
+        ``runs`` are the ids, ``results`` the runs; ``frame()`` has a row for each run, job and
+        direction, with the numbers of the measurement window.
+
+    Raises:
+        InputError: a path does not exist, or nothing of it is a result of fio; what else was named
+            is imported.
+        Interrupted: it was stopped; what was imported so far is kept.
+    """
+    with shown(progress, "import") as callback:
+        done = imported([Path(one) for one in several(paths)], name, RunStore(out), callback)
+    done.check()
+    return done.report
+
+
+def imported(
+    paths: Sequence[Path],
+    name: str | None,
+    store: RunStore,
+    callback: ProgressCallback,
+    *,
+    plan: bool = False,
+) -> Imported:
+    """What the paths hold, kept unless that is only a ``plan``; raises as :func:`import_runs`."""
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file or folder")
+    keeper = Keeper(store)
+    found = scan(paths, name=name, progress=lambda at, of, _file: _tell(callback, at / of / 2))
+    items = []
+    for number, one in enumerate(found.found):
+        items.append(_item(one, keeper, plan=plan))
+        _tell(callback, 0.5 + (number + 1) / len(found.found) / 2)
+    return Imported(paths, found, items, plan)
+
+
+def _tell(callback: ProgressCallback, share: float) -> None:
+    if not callback(Progress(share)):
+        raise Interrupted("stopped; what was imported so far is kept")
+
+
+def _item(one: Foreign, keeper: Keeper, *, plan: bool) -> Item:
+    if plan:
+        before = keeper.before(one)
+        return Item(one, before, before is None)
+    kept = keeper.keep(one)
+    return Item(one, kept.folder, kept.new)

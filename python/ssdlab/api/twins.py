@@ -1,0 +1,170 @@
+"""``ssdlab.fit`` and ``ssdlab.predict``: a rig of a drive that was measured, and what it does."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars
+
+from ssdlab.answer import Answer
+from ssdlab.answers import blind as blind_answer
+from ssdlab.answers import fit as fit_answer
+from ssdlab.api.given import Size, keys, several
+from ssdlab.api.given import size as bytes_of
+from ssdlab.api.report import Report
+from ssdlab.api.rig import Rig
+from ssdlab.api.watching import Watch, shown
+from ssdlab.errors import InputError
+from ssdlab.fits import fit as fits
+from ssdlab.fits import observations
+from ssdlab.fits import predict as predictions
+from ssdlab.fits.observations import Observation
+from ssdlab.fits.predict import Prediction
+from ssdlab.fits.sources import gather
+from ssdlab.fits.twin import Twin, twin_of
+from ssdlab.jobfile import read_job
+from ssdlab.output import Output, Place
+from ssdlab.studies import blind
+
+SMALLEST = 10**9
+"""Bytes of a drive."""
+
+
+def fit(
+    sources: str | Path | Sequence[str | Path] | None = None,
+    *,
+    out: Place | None = None,
+    capacity: Size | None = None,
+    start: str | Path | None = None,
+    fix: Mapping[str, object] | None = None,
+    check: str | Path | None = None,
+    quick: bool = False,
+    selftest: int | None = None,
+    seed: int = 1,
+    progress: Watch = None,
+) -> Report:
+    """Fits a rig to measurements of a drive: its twin, which is taken wherever a drive is.
+
+    Args:
+        sources: What was measured: tables (``*.csv``), kept runs, or folders of either; one or
+            several.
+        out: Writes the twin there, a rig file.
+        capacity: Bytes of the drive, such as ``"960GB"``.
+        start: Profile or rig file to start from; else the nearest of those that come with ssdlab.
+        fix: Keys of the rig that are known and not fitted.
+        check: Fits nothing: shows the measurements beside what this twin predicts.
+        quick: By closed forms alone: seconds instead of minutes.
+        selftest: Fits nothing: makes twins of so many random simulated drives, and says how near
+            they come.
+        seed: Seed of all random streams.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Returns:
+        ``frame()`` has a row for each parameter; ``texts`` the twin as the text of a rig, which
+        :class:`ssdlab.Rig` takes.
+
+    Raises:
+        InputError: nothing was measured, or too little, or the start is wrong.
+        Interrupted: it was stopped; nothing was written.
+    """
+    if selftest is not None:
+        with shown(progress, "blind twins") as callback:
+            done = blind.selftest(selftest, seed=seed, quick=quick, progress=callback)
+        return Report(blind_answer.answer(done, quick=quick))
+    places = several(sources)
+    if not places:
+        raise InputError("what was measured? give tables (.csv), runs, or folders of either")
+    gathered = gather(places)
+    if check is not None:
+        return _checked(str(check), gathered.observed, seed, progress)
+    if capacity is None and start is None and gathered.capacity is None:
+        raise InputError(
+            "how large is the drive? give --capacity 960GB, or --start with a drive of its size"
+        )
+    size = gathered.capacity if capacity is None else bytes_of("--capacity", capacity)
+    if capacity is not None and size is not None and size < SMALLEST:
+        raise InputError(f'--capacity "{capacity}": expected 1GB or more, such as 960GB')
+    begin = None if start is None else str(start)
+    order = fits.Order(gathered.observed, size, begin, keys(fix), seed, quick, gathered.concluded)
+    name = "twin" if out is None else Path(str(out)).stem
+    with contextlib.ExitStack() as closing:
+        # That it can be written is known before minutes are spent.
+        place = None if out is None else out if isinstance(out, Output) else Output(out)
+        if place is not None:
+            closing.callback(place.close)
+        with shown(progress, "fit") as callback:
+            found = fits.fit(order, callback)
+        twin = twin_of(
+            found.found, found.observed, name=name, start=found.start, sources=places, seed=seed
+        )
+        if place is not None:
+            place.write(twin.text)
+    return Report(fit_answer.answer(found, twin))
+
+
+def _checked(place: str, observed: Sequence[Observation], seed: int, watch: Watch) -> Report:
+    twin = Twin.load(place)
+    known = [one for one in observed if one.measured]
+    with shown(watch, "predicting") as callback:
+        loads = [one.load for one in known]
+        found = predictions.predict(twin, loads, seed=seed, progress=callback)
+    return Report(fit_answer.check(twin, predictions.compare(known, found)))
+
+
+def predict(
+    twin: str | Path | Rig,
+    job: str | Path | Sequence[str | Path] | None = None,
+    *,
+    table: str | Path | None = None,
+    seed: int = 1,
+    progress: Watch = None,
+) -> Report:
+    """Predicts what a drive does under workloads, with 90 % intervals.
+
+    Args:
+        twin: What :func:`ssdlab.fit` wrote; another rig or profile is as sure as drives of a kind
+            are alike.
+        job: A fio job, as :func:`ssdlab.run` takes it, or several; each section is a workload.
+        table: A table of workloads (``*.csv``), as :func:`ssdlab.fit` takes it.
+        seed: Seed of all random streams.
+        progress: Who is told how far it is, as for :func:`ssdlab.run`.
+
+    Returns:
+        ``frame()`` has a row for each workload in the order of the questions: what was asked, the
+        numbers, and the ends of their intervals (``iops``, ``iops_low``, ``iops_high`` ...).
+
+    Raises:
+        InputError: the twin or a workload is wrong.
+        Interrupted: it was stopped.
+    """
+    answer, found = predicted(twin, job, table, seed, progress)
+    told = predictions.frame(found)
+    return Report(answer, table=told.select(map(_in_ns, told.columns)))
+
+
+def _in_ns(name: str) -> polars.Expr:
+    """A column of the table as reports have it: times in nanoseconds."""
+    column = polars.col(name)
+    return (column * 1000).alias(name.replace("_us", "_ns")) if "_us" in name else column
+
+
+def predicted(
+    twin: str | Path | Rig,
+    job: str | Path | Sequence[str | Path] | None,
+    table: str | Path | None,
+    seed: int,
+    watch: Watch,
+) -> tuple[Answer, list[Prediction]]:
+    """The answer and what it rests on; raises as :func:`predict`."""
+    asked = [] if table is None else [("", one.load) for one in observations.read(Path(table))]
+    for one in [job] if isinstance(job, str | Path) else job or []:
+        asked += predictions.loads_of(read_job(one))
+    if not asked:
+        raise InputError("what is to be predicted? give a job file, or a table with --table")
+    known = Twin.of(twin.target()) if isinstance(twin, Rig) else Twin.load(str(twin))
+    with shown(watch, "predicting") as callback:
+        loads = [load for _, load in asked]
+        found = predictions.predict(known, loads, seed=seed, progress=callback)
+    return fit_answer.predicted(known, [name for name, _ in asked], found), found

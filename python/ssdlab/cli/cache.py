@@ -1,0 +1,95 @@
+"""``ssdlab cache``: misses of caches of blocks for a trace, by policy and size."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab import _core
+from ssdlab.cli import light
+from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import BenchOptions, Seed, document
+from ssdlab.cli.trace_options import TraceOptions
+from ssdlab.output import Output
+
+if light.BODIES:
+    from io import BytesIO
+
+    from ssdlab.api.cache import cache
+
+
+def _policies(incomplete: str) -> list[str]:
+    known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{one}" for one in ["all", *known] if one.startswith(last)]
+
+
+@answering
+def command(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")],
+    *,
+    policies: Annotated[
+        str,
+        typer.Option(
+            "--policies",
+            metavar="LIST",
+            help="Replacement policies, such as lru,arc,s3-fifo, or all (ssdlab list policies).",
+            autocompletion=_policies,
+        ),
+    ] = "all",
+    sizes: Annotated[
+        str,
+        typer.Option(
+            "--sizes",
+            metavar="LIST",
+            help="Sizes of the cache: percentages of the working set (1%..100%/8), bytes "
+            "(1g,2g), or counts (1425blocks).",
+        ),
+    ] = "1%..100%/8",
+    block: Annotated[
+        str, typer.Option("--block", metavar="SIZE", help="Of a block of the cache.")
+    ] = "4KiB",
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            "--sample",
+            metavar="PERCENT",
+            help="Follow this share of the blocks in each of eight samples (SHARDS): estimates "
+            "with a standard error; else every access is followed.",
+        ),
+    ] = None,
+    how: TraceOptions,
+    seed: Seed = 1,
+    where: BenchOptions,
+    parquet: Annotated[
+        Output | None,
+        document("--parquet", metavar="FILE", help="Write a row for each cache, as --json has."),
+    ] = None,
+    view: View,
+) -> None:
+    """Misses of caches for a trace by replacement policy and size; the working set.
+
+    Each block of a request is looked up by itself. --json writes a list with policy, blocks,
+    block_bytes, requests (blocks looked up), misses and miss_ratio of each cache.
+    """
+    started = time.monotonic()
+    found = cache(
+        trace,
+        policies=policies,
+        sizes=sizes,
+        block=block,
+        sample=sample,
+        **how.given,
+        seed=seed,
+        cluster=where.cluster,
+        progress=not view.quiet,
+    )
+    if parquet is not None:
+        content = BytesIO()
+        found.frame().write_parquet(content)
+        parquet.write(content.getvalue())
+    rows = list(found.answer.lead.rows)
+    view.show(found.answer, seconds=time.monotonic() - started, whole=True, document=rows)

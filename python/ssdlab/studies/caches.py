@@ -1,0 +1,238 @@
+"""Misses of caches of blocks, by replacement policy and size: a trace played without time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ssdlab import _core, bench, units
+from ssdlab.errors import InputError, Interrupted, nearest, unknown_name
+from ssdlab.plan.curves import SAMPLED_MIN, SAMPLES, Accesses, accesses, footprint, misses
+from ssdlab.plan.workload import Stream, one_behind_another, read_trace
+from ssdlab.progress import ProgressCallback, within
+from ssdlab.tracefile import Reading, existing
+
+SIZES = "1%..100%/8"
+SAMPLE_MAX = 1 / SAMPLES
+READING = 0.1
+"""Share of the time that reading the trace takes, roughly."""
+ONE_PASS = ("lru", "optimal")
+"""Policies that are cheaper at all sizes at once than at each."""
+EXPECTED = "percentages of the working set (10%), sizes (1g) or counts (1425blocks)"
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of a cache: a share of the working set, or bytes, or blocks."""
+
+    share: Fraction | None = None
+    bytes: int | None = None
+    blocks: int | None = None
+
+    def frames(self, working_set: int, block: int) -> int:
+        """Blocks that the cache holds, rounded down; of a share at least one."""
+        if self.share is not None:
+            return max(1, int(self.share * working_set))
+        return self.blocks if self.blocks is not None else (self.bytes or 0) // block
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a cache of one policy and size did."""
+
+    policy: str
+    blocks: int
+    reads: float
+    """Reads that missed; estimates have no whole number."""
+    writes: float
+    write_backs: float
+    error: float
+    """Standard error of the miss ratio; 0 where exact."""
+
+    @property
+    def misses(self) -> float:
+        """Blocks looked up that were not there."""
+        return self.reads + self.writes
+
+
+@dataclass(frozen=True)
+class Found:
+    """All caches, and what holds for each of them."""
+
+    trace: str
+    block: int
+    requests: int
+    """Reads and writes of the trace."""
+    reads: int
+    """Blocks read: each block of a request is looked up by itself."""
+    writes: int
+    working_set: int
+    """Different blocks: each is missed when it is asked for first, whatever the cache."""
+    share: float
+    """Of the blocks, in all samples; 1 where all were followed."""
+    points: Sequence[Point]
+
+    @property
+    def accesses(self) -> int:
+        """Blocks looked up."""
+        return self.reads + self.writes
+
+    def ratio(self, point: Point) -> float:
+        """Misses per block looked up."""
+        return point.misses / max(1, self.accesses)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each cache, for scripts."""
+        exact = self.share == 1.0
+
+        def count(value: float) -> float:
+            return round(value) if exact else value
+
+        return [
+            {
+                "policy": one.policy,
+                "blocks": one.blocks,
+                "block_bytes": self.block,
+                "requests": self.accesses,
+                "misses": count(one.misses),
+                "miss_ratio": self.ratio(one),
+                "read_misses": count(one.reads),
+                "write_misses": count(one.writes),
+                "write_backs": count(one.write_backs),
+                "error": one.error,
+                "sampled_share": self.share,
+                "working_set_blocks": self.working_set,
+                "first_touches": self.working_set,
+            }
+            for one in self.points
+        ]
+
+
+def known_policies() -> list[str]:
+    """Names of the replacement policies, the bound among them."""
+    return [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
+
+
+def policies(text: str) -> list[str]:
+    """The policies of a list; ``all`` is every one. Raises UnknownNameError for others."""
+    known, found = known_policies(), []
+    for name in units.words("--policies", text):
+        if name != "all" and name not in known:
+            raise unknown_name("replacement policy", name, known)
+        found += known if name == "all" else [name]
+    return list(dict.fromkeys(found))
+
+
+def sizes(text: str) -> list[Size]:
+    """The sizes of a list; raises InputError for what is none."""
+    return [_size(one) for one in units.values("--sizes", text)]
+
+
+def _size(text: str) -> Size:
+    number, unit = units.quantity(text) or (0.0, "")
+    size: Size | None = None
+    if (counted := re.fullmatch(r"(\d{1,18})(\.\d*)?\s*blocks?", text)) is not None:
+        size = Size(blocks=int(counted[1]))
+    elif text.endswith("%") and number:
+        size = Size(share=Fraction(text[:-1].strip()) / 100)
+    elif number >= 1 and unit in ("", "B") and not text.endswith("%"):
+        size = Size(bytes=int(number))
+    if size is None or not any((size.share, size.bytes, size.blocks)):
+        word = re.fullmatch(r"[\d.]+\s*([A-Za-z]+)", text)
+        near = nearest(word[1], ["blocks", "KiB", "MiB", "GiB", "TiB"]) if word else None
+        hint = f' (did you mean "{text[: word.start(1)]}{near}"?)' if word and near else ""
+        raise InputError(f'--sizes "{text}": expected {EXPECTED}{hint}')
+    return size
+
+
+@dataclass(frozen=True)
+class CacheStudy:
+    """What is asked for."""
+
+    trace: Path
+    reading: Reading
+    block: int
+    policies: Sequence[str]
+    sizes: Sequence[Size]
+    sample: float | None = None
+    """Share of the blocks that is followed in each of several samples; None: all of them."""
+    seed: int = 1
+
+    def carry_out(self, progress: ProgressCallback) -> Found:
+        """Plays the trace through every cache.
+
+        Raises InputError as :func:`ssdlab.traces.open`, and for a size that cannot be; Interrupted
+        on Ctrl-C, and where ``progress`` answers False.
+        """
+        try:
+            columns = read_trace(existing(self.trace), self.reading, progress=progress)
+        except KeyboardInterrupt:
+            raise Interrupted(bench.variant.STOPPED) from None
+        offset, _ = one_behind_another(columns)
+        seen = accesses(Stream(offset, columns.length, columns.writes), self.block)
+        working_set = int(footprint(seen))
+        counts = self._counts(working_set)
+        jobs = list(self._jobs(counts))
+        variants = [
+            bench.Variant(
+                partial(_played, policy, seen, some, self.sample or 1.0, self.seed),
+                float(seen.total * len(some)) ** (0.5 if policy == "lru" else 1.0),
+            )
+            for policy, some in jobs
+        ]
+        played = bench.run(variants, within(progress, READING, 1.0))
+        points = [
+            Point(policy, blocks, *(float(one[name][place]) for name in COLUMNS))
+            for (policy, some), one in zip(jobs, played, strict=True)
+            for place, blocks in enumerate(some)
+        ]
+        writes = int(seen.count[seen.writes].sum())
+        return Found(
+            trace=self.trace.name,
+            block=self.block,
+            requests=len(offset),
+            reads=seen.total - writes,
+            writes=writes,
+            working_set=working_set,
+            share=1.0 if self.sample is None else min(1.0, self.sample * SAMPLES),
+            points=points,
+        )
+
+    def _counts(self, working_set: int) -> list[int]:
+        counts = sorted({one.frames(working_set, self.block) for one in self.sizes})
+        if counts[0] < 1:
+            least = min(one.bytes for one in self.sizes if one.bytes is not None)
+            raise InputError(
+                f"--sizes: {units.binary(least)} hold no block of {units.binary(self.block)}; "
+                f"write {least}blocks for a number of blocks"
+            )
+        if self.sample is not None and counts[0] * self.sample < SAMPLED_MIN:
+            raise InputError(
+                f"--sample: {100 * self.sample:.4g} % of a cache of {counts[0]:,} blocks is less "
+                f"than {SAMPLED_MIN} blocks, too few to tell; take larger sizes or a larger sample"
+            )
+        return counts
+
+    def _jobs(self, counts: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
+        for policy in self.policies:
+            if policy in ONE_PASS or self.sample is not None:
+                yield policy, list(counts)
+            else:
+                yield from ((policy, [one]) for one in counts)
+
+
+COLUMNS = ("read_misses", "write_misses", "write_backs", "error")
+
+
+def _played(
+    policy: str, seen: Accesses, counts: Sequence[int], rate: float, seed: int, seat: bench.Seat
+) -> dict[str, Any]:
+    found = misses(policy, seen, counts, rate, seat.report, seed)
+    return {name: np.asarray(found[name]) for name in COLUMNS}

@@ -1,0 +1,169 @@
+"""``ssdlab cache``: misses by policy and size, as libCacheSim and plain models count them."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ssdlab
+from conftest import Outcome
+from ssdlab.studies.caches import known_policies
+from test_traces import SHARED
+
+Cli = Callable[..., Outcome]
+
+SIZES = (1, 2, 3, 20, 21, 100, 1000)
+MISSES = {
+    "lru": (19845, 19721, 19617, 18394, 18341, 16303, 8557),
+    "fifo": (19845, 19727, 19635, 18625, 18591, 16694, 9282),
+    "clock": (19845, 19713, 19592, 18252, 18184, 16155, 8367),
+    "lfu": (19845, 18591, 18349, 16821, 16739, 14858, 7877),
+    "2q": (None, None, None, 17032, 17003, 14820, 8383),
+    "arc": (19845, 18764, 18463, 16873, 16808, 14635, 8268),
+    "s3-fifo": (None, None, None, 16668, 16608, 14460, 7942),
+    "sieve": (19845, 19713, 18580, 16919, 16821, 14749, 7877),
+    "optimal": (19845, 18505, 17943, 15159, 15074, 11684, 4697),
+}
+"""Misses of the trace below in libCacheSim 0.3.5, by :data:`SIZES`. None: one of its queues has no
+room for a single object there, and nothing is admitted."""
+NEAR = {"w-tinylfu": (14502, 12046, 7702), "lhd": (15070, 12905, 8386)}
+"""The same of policies that draw lots or count by hashes, with 100, 300 and 1000 objects."""
+
+
+def keys(count: int = 20_000) -> list[int]:
+    """Blocks asked for, the low ones far more often than the high ones."""
+    found, state = [], 12345
+    for _ in range(count):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        high = state >> 32
+        found.append(1 + (3000 * (high * high >> 32) * high >> 64))
+    return found
+
+
+@pytest.fixture
+def blocks(tmp_path: Path) -> Path:
+    """The trace of :data:`MISSES`: a block a line."""
+    path = tmp_path / "blocks.txt"
+    path.write_text("".join(f"{key}\n" for key in keys()))
+    return path
+
+
+def test_misses_are_those_of_libcachesim_to_the_last(blocks: Path, cli: Cli) -> None:
+    sizes = ",".join(f"{one}blocks" for one in SIZES)
+    told = cli("cache", blocks, "--policies", "all", "--sizes", sizes, "--json", "-")
+    assert told.status == 0
+    rows = json.loads(told.out)
+    assert [one["policy"] for one in rows[:: len(SIZES)]] == known_policies()
+    found = {(one["policy"], one["blocks"]): one for one in rows}
+    for policy, expected in MISSES.items():
+        for size, misses in zip(SIZES, expected, strict=True):
+            row = found[policy, size]
+            assert row["misses"] == misses or misses is None, (policy, size)
+            assert row["miss_ratio"] == row["misses"] / 20_000
+            assert (row["block_bytes"], row["requests"]) == (4096, 20_000)
+    for (policy, size), row in found.items():
+        assert row["misses"] >= found["optimal", size]["misses"] >= row["first_touches"], policy
+
+
+def test_policies_that_draw_lots_are_within_a_hundredth_of_libcachesim(blocks: Path) -> None:
+    sizes = ["100blocks", "300blocks", "1000blocks"]
+    found = ssdlab.cache(blocks, policies=list(NEAR), sizes=sizes).frame()
+    expected = [misses for one in NEAR.values() for misses in one]
+    assert len(found) == len(expected)
+    for misses, own in zip(found["misses"], expected, strict=True):
+        assert abs(misses - own) < 0.01 * 20_000, (misses, own)
+
+
+def lru(touched: list[int], capacity: int) -> int:
+    """Misses of LRU, by a plain list."""
+    held: OrderedDict[int, None] = OrderedDict()
+    misses = 0
+    for key in touched:
+        misses += key not in held
+        held[key] = None
+        held.move_to_end(key)
+        if len(held) > capacity:
+            held.popitem(last=False)
+    return misses
+
+
+def test_each_block_of_a_request_counts_and_devices_share_the_cache(tmp_path: Path) -> None:
+    path = tmp_path / "load.csv"
+    touched: list[int] = []
+    lines = ["time_ns,kind,offset,length,device,response_ns"]
+    for place, key in enumerate(keys(2000)):
+        offset, length = 3000 * (key % 700), 1 + 5000 * (key % 4)
+        kind = "write" if key % 3 == 0 else "trim" if key % 17 == 1 else "read"
+        lines.append(f"{place},{kind},{offset},{length},{key % 2},")
+        base = (key % 2) << 30
+        if kind != "trim":
+            first, last = (base + offset) // 8192, (base + offset + length - 1) // 8192
+            touched += range(first, last + 1)
+    path.write_text("\n".join(lines))
+    found = ssdlab.cache(path, policies=["lru"], sizes="8192,64KiB,10%..90%/3", block="8KiB")
+    rows = found.frame().to_dicts()
+    all_ = len(set(touched))
+    counts = sorted({1, 8, *(all_ * part // 10 for part in (1, 5, 9))})
+    assert [one["blocks"] for one in rows] == counts
+    assert [one["misses"] for one in rows] == [lru(touched, one) for one in counts]
+    assert {one["requests"] for one in rows} == {len(touched)}
+    assert {one["working_set_blocks"] for one in rows} == {all_}
+    assert found.numbers["working_set_bytes"].value == 8192 * all_
+
+
+def test_samples_are_near_and_say_so(blocks: Path) -> None:
+    asked: dict[str, Any] = {"policies": "lru,sieve", "sizes": "1000blocks,2000blocks"}
+    exact = ssdlab.cache(blocks, **asked).frame()
+    sampled = ssdlab.cache(blocks, sample="10%", **asked).frame()
+    off = (exact["miss_ratio"] - sampled["miss_ratio"]).abs()
+    assert (sampled["error"] > 0).all() and (off < 4 * sampled["error"] + 0.01).all()
+    assert set(exact["error"]) == {0.0} and set(sampled["sampled_share"]) == {0.8}
+
+
+def test_page_tables_and_parquet_say_the_same(blocks: Path, cli: Cli, tmp_path: Path) -> None:
+    page, parquet, tables = tmp_path / "c.html", tmp_path / "c.parquet", tmp_path / "csv"
+    asked = ["cache", blocks, "--policies", "lru,arc", "--json", tmp_path / "c.json"]
+    done = cli(*asked, "-o", page, "--parquet", parquet, "--csv", tables)
+    assert done.status == 0, done.err
+    rows = json.loads((tmp_path / "c.json").read_text())
+    assert len(rows) == 16 and rows == pl.read_parquet(parquet).to_dicts()
+    assert [one["blocks"] for one in rows[:8:7]] == [28, 2886]
+    assert "Miss ratio" in page.read_text() and len(list(tables.glob("*.csv"))) == 3
+    assert "2,886 blocks" in done.out and "14.4 %" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--policies", "lru,seive"], 'did you mean "sieve"'),
+        (["--policies", "lru,"], "joined by commas"),
+        (["--sizes", "100blcoks"], 'did you mean "100blocks"'),
+        (["--sizes", "100"], "write 100blocks"),
+        (["--sizes", "0%"], "percentages of the working set"),
+        (["--sizes", "5%..1%/3"], "a range goes up"),
+        (["--block", "0"], "a size from 1B"),
+        (["--sample", "50"], "up to 12.5"),
+        (["--sample", "1", "--sizes", "1%"], "take larger sizes or a larger sample"),
+        (["--block", "4x"], "write it as a size"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(
+    blocks: Path, cli: Cli, arguments: list[str], sentence: str
+) -> None:
+    done = cli("cache", blocks, *arguments)
+    assert done.status == 2 and sentence in done.err and len(done.err.splitlines()) == 1
+
+
+def test_a_real_trace_has_the_misses_of_libcachesim() -> None:
+    path = SHARED / "cloudPhysicsIO.vscsi.gz"
+    if not path.exists():
+        pytest.skip("cloudPhysicsIO.vscsi.gz is not in the folder that SSDLAB_TRACES names")
+    found = ssdlab.cache(path, policies="lru,clock,arc", sizes="2692blocks,53842blocks").frame()
+    assert found["misses"].to_list() == [1024107, 928241, 1024218, 915895, 1025309, 892166]
+    assert found["working_set_blocks"][0] == 269_210
