@@ -19,12 +19,16 @@ from pathlib import Path
 import ssdlab
 from ssdlab import units
 from ssdlab.answers.run import answer
-from ssdlab.cli.console import progress, stdout, table
+from ssdlab.cli.console import progress, stdout
+from ssdlab.cli.console import table as grid
+from ssdlab.fits import observations
 from ssdlab.report import answer_page
 
 HERE = Path(__file__).parent
 DRIVES = ("demo-enterprise", "demo-client")
 REPORT = Path("demo-report.html")
+LEAST_US = 20.0
+"""No flash answers a lone random read sooner."""
 
 
 def main() -> int:
@@ -34,6 +38,7 @@ def main() -> int:
     try:
         results = simulated(stop)
         real = measured(stop)
+        told = twin(stop) if real is not None else ""
     except KeyboardInterrupt:
         stop.set()
         say("stopped by Ctrl-C; nothing was kept")
@@ -47,6 +52,8 @@ def main() -> int:
     answer_page.render(answer(results), REPORT, title="One job on three drives")
     show(results)
     console = stdout()
+    if told:
+        console.print(told, soft_wrap=True)
     console.print(
         f"report: {REPORT.absolute()} (after {units.duration(time.monotonic() - started)})"
     )
@@ -90,23 +97,65 @@ def measured(stop: threading.Event) -> ssdlab.Result | None:
             "to include it: sudo apt install fio"
         )
         return None
-    job = HERE / "consistency-file.fio"
+    found = on_file(HERE / "consistency-file.fio", stop)
+    return None if found is None else replace(found, name="your disk (file)")
+
+
+def on_file(job: Path, stop: threading.Event) -> ssdlab.Result | None:
+    """A job on a scratch file on this disk; None where its file system takes no direct I/O."""
     folder = Path(tempfile.mkdtemp(prefix=".demo-", dir=Path.cwd()))
     try:
         scratch = folder / "scratch.bin"
         say(f"running {job.name} on a 256 MiB scratch file on your disk, with fio ...")
         target = ssdlab.Fio(scratch, redact=True)
         with progress("your disk") as show_progress:
-            result = ssdlab.run(
+            return ssdlab.run(
                 job, on=target, progress=lambda news: show_progress(news) and not stop.is_set()
             )
-        return replace(result, name="your disk (file)")
     except ssdlab.ExperimentError as error:
         # Some file systems take no direct I/O: the simulated part stands without the real one.
         say(f"your own disk is left out: {error.message}")
         return None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def twin(stop: threading.Event) -> str:
+    """A twin of this disk, by closed forms, and what it says of a job that it was not fitted to;
+    empty where that is not possible."""
+    run = on_file(HERE / "twin-file.fio", stop)
+    if run is None:
+        return ""
+    *known, unseen = observations.observations(run, "filled")
+    with tempfile.TemporaryDirectory() as place:
+        table, ask, rig = (Path(place) / name for name in ("table.csv", "ask.csv", "twin.toml"))
+        table.write_text(observations.text(observations.frame(known)))
+        ask.write_text(observations.text(observations.frame([unseen])))
+        size = shutil.disk_usage(Path.cwd()).total
+        try:
+            ssdlab.fit(table, capacity=max(size, 10**9), quick=True, out=rig)
+            said = ssdlab.predict(rig, table=ask).frame().row(0, named=True)
+        except ssdlab.InputError as error:
+            return f"no twin of your disk: {error.message}"
+    seen, low, high = unseen.measured["iops"], said["iops_low"], said["iops_high"]
+    text = (
+        f"a twin of your disk, fitted to {len(known)} other workloads, expects "
+        f"{units.iops(said['iops'])} of {unseen.load} ({units.iops(low)} to {units.iops(high)}); "
+        f"measured: {units.iops(seen)}"
+    )
+    lone = min((one.measured["lat_mean_us"] for one in known if one.load.depth == 1), default=0.0)
+    if not low <= seen <= high or lone < LEAST_US or virtual():
+        text += (
+            ". Your disk is virtual or behind a cache, or it is no SSD: what answers is not flash "
+            "alone, and a twin, which is a model of flash, says little of it"
+        )
+    return text + "."
+
+
+def virtual() -> bool:
+    """Whether some disk of this machine is a virtual one."""
+    names = [one.name for one in Path("/sys/block").glob("*")]
+    return any(name.startswith(("vd", "xvd")) for name in names)
 
 
 def install_fio() -> bool:
@@ -136,7 +185,7 @@ def show(results: list[ssdlab.Result]) -> None:
         for result in results
         for one in result.summary()
     ]
-    stdout().print(table(heads, rows, range(2, 7)))
+    stdout().print(grid(heads, rows, range(2, 7)))
 
 
 def say(sentence: str) -> None:

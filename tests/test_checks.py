@@ -23,7 +23,10 @@ from ssdlab.checks import Check, Evidence, StepEvidence, examine, of_result, pro
 from ssdlab.checks.facts import sampling
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.fio.observe import Observer, link_bytes_per_s, unwritten
+from ssdlab.jobfile import JobText
 from ssdlab.results import SERIES_SCHEMA, Result
+from ssdlab.rig import profile
+from ssdlab.target import Settings, Sim
 
 GIB = 1 << 30
 BLOCK = 4096
@@ -197,6 +200,14 @@ def empty_area() -> Evidence:
     return session(("r", real("read")), before=(StepEvidence("purge", "purge"),))
 
 
+def built(capacity: str) -> Evidence:
+    """A Toshiba XG5 of that size, with one write."""
+    rig = profile("toshiba-xg5-512")
+    job = JobText("one.fio", "[j]\nrw=write\nbs=4k\nio_size=4k\n", Path.cwd())
+    found = Sim(rig.name, rig.text).run(job, Settings(overrides={"capacity": capacity}))
+    return replace(session(("a", found)), kind="sim")
+
+
 def other_disk_io() -> Evidence:
     found = real()
     surroundings(found)["observed"]["disk"]["read_bytes"] = 200 << 20
@@ -204,6 +215,7 @@ def other_disk_io() -> Evidence:
 
 
 TRIGGERS: dict[str, Callable[[], Evidence]] = {
+    "built": lambda: built("5GiB"),
     "cache": lambda: session(("a", real("read", {"direct": "0"}))),
     "cpu": lambda: session(("a", real(usr_cpu=30.0, sys_cpu=69.0))),
     "data": lambda: session(("a", real(options={"zero_buffers": "1"}))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,7 +44,10 @@ TOLD = 12
 def answer(fit: Fit, twin: Twin) -> Answer:
     """What came of a fit: the twin's parameters, how near it comes, and what to measure next."""
     found, loads = fit.found, [one.load for one in fit.observed]
-    errors, left = found.errors, held_out(found, fit.observed)
+    # Closed forms do not say percentiles.
+    said_too = np.flatnonzero(np.isfinite(found.logs)).tolist()
+    names = [found.target.columns[i] for i in said_too]
+    errors, left = found.errors[said_too], held_out(found, fit.observed)[said_too]
     parameters = judged(found)
     known = [one for one in parameters if one.determined]
     median, left_median = _median(errors), _median(left)
@@ -64,7 +68,7 @@ def answer(fit: Fit, twin: Twin) -> Answer:
             _exp(found.target.logs[i]),
             _exp(found.logs[i]),
         )
-        for i in range(len(found.target.rows))
+        for i in said_too
     ]
     lead = Section(
         said,
@@ -74,7 +78,7 @@ def answer(fit: Fit, twin: Twin) -> Answer:
             Number("held-out error, 90th percentile", 100 * _high(left), "%", "lower"),
             Number("parameters determined", len(known), ""),
         ],
-        tables=[_parameters(parameters, loads), _errors(found.target.columns, errors, left)],
+        tables=[_parameters(parameters, loads), _errors(names, errors, left)],
         figures=_figures(loads, compared),
         verdict=Verdict("fitted", {"error": median, "held_out": left_median, "start": fit.start}),
         rows=[
@@ -207,29 +211,24 @@ def _errors(names: Sequence[str], errors: object, left: object) -> Table:
 def _figures(
     loads: Sequence[Load], points: Sequence[tuple[int, str, float, float]]
 ) -> list[Figure]:
-    """Measured curves over depth with the twin's in them, and how far each number is off."""
+    """Every measured curve with the twin's in it, and how far each number is off."""
     figures = []
     for name in MEASURED:
         own = [one for one in points if one[1] == name]
         if not own or (name in MEANS[1:] and any(one[1] == "iops" for one in points)):
             continue
-        groups: dict[str, list[tuple[float, float, float]]] = {}
-        for row, _, measured, twin in own:
-            load = loads[row]
-            x = float(load.namespace or 0) / 1e9 if name == "waf" else float(load.depth)
-            key = _family(load, depth=name == "waf")
-            groups.setdefault(key, []).append((x, measured, twin))
-        curves = []
-        for colour, (key, all_) in enumerate(list(groups.items())[:CURVES_MAX]):
-            places, seen, told = (list(one) for one in zip(*sorted(all_), strict=True))
-            curves.append(Curve(f"{key}, measured", places, seen, "published", colour))
-            curves.append(Curve(f"{key}, twin", places, told, "points", colour))
         title, unit = NAMES[name]
-        axis = "namespace, GB" if name == "waf" else "I/Os in flight"
-        log = name != "waf"
-        figures.append(
-            Figure(f"{title}: measured and twin", axis, unit or title, curves, log, log, wide=True)
-        )
+        for axis, curves in _curves(loads, own, waf=name == "waf").items():
+            log = axis != NAMESPACE
+            figures += [
+                Figure(
+                    f"{title}: measured and twin, by {axis}"
+                    + f" ({start // CURVES_MAX + 1})" * (len(curves) > CURVES_MAX),
+                    axis, unit or title,
+                    _drawn(curves[start : start + CURVES_MAX]), log, log, wide=True,
+                )
+                for start in range(0, len(curves), CURVES_MAX)
+            ]  # fmt: skip
     off = [
         Curve(
             NAMES[name][0],
@@ -248,10 +247,45 @@ def _figures(
     return figures
 
 
-def _family(load: Load, *, depth: bool) -> str:
-    mix = "" if load.rwmixread is None else f" {load.rwmixread:g} % reads"
-    jobs = f", depth {load.depth}" if depth else f", {load.numjobs} job{'s' * (load.numjobs > 1)}"
-    return f"{load.rw} {units.binary(load.bs)}{mix}{jobs}, {load.state}"
+NAMESPACE, IN_FLIGHT, SIZE = "namespace, GB", "I/Os in flight", "size of an I/O, KiB"
+Points = list[tuple[float, float, float]]
+"""Place on the axis, measured, twin."""
+
+
+def _curves(
+    loads: Sequence[Load], own: Sequence[tuple[int, str, float, float]], *, waf: bool
+) -> dict[str, list[tuple[str, Points]]]:
+    """The curves of a number by axis, with their names: over depth where there are several, what is
+    left over size."""
+    found: dict[str, dict[str, Points]] = {}
+    depths: dict[Load, set[int]] = {}
+    for row, *_ in own:
+        depths.setdefault(replace(loads[row], iodepth=1, numjobs=1), set()).add(loads[row].depth)
+    for row, _, measured, twin in own:
+        load = loads[row]
+        mix = "" if load.rwmixread is None else f" {load.rwmixread:g} % reads"
+        jobs = "" if load.numjobs == 1 else f" x {load.numjobs} jobs"
+        part = "" if load.namespace is None else f", of {units.size_text(load.namespace)}"
+        if waf and any(loads[other].namespace for other, *_ in own):
+            axis, x = NAMESPACE, float(load.namespace or 0) / 1e9
+            key = f"{load.rw} {units.binary(load.bs)}{mix}, depth {load.depth}, {load.state}"
+        elif len(depths[replace(load, iodepth=1, numjobs=1)]) > 1:
+            axis, x = IN_FLIGHT, float(load.depth)
+            key = f"{load.rw} {units.binary(load.bs)}{mix}{jobs}, {load.state}{part}"
+        else:
+            axis, x = SIZE, load.bs / 1024
+            key = f"{load.rw}{mix}, depth {load.iodepth}{jobs}, {load.state}{part}"
+        found.setdefault(axis, {}).setdefault(key, []).append((x, measured, twin))
+    return {axis: list(curves.items()) for axis, curves in found.items()}
+
+
+def _drawn(curves: Sequence[tuple[str, Points]]) -> list[Curve]:
+    drawn = []
+    for colour, (key, points) in enumerate(curves):
+        places, seen, told = (list(one) for one in zip(*sorted(points), strict=True))
+        drawn.append(Curve(f"{key}, measured", places, seen, "published", colour))
+        drawn.append(Curve(f"{key}, twin", places, told, "points", colour))
+    return drawn
 
 
 def _median(errors: object) -> float:

@@ -66,7 +66,7 @@ def reproduced(answer: Answer) -> pl.DataFrame:
     return pl.concat(
         [
             table_frame(one).insert_column(0, pl.lit(section.key).alias("experiment"))
-            for section in answer.sections[1:]
+            for section in answer.sections[1:] or answer.sections
             for one in section.tables[:1]
         ],
         how="diagonal_relaxed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,8 @@ class Facts:
     flash: bool = True
     """False where it is known that not all of it is flash: a hard disk reads what was never written
     as it reads all else."""
+    built: Mapping[str, Any] = field(default_factory=dict)
+    """By path, what was built of a simulated SSD, and what over-provisioning was asked for."""
 
     @property
     def observed(self) -> Mapping[str, Any]:
@@ -202,7 +204,24 @@ def facts(
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
         rig=known,
         flash=not text or (known is not None and known.flash),
+        built=_built(about.get("built") or {}, text),
     )
+
+
+def _built(built: Mapping[str, Any], text: str | None) -> Mapping[str, Any]:
+    """What was built, with the over-provisioning that was asked for, where the rig is one drive."""
+    if text is None or len(built) != 1:
+        return {}
+    try:
+        rig = _core.Rig(text, rig_name="rig")
+        asked, held = rig.get("ftl.over_provisioning"), rig.bytes("capacity")
+        exposed = rig.bytes("namespace") or held
+    except InputError:
+        return {}
+    if asked is None or not held or not exposed:
+        return {}
+    share = (1 + float(asked)) * held / exposed - 1
+    return {path: {**one, "over_provisioning_asked": share} for path, one in built.items()}
 
 
 def _bare(text: str) -> dict[str, dict[str, str]]:

@@ -39,6 +39,8 @@ from ssdlab.units import parse_bytes, size_text
 
 DRAWS = 48
 """Drives beside the twin, in pairs on both sides of it."""
+CALM, LONGEST = 4.0, 2.0
+"""Write amplification from which random writes last longer, and how many times at most."""
 FURTHEST = 2.0
 """Standard deviations of a parameter in a draw, at most."""
 
@@ -73,7 +75,8 @@ def predict(
     """
     _check(twin, loads)
     different = list(dict.fromkeys(loads))
-    (fine,) = trial.answers([store(twin.rig)], different, replace(FINE, seed=seed), progress)
+    effort = replace(FINE, seed=seed, writes=round(_waves(twin, different) * FINE.writes))
+    (fine,) = trial.answers([store(twin.rig)], different, effort, progress)
     open_ = _open(twin, different, seed)
     found = {
         load: _prediction(twin, load, numbers, apart)
@@ -90,6 +93,14 @@ def _check(twin: Twin, loads: Sequence[Load]) -> None:
             raise InputError(
                 f"{load}: the namespace is larger than the drive of {size_text(capacity)}"
             )
+
+
+def _waves(twin: Twin, loads: Sequence[Load]) -> float:
+    """How much longer than usual random writes are to last: collection comes in waves, which are
+    the higher the more is copied."""
+    drive = closed.Drive.of(_core.Rig(twin.rig, rig_name=twin.name))
+    amplified = [one.get("waf", 1.0) for one in closed.answers(drive, loads)]
+    return min(LONGEST, max(1.0, max(amplified) / CALM))
 
 
 def _open(twin: Twin, loads: Sequence[Load], seed: int) -> list[Mapping[str, float]]:

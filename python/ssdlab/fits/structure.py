@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ssdlab import _core
 from ssdlab.analysis import amplification
+from ssdlab.errors import InputError
 from ssdlab.fits import trial
 from ssdlab.fits.observations import Load, Observation
 from ssdlab.fits.parameters import with_keys
@@ -60,8 +61,8 @@ def closed(rig: str, observed: Sequence[Observation]) -> Chosen:
     victim = min(found, key=lambda name: found[name][0])
     if len(points) == 1:
         victim = "fifo" if drive.get(VICTIM) == "fifo" else "greedy"
-        return Chosen({}, found[victim][1])
-    return Chosen({VICTIM: victim}, found[victim][1])
+        return Chosen({}, _roomy(rig, {}, found[victim][1]))
+    return Chosen({VICTIM: victim}, _roomy(rig, {VICTIM: victim}, found[victim][1]))
 
 
 def quickly(
@@ -111,6 +112,20 @@ def simulated(
     return Chosen({**keys, **ways[off.index(min(off))]}, spare)
 
 
+def _roomy(rig: str, keys: Mapping[str, str], spare: float) -> float:
+    """The least over-provisioning, from ``spare`` on, that collection has room in."""
+    while True:
+        text = with_keys(rig, {**keys, SPARE: f"{spare:.4f}"}).to_toml()
+        try:
+            _core.rig_check(text, rig_name="twin")
+        except InputError:
+            if spare > MOST:
+                raise
+            spare *= 1.1
+        else:
+            return spare
+
+
 def _spares(
     rig: str, points: Mapping[Load, float], first: float, seed: int,
     progress: ProgressCallback | None, victims: Sequence[str] = VICTIMS,
@@ -127,6 +142,9 @@ def _spares(
     best: dict[str, tuple[float, float]] = {}
     asked = dict.fromkeys(victims, math.log(min(MOST, max(LEAST, first))))
     for _ in range(ROUNDS):
+        asked = {
+            name: math.log(_roomy(rig, {VICTIM: name}, math.exp(x))) for name, x in asked.items()
+        }
         rigs = [
             with_keys(rig, {VICTIM: name, SPARE: f"{math.exp(asked[name]):.4f}"}).to_toml()
             for name in victims

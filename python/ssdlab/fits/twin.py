@@ -329,7 +329,7 @@ def twin_of(
         number = value if one.parameter.kind == "number" else json.dumps(value)
         rig.set(one.parameter.key, f"{{ value = {number}, source = {json.dumps(source)} }}")
     errors = found.errors
-    columns = np.array(found.target.columns)
+    columns = np.where(np.isfinite(found.logs), found.target.columns, "")
     error = {
         column: float(np.median(np.abs(errors[columns == column])) / 0.6745)
         for column in MEASURED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -167,7 +168,7 @@ class Dataset:
             try:
                 frame = pl.read_parquet(part, columns=["key", *columns])
             except (OSError, pl.exceptions.PolarsError) as error:
-                said = str(error).partition("\n")[0]
+                said = re.split(r"; valid columns|\n", str(error))[0]
                 raise InputError(
                     f"{part}: is no part of this sweep ({said}); give another folder"
                 ) from None

@@ -80,6 +80,14 @@ def unit(name: str) -> str:
     return "B" if measure.endswith("bytes") or measure in ("capacity", "usable", "memory") else ""
 
 
+def sample(name: str) -> Value | None:
+    """A value of the kind that a measure of a run has; None where it is none."""
+    if _full(name).rpartition(".")[2] not in MEASURED:
+        return None
+    kind = unit(name)
+    return Value(1.0, "" if kind == "IOPS" else kind)
+
+
 def measured(rows: Sequence[Mapping[str, Any]], name: str) -> Value | None:
     """What the rows of a run say of a measure; None where they do not."""
     ddir, _, measure = _full(name).rpartition(".")

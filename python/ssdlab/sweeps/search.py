@@ -111,6 +111,10 @@ class Search:
             raise InputError("--search: names a measure twice")
         known = {*measures.names(), *sweep.names()}
         conditions = [condition(one, "--target", known) for one in target]
+        first = {one.key: one.ends[0] for one in sweep.axes}
+        for one in conditions:
+            # A time held against a number is told before anything runs.
+            one.holds(lambda name: measures.sample(name) or sweep.known(first, name))
         short = _short_s(sweep) if len(goals) == 1 else None
         if short is not None:
             length = Axis(RUNTIME, (str(short), str(short * SHORTER)))
