@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars
@@ -158,7 +159,8 @@ def predicted(
     watch: Watch,
 ) -> tuple[Answer, list[Prediction]]:
     """The answer and what it rests on; raises as :func:`predict`."""
-    asked = [] if table is None else [("", one.load) for one in observations.read(Path(table))]
+    rows = [] if table is None else observations.read(Path(table))
+    asked = [("", one.load) for one in rows]
     for one in [job] if isinstance(job, str | Path) else job or []:
         asked += predictions.loads_of(read_job(one))
     if not asked:
@@ -167,4 +169,6 @@ def predicted(
     with shown(watch, "predicting") as callback:
         loads = [load for _, load in asked]
         found = predictions.predict(known, loads, seed=seed, progress=callback)
+    for place, row in enumerate(rows):
+        found[place] = replace(found[place], said=row.said)
     return fit_answer.predicted(known, [name for name, _ in asked], found), found

@@ -16,8 +16,7 @@ from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab.api.twins import predicted
-    from ssdlab.fits import observations
-    from ssdlab.fits.predict import frame
+    from ssdlab.fits.predict import text
 
 
 @dataclass(frozen=True)
@@ -71,5 +70,5 @@ def command(
     started = time.monotonic()
     answer, found = predicted(twin, jobs, table, seed, not view.quiet)
     if view.out is not None:
-        view.out.write(observations.text(frame(found)))
+        view.out.write(text(found))
     view.show(answer, seconds=time.monotonic() - started, whole=True)

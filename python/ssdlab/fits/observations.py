@@ -118,6 +118,8 @@ class Observation:
     """By the names of :data:`MEASURED`; only what is known."""
     where: str = ""
     """File and line, or run and job."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """The cells of its row of a table that are no numbers, as they were written."""
     span: int | None = None
     """Bytes in which a job of a run works; None where it does not say."""
     width: float = 0.0
@@ -282,7 +284,8 @@ def row(cells: Mapping[str, str], where: str) -> Observation:
     )
     measured = {name: _number(said[name], f"{where}: {name}") for name in MEASURED if said[name]}
     _check_units(load, measured, where)
-    return Observation(load, measured, where)
+    asked = {name: cell for name, cell in cells.items() if name in (*ASKED, *BESIDE)}
+    return Observation(load, measured, where, said=asked)
 
 
 def _pattern(rw: str, mix: str, where: str) -> tuple[str, float | None]:

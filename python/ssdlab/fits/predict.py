@@ -11,14 +11,14 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
 from ssdlab import _core
 from ssdlab.errors import InputError
-from ssdlab.fits import closed, trial
+from ssdlab.fits import closed, observations, trial
 from ssdlab.fits.observations import (
     ASKED,
     INTERVALS,
@@ -54,6 +54,8 @@ class Prediction:
     low: Mapping[str, float]
     high: Mapping[str, float]
     """Ends of the 90 % intervals."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """The question's cells, where a table asked it."""
 
     def row(self) -> dict[str, float | None]:
         """The columns that a table of answers has besides those of the question."""
@@ -165,6 +167,18 @@ def frame(predictions: Sequence[Prediction]) -> pl.DataFrame:
     """The table of answers: the questions, the numbers, and the ends of their intervals."""
     rows = [{name: getattr(one.load, name) for name in ASKED} | one.row() for one in predictions]
     return pl.DataFrame(rows, schema={**SCHEMA, **dict.fromkeys(INTERVALS, pl.Float64)})
+
+
+def text(predictions: Sequence[Prediction]) -> str:
+    """The table of answers as CSV, with the questions as they were written."""
+    table = frame(predictions)
+    named = dict.fromkeys((*ASKED, *(name for one in predictions for name in one.said)))
+    asked = [
+        one.said or {name: "" if cell is None else str(cell) for name, cell in row.items()}
+        for one, row in zip(predictions, table.select(ASKED).iter_rows(named=True), strict=True)
+    ]
+    cells = {name: [one.get(name, "") for one in asked] for name in named}
+    return observations.text(pl.DataFrame(cells).hstack(table.drop(ASKED)))
 
 
 def loads_of(job: JobText) -> list[tuple[str, Load]]:
