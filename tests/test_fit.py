@@ -141,6 +141,21 @@ def test_a_table_becomes_a_twin_that_answers_in_the_order_of_the_questions(tmp_p
     assert ssdlab_command("fit", "--check", twin, measured, "-q") == 0
 
 
+def test_write_amplification_of_one_namespace_foretells_that_of_others(tmp_path: Path) -> None:
+    twin, answers = tmp_path / "my.toml", tmp_path / "answers.csv"
+    measured = table(
+        tmp_path, "rw,bs,iodepth,numjobs,state,namespace,waf\nrandwrite,4k,32,4,steady,900GB,3.1\n"
+    )
+    assert ssdlab_command("fit", measured, "--capacity", "960GB", "-q", "-o", twin) == 0
+    ask = tmp_path / "ask.csv"
+    rows = "".join(f"randwrite,4k,32,4,{size}GB\n" for size in (600, 800, 900, 960))
+    ask.write_text(f"rw,bs,iodepth,numjobs,namespace\n{rows}")
+    assert ssdlab_command("predict", twin, "--table", ask, "-q", "-o", answers) == 0
+    found = pl.read_csv(answers)["waf"].to_list()
+    assert found == sorted(found) and found[0] < 1.8
+    assert found[2] == pytest.approx(3.1, rel=0.03)
+
+
 SHEET = """
 capacity = "480GB"
 [[workload]]

@@ -173,7 +173,8 @@ def _check(observed: Sequence[Observation], order: Order) -> None:
             "there is nothing to fit: no row has a measured number (iops, lat_mean_us, "
             "clat_mean_us, clat_p50_us, clat_p99_us or waf)"
         )
-    if len({one.load for one in observed}) < FEWEST:
+    told_by_counters = any("waf" in one.measured for one in observed)
+    if len({one.load for one in observed}) < FEWEST and not told_by_counters:
         wanted = missing([one.load for one in observed])
         raise InputError(
             f"{observed[0].where}: one workload tells no drive from others; measure also "

@@ -239,7 +239,7 @@ def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation |
     }
     known = {name: float(value) for name, value in values.items() if value}
     span = workload.option("size")
-    return Observation(load, known, where, int(span) if span.isdecimal() else None)
+    return Observation(load, known, where, span=int(span) if span.isdecimal() else None)
 
 
 def _check_heads(heads: Sequence[str], where: str) -> None:
