@@ -173,9 +173,11 @@ def test_names_are_shown_as_they_are_not_as_markup(cli: Cli, tmp_path: Path) -> 
 def test_the_table_tells_the_write_amplification_of_each_job(cli: Cli, tmp_path: Path) -> None:
     path, document = tmp_path / "job.fio", tmp_path / "out.json"
     path.write_text(
-        "[fill]\nrw=write\nbs=128k\n[r]\nstonewall\nrw=randrw\nnorandommap\nio_size=128m\n"
+        "[fill]\nrw=write\nbs=128k\n[r]\nstonewall\nrw=randrw\nnorandommap\nio_size=256m\n"
     )
-    table = cli("run", path, "--on", "lab-reference", *SMALL, "--json", document).out
+    table = cli(
+        "run", path, "--on", "lab-reference", "--set", "capacity=128MiB", "--json", document
+    ).out
     summary = json.loads(document.read_text())["ssdlab"]["summary"]
     told = {(one["job"], one["ddir"]): one["waf"] for one in summary}
     assert told["fill", "write"] == pytest.approx(1.0) and told["r", "write"] > 1.0
