@@ -82,10 +82,12 @@ def _best(found: Found) -> list[str]:
         return []
     best = min(online, key=lambda one: one.misses)
     worst = max(online, key=lambda one: one.misses)
+    shares = [units.percent(found.ratio(one)) for one in (best, worst)]
+    if shares[0] == shares[1]:
+        return [f"At {_size(found, middle)} the policies hardly differ: {shares[0]} miss."]
     return [
         f"At {_size(found, middle)} {best.policy} misses least, "
-        f"{units.percent(found.ratio(best))} of the accesses; {worst.policy} most, "
-        f"{units.percent(found.ratio(worst))}."
+        f"{shares[0]} of the accesses; {worst.policy} most, {shares[1]}."
     ]
 
 
