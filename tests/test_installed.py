@@ -24,7 +24,10 @@ Cli = Callable[..., Outcome]
 ROOT = Path(__file__).parent.parent
 SHARE = ROOT / "python" / "ssdlab.data" / "data" / "share"
 SYSTEM = "/usr/bin:/bin"
-"""Where neither Rust nor this environment is."""
+AROUND = {
+    name: one for name, one in os.environ.items() if name.startswith(("PIP_", "http", "HTTP"))
+}
+"""How pip reaches packages, and nothing else."""
 COMPLETE = {
     "bash": (
         "source {share}/bash-completion/completions/ssdlab; COMP_WORDS=(ssdlab run --see); "
@@ -64,18 +67,17 @@ def test_the_wheel_works_in_an_empty_environment_without_rust(tmp_path: Path) ->
         r"ssdlab-[\d.]+-cp311-abi3-manylinux2014_\w+\.manylinux_2_17_\w+\.whl", wheel.name
     )
     venv.create(home, with_pip=True)
-    path = f"{home / 'bin'}:{SYSTEM}"
-    kept = {one: os.environ[one] for one in os.environ if one.lower().startswith(("pip", "http"))}
-    install = [home / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel]
-    subprocess.run([*install], check=True, cwd=tmp_path, env={**os.environ, "PATH": path, **kept})
-    own = {"PATH": path, "HOME": str(tmp_path)}
+    own = {"PATH": str(home / "bin"), "HOME": str(tmp_path)}
 
-    def run(*command: str) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=own)
+    def run(*command: str | Path, system: bool = False) -> str:
+        environment = own | ({"PATH": f"{own['PATH']}:{SYSTEM}"} if system else {})
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env={**AROUND, **environment}
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    assert shutil.which("cargo", path=path) is None
+    run(home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", wheel)
     assert run("ssdlab", "--version") == f"ssdlab {ssdlab.__version__}\n"
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     line = first("text").splitlines()[0].partition("#")[0]
@@ -85,12 +87,13 @@ def test_the_wheel_works_in_an_empty_environment_without_rust(tmp_path: Path) ->
     assert len(files) == 4
     for place, source in files.items():
         assert (home / "share" / place).read_bytes() == source.read_bytes()
-    if shutil.which("man", path=path):
-        assert "ssdlab health" in run("man", "ssdlab")
-    assert "--seed" in run("bash", "-c", COMPLETE["bash"].format(share=home / "share"))
-    licences = {one.name for one in home.rglob("licenses/LICENSE*")}
-    assert licences == {"LICENSE-MIT", "LICENSE-APACHE"}
-    assert [*home.rglob("ssdlab/py.typed")] and [*home.rglob("ssdlab/_core.pyi")]
+    if shutil.which("man", path=SYSTEM):
+        assert "ssdlab health" in run("man", "ssdlab", system=True)
+    script = COMPLETE["bash"].format(share=home / "share")
+    assert "--seed" in run("bash", "-c", script, system=True)
+    installed = {"/".join(one.parts[-2:]) for one in home.rglob("*ssdlab*/**/*") if one.is_file()}
+    assert {"licenses/LICENSE-MIT", "licenses/LICENSE-APACHE"} <= installed
+    assert {"ssdlab/py.typed", "ssdlab/_core.pyi", "profiles/demo-client.toml"} <= installed
 
 
 @pytest.mark.parametrize("shell", COMPLETE)
