@@ -263,7 +263,8 @@ def test_a_report_draws_its_charts(found: Report) -> None:
 
 def test_curves_are_added_to_a_chart_of_a_report_and_shown(found: Report) -> None:
     bars = found.chart("Bars")
-    more = bars.add("closed form", [0, 1], [1, 2], "dashed")
+    more = bars.add("closed form", [0, 1], [1, 2], "dashed", like=bars.curves[0])
+    assert more.figure.curves[-1].colour == bars.figure.curves[0].colour
     assert more.curves == [*bars.curves, "closed form"] and more != bars
     assert "closed form" in more._repr_html_() and "closed form" not in bars._repr_html_()
     assert more._repr_html_().count("<polyline") == bars._repr_html_().count("<polyline") + 1
@@ -272,6 +273,8 @@ def test_curves_are_added_to_a_chart_of_a_report_and_shown(found: Report) -> Non
         bars.add("x", [1], [1, 2])
     with pytest.raises(ssdlab.UnknownNameError, match='did you mean "dashed"'):
         bars.add("x", [1], [1], "dashes")
+    with pytest.raises(ssdlab.UnknownNameError, match="curve of this chart"):
+        bars.add("x", [1], [1], like="none")
 
 
 def test_a_report_writes_the_page_of_its_command(found: Report, tmp_path: Path) -> None:

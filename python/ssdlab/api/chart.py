@@ -63,7 +63,13 @@ class Chart:
         return [one.name for one in self.figure.curves]
 
     def add(
-        self, name: str, x: Iterable[float], y: Iterable[float], style: str = "points"
+        self,
+        name: str,
+        x: Iterable[float],
+        y: Iterable[float],
+        style: str = "points",
+        *,
+        like: str | None = None,
     ) -> Chart:
         """Another chart with one more curve.
 
@@ -73,17 +79,23 @@ class Chart:
             y: Values up, one for each place.
             style: ``"points"`` (a line with its points), ``"line"``, ``"dashed"``, ``"dotted"``,
                 ``"dots"``, ``"published"`` (rings), ``"steps"`` or ``"bars"``.
+            like: The curve whose colour it has, as both are of one thing; else one of its own.
 
         Raises:
-            InputError: there are not as many values as places, or there is no such style.
+            InputError: there are not as many values as places.
+            UnknownNameError: there is no such style, or no such curve.
         """
         if style not in STYLES:
             raise unknown_name("style of a curve", style, STYLES)
         across, up = [float(one) for one in x], [float(one) for one in y]
         if len(across) != len(up):
             raise InputError(f"{name}: {len(across)} places and {len(up)} values; give one each")
-        taken = [one.colour for one in self.figure.curves if isinstance(one.colour, int)]
-        curve = Curve(name, across, up, style, max(taken, default=-1) + 1)  # type: ignore[arg-type]
+        colours = {one.name: one.colour for one in self.figure.curves}
+        if like is not None and like not in colours:
+            raise unknown_name("curve of this chart", like, self.curves)
+        taken = [one for one in colours.values() if isinstance(one, int)]
+        colour = max(taken, default=-1) + 1 if like is None else colours[like]
+        curve = Curve(name, across, up, style, colour)  # type: ignore[arg-type]
         return Chart.of(replace(self.figure, curves=[*self.figure.curves, curve]))
 
     def plot(self) -> LayoutDOM:
