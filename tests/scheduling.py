@@ -29,6 +29,8 @@ GROUPS = MappingProxyType({"alone": "alone", "real": "drives", "root": "drives",
 """The group of a marker; the first that a test has counts."""
 LONG = bool(os.environ.get("SSDLAB_LONG"))
 """Whether tests go through all of what they else go through in part (`./lab test --long`)."""
+WHEEL = os.environ.get("SSDLAB_WHEEL", "")
+"""The wheel that was built of this tree."""
 FOLDER = Path(__file__).parent
 TURN, WORK = Path(__file__), FOLDER / "conftest.py"
 """What is locked: any two files that are there."""
@@ -41,6 +43,7 @@ WITHIN_A_TEST = "PYTEST_CURRENT_TEST" in os.environ
 def missing_tools() -> list[str]:
     """What the tests compare with or look through, and this machine lacks."""
     missing = [] if shutil.which("fio") else ["fio"]
+    missing += [] if WHEEL else ["a wheel (SSDLAB_WHEEL)"]
     return missing + [reason for reason in [browser.missing()] if reason]
 
 

@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -243,6 +244,36 @@ def test_closed_forms_come_near_simulations() -> None:
         trial.answers([rig], loads)[0], closed.answers(drive, loads), strict=True
     ):
         assert quick["iops"] == pytest.approx(simulated["iops"], rel=0.2)
+
+
+def test_random_writes_in_steady_state_are_alike_alone_and_after_others() -> None:
+    rig = with_keys(profile("intel-dc-s4610-480").text, {"ftl.over_provisioning": "0.08"})
+    loads = [Load("randwrite", 4096, depth, state="steady") for depth in (4, 8, 32)]
+    told = trial.answers([rig.to_toml()], loads)[0]
+    expected = closed.answers(closed.Drive.of(rig), loads)
+    for simulated, quick in zip(told, expected, strict=True):
+        for name in ("waf", "iops"):
+            assert simulated[name] == pytest.approx(told[0][name], rel=0.05)
+            assert quick[name] == pytest.approx(simulated[name], rel=0.12)
+
+
+def test_a_host_that_is_slower_than_the_port_is_found_by_its_single_job() -> None:
+    rates = {(1, 1): 9_100, (16, 1): 50_000, (64, 1): 50_000, (16, 4): 80_000, (64, 4): 80_000}
+    rows = [
+        Observation(Load("randread", 4096, depth, jobs), {"iops": float(rate)})
+        for (depth, jobs), rate in rates.items()
+    ]
+    found = fit(Order(rows, 480 * 10**9, quick=True)).found
+    assert np.abs(found.errors).max() < 0.1
+
+
+def test_what_a_drive_has_done_it_can_do() -> None:
+    slow = {1: 9_100.0, 2: 13_600.0, 4: 18_300.0, 8: 55_000.0}
+    rows = [Observation(Load("randread", 4096, q), {"iops": rate}) for q, rate in slow.items()]
+    found = fit(Order(rows, 512 * 10**9, quick=True)).found
+    drive = closed.Drive.of(with_keys(found.space.rig(found.vector), {}))
+    (deep,) = closed.answers(drive, [Load("randread", 4096, 64)])
+    assert deep["iops"] > 50_000
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ssdlab.fits import starts, structure, trial
 from ssdlab.fits.conclusions import Conclusion, settings
 from ssdlab.fits.observations import Load, Observation
 from ssdlab.fits.parameters import Floats, Space, with_keys
-from ssdlab.fits.search import DAMPINGS, Evaluate, Found, Target, cost, search
+from ssdlab.fits.search import DAMPINGS, Evaluate, Found, Target, cost, leaping, search
 from ssdlab.fits.trial import Effort
 from ssdlab.progress import Progress, ProgressCallback
 
@@ -277,7 +277,7 @@ def _corrected(
 
         still = search(space, target, quick, vector, 0)
         best = replace(still, vector=vector, logs=logs, cost=least)
-        moved = search(space, target, quick, vector, starts.ROUNDS_CLOSED)
+        moved = leaping(space, target, quick, vector, starts.ROUNDS_CLOSED)
         vector = moved.vector
         (said,) = simulate([vector])
     assert best is not None

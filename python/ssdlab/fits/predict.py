@@ -113,10 +113,8 @@ def _open(twin: Twin, loads: Sequence[Load], seed: int) -> list[Mapping[str, flo
         return [{}] * len(loads)
     drive = closed.Drive.of(_core.Rig(twin.rig, rig_name=twin.name))
     keys = twin.basis.keys
-    centre, *drawn = (
-        closed.answers(drive.having(dict(zip(keys, np.exp(one).tolist(), strict=True))), loads)
-        for one in (twin.vector(), *vectors)
-    )
+    columns = np.exp(np.array([twin.vector(), *vectors])).T
+    centre, *drawn = closed.several(drive, loads, dict(zip(keys, columns, strict=True)))
     return [
         {
             name: math.sqrt(
