@@ -50,7 +50,8 @@ API: Mapping[str, tuple[str, str]] = {
         "Report Chart answer.Number answer.Verdict answer.Check",
     ),
     "Rigs and names": (
-        "Simulated drives, arrays and caches as values, and the names that can be given.",
+        "Simulated drives, arrays and caches as values, and names that can be given: attributes "
+        "with underscores, such as `ssdlab.drives.lab_reference`.",
         "Rig drives parts devices policies procedures",
     ),
     "Many simulations": (
