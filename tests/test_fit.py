@@ -13,7 +13,7 @@ import pytest
 import ssdlab
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
 from ssdlab.cli import run_command
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, Interrupted
 from ssdlab.experiments.twin import cases
 from ssdlab.fits import closed, observations, trial
 from ssdlab.fits.fit import Order, fit
@@ -22,7 +22,7 @@ from ssdlab.fits.parameters import with_keys
 from ssdlab.fits.predict import predict
 from ssdlab.fits.search import Target
 from ssdlab.fits.sources import gather
-from ssdlab.fits.twin import judged, twin_of
+from ssdlab.fits.twin import Twin, judged, twin_of
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profile
 from ssdlab.target import Settings, Sim
@@ -155,6 +155,12 @@ def test_write_amplification_of_one_namespace_foretells_that_of_others(tmp_path:
     found = pl.read_csv(answers)["waf"].to_list()
     assert found == sorted(found) and found[0] < 1.8
     assert found[2] == pytest.approx(3.1, rel=0.03)
+    basis = Twin.load(str(twin)).basis
+    far, near = (
+        basis.spread(Load("randwrite", 4096, 32, 4, state="steady", namespace=size * 10**9), "waf")
+        for size in (225, 900)
+    )
+    assert near == pytest.approx(0.015) and far == pytest.approx(math.hypot(near, 0.0283), rel=0.01)
 
 
 SHEET = """
@@ -196,7 +202,8 @@ def test_a_data_sheet_counts_less_than_what_was_measured(
 @pytest.mark.parametrize(
     "text",
     [COMMON + "randread,4k,1,1,filled,\n", COMMON + "randread,4k,1,1,filled,9000\n" * 2 + "x\n",
-     COMMON + "randread,4k,1,1,filled,9000\nrandread,4k,1,1,filled,90000\n"],
+     COMMON + "randread,4k,1,1,filled,9000\nrandread,4k,1,1,filled,90000\n",
+     COMMON + "randread,4k,1,1,filled,70\nrandread,4k,32,1,filled,131\nread,1m,1,1,filled,160\n"],
 )  # fmt: skip
 def test_what_cannot_be_fitted_is_refused_and_nothing_is_written(
     tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
@@ -274,6 +281,22 @@ def test_what_a_drive_has_done_it_can_do() -> None:
     drive = closed.Drive.of(with_keys(found.space.rig(found.vector), {}))
     (deep,) = closed.answers(drive, [Load("randread", 4096, 64)])
     assert deep["iops"] > 50_000
+
+
+def test_a_fit_that_was_stopped_comes_to_the_same_as_one_that_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = {1: 9_100.0, 32: 71_000.0}
+    rows = [Observation(Load("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()]
+    order = Order(rows, 480 * 10**9)
+    monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path / "whole"))
+    whole = fit(order).found
+    monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path / "stopped"))
+    heard = iter(range(1_000))
+    with pytest.raises(Interrupted):
+        fit(order, lambda _: next(heard) < 8)
+    assert any((tmp_path / "stopped").iterdir())
+    assert fit(order).found.vector.tolist() == whole.vector.tolist()
 
 
 @pytest.mark.parametrize(
