@@ -48,6 +48,15 @@ def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
         Load("write", 1 << 20, 1, 1, None, "steady-seq"),
     ]
     assert read[0].measured == {"iops": 50000.0, "lat_mean_us": 160.0}
+    head = "rw,bs,test,x,value,unit\n"
+    numbers = "randread,,depth,8,50,ms\nwrite,1m,,,900,MiB/s\nrandwrite,,,,3.1,x\n"
+    narrow = observations.read(table(tmp_path, head + numbers))
+    assert [one.measured for one in narrow] == [
+        {"lat_mean_us": 50_000.0},
+        {"iops": 900.0},
+        {"waf": 3.1},
+    ]
+    assert narrow[0].load.iodepth == 8
     again = table(tmp_path, observations.text(observations.frame(read)))
     assert [(one.load, one.measured) for one in observations.read(again)] == [
         (one.load, one.measured) for one in read
@@ -74,6 +83,9 @@ def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
         ("rw,iops,lat_mean_us\nrandread,10000,0.1\n", "microseconds"),
         ("rw,clat_p50_us,clat_p99_us\nrandread,90,80\n", "is more than"),
         ("rw,device\nread,A\nread,B\n", "several drives"),
+        ("rw,test,x\nread,dept,4\n", 'did you mean "depth"'),
+        ("rw,value,unit\nread,4,IOPSs\n", "expected one of iops"),
+        ("rw,iops,value,unit\nread,4,5,iops\n", 'says "iops" twice'),
     ],
 )
 def test_a_wrong_table_is_told_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
