@@ -59,7 +59,7 @@ pub type BuildAdmission = fn(Asked<'_>) -> Result<Box<dyn Admission>>;
 
 /// Known admissions.
 pub const ADMISSIONS: Registry<BuildAdmission> = Registry {
-    what: "admission",
+    what: "admission policy",
     entries: &[
         Entry {
             name: "probabilistic",
