@@ -50,7 +50,8 @@ API: Mapping[str, tuple[str, str]] = {
         "Report Chart answer.Number answer.Verdict answer.Check",
     ),
     "Rigs and names": (
-        "Simulated drives, arrays and caches as values, and the names that can be given.",
+        "Simulated drives, arrays and caches as values, and names that can be given: attributes "
+        "with underscores, such as `ssdlab.drives.lab_reference`.",
         "Rig drives parts devices policies procedures",
     ),
     "Many simulations": (
@@ -78,6 +79,8 @@ API: Mapping[str, tuple[str, str]] = {
 }
 """Pages on the package by title: what they are about, and the names on them; all of its own have
 to be there."""
+REPEATED = os.environ.get("SSDLAB_DOCS_EXPERIMENTS", "").split()
+"""Published experiments that are repeated for their charts, or ``all``, which takes minutes."""
 PATIENCE_S = 120
 HIDDEN = "remove-cell"
 """The tag of cells that hold a notebook to what its text says."""
@@ -117,7 +120,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for title, (about, names) in API.items():
         add(f"api/{_file(title)}.md", "\n".join(_api(title, about, names.split())))
     for one in EXPERIMENTS:
-        add(f"experiments/{one.name}.md", "\n".join(_experiment(one)))
+        report = None
+        if {one.name, "all"} & {*REPEATED}:
+            report = ssdlab.reproduce(one.name, quick=True, progress="all" in REPEATED)
+        add(f"experiments/{one.name}.md", "\n".join(_experiment(one, report)))
+        if report is not None:
+            add(f"experiments/{_own_page(one)}", _rendered(report))
     notebooks = sorted((DOCS / "notebooks").glob("*.ipynb"))
     with ThreadPoolExecutor(TOGETHER) as pool:
         for path, done in zip(notebooks, pool.map(executed, notebooks), strict=True):
@@ -176,14 +184,18 @@ def _api(title: str, about: str, names: list[str]) -> Iterator[str]:
         yield f"::: ssdlab.{name}\n"
 
 
-def _experiment(one: Experiment) -> Iterator[str]:
-    """The page of a published experiment."""
+def _experiment(one: Experiment, report: ssdlab.Report | None) -> Iterator[str]:
+    """The page of a published experiment; with the main chart where it was repeated now."""
     yield f"# {one.title}\n\n{one.procedure}\n"
     yield (
         f"Published: {one.article}. Unless `--full` is given, a factor divides "
         f"{one.scaling.rstrip(chr(46))}.\n"
     )
     yield f"```text\nssdlab reproduce {one.name} -o {one.name}.html\n```\n"
+    if report is not None:
+        OUTPUTS[f"experiments/{one.name}.md"] = [_shown(report._repr_html_())]
+        yield f"{_place(0)}\n"
+        yield f'<a href="{_own_page(one)}">All charts and sentences of this run</a>\n'
     lines = list(generate.headlines(one.name))
     yield (
         "## Published and simulated\n\nAs `--quick` finds it; "
@@ -197,6 +209,17 @@ def _experiment(one: Experiment) -> Iterator[str]:
         yield f'??? note "{name}"\n'
         yield from (f"    {line}".rstrip() for line in f"```ini\n{text}```\n".splitlines())
         yield ""
+
+
+def _own_page(one: Experiment) -> str:
+    return f"{one.name}-report.html"
+
+
+def _rendered(report: ssdlab.Report) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        report.page(path)
+        return path.read_bytes()
 
 
 def executed(path: Path) -> Any:
@@ -228,7 +251,7 @@ def _notebook(page: str, notebook: Any) -> Iterator[str]:
         yield f"```python\n{cell.source}\n```\n"
         if output := "".join(map(_output, cell.outputs)):
             yield f"{_place(len(shown))}\n"
-            shown.append(f'<div class="output">{output}</div>')
+            shown.append(_shown(output))
 
 
 def _dark() -> Iterator[str]:
@@ -241,6 +264,10 @@ def _dark() -> Iterator[str]:
                 f'[data-md-color-scheme="slate"] .output [style*="{name.split("-")[0]}"]'
                 f'[style*="{light}"] {{ {name}: {dark} !important; }}'
             )
+
+
+def _shown(output: str) -> str:
+    return f'<div class="output">{output}</div>'
 
 
 def _place(place: int) -> str:
