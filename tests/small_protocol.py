@@ -9,11 +9,11 @@ from pathlib import Path
 
 from ssdlab.answer import Number, Section
 from ssdlab.checks import examine_run
-from ssdlab.engine.plans import Order
+from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.runs import begin, go_on
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Tracked, Trim, in_round
 from ssdlab.errors import SsdlabError
 from ssdlab.rig import resolve
@@ -84,7 +84,7 @@ PROTOCOL = Protocol(
     group="everyday",
     plan=plan,
     judge=judge,
-    parameters=(Parameter("rounds", 8, "rounds at most"),),
+    parameters=(ProtocolParameter("rounds", 8, "rounds at most"),),
 )
 
 
@@ -103,7 +103,7 @@ def main() -> int:
             )
         else:
             size = None if sys.argv[3].endswith(".toml") else 32 << 20
-            order = Order(PROTOCOL, resolve(sys.argv[3]), size=size, seed=7)
+            order = ProtocolOrder(PROTOCOL, resolve(sys.argv[3]), size=size, seed=7)
             finished = begin(
                 order,
                 RunStore(place),

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Outcome, needs_fio
 from ssdlab.analysis.differences import BIN_ERROR
-from ssdlab.analysis.paired import Effect, Trial, effect, order, together
+from ssdlab.analysis.paired import Effect, PairedValue, effect, order, together
 from ssdlab.answer import Number
 from ssdlab.errors import ExperimentError
 from ssdlab.studies import ab
@@ -24,10 +24,10 @@ TRIALS = 1500
 
 def trials(
     source: np.random.Generator, sides: str, shift: float = 0.0, drift: float = 0.0
-) -> list[Trial]:
+) -> list[PairedValue]:
     """Runs whose logarithms have noise, a shift of B, and a drift from run to run."""
     return [
-        Trial(
+        PairedValue(
             side,
             place,
             1000.0
@@ -154,7 +154,7 @@ def test_simulated_pairs_do_without_the_fitted_drift() -> None:
 
 
 def test_equal_values_leave_no_doubt_but_that_of_their_bins() -> None:
-    known = [Trial(s, i, 100.0 if s == "A" else 100.5) for i, s in enumerate("ABBAABBA")]
+    known = [PairedValue(s, i, 100.0 if s == "A" else 100.5) for i, s in enumerate("ABBAABBA")]
     exact = effect("x", "", "", known).difference
     coarse = effect("p99 latency", "", "", known, resolution=BIN_ERROR).difference
     assert exact is not None and exact.p == 0.0
@@ -162,9 +162,9 @@ def test_equal_values_leave_no_doubt_but_that_of_their_bins() -> None:
 
 
 def test_what_was_not_measured_is_no_exception() -> None:
-    none = effect("x", "", "", [Trial("A", 0, None), Trial("B", 1, None)])
-    zero = effect("x", "", "", [Trial(s, i, 0.0) for i, s in enumerate("ABBA")])
-    half = effect("x", "", "", [Trial("A", 0, 1.0), Trial("B", 1, 1.1)])
+    none = effect("x", "", "", [PairedValue("A", 0, None), PairedValue("B", 1, None)])
+    zero = effect("x", "", "", [PairedValue(s, i, 0.0) for i, s in enumerate("ABBA")])
+    half = effect("x", "", "", [PairedValue("A", 0, 1.0), PairedValue("B", 1, 1.1)])
     assert none.difference is zero.difference is half.difference is None
     assert ab.verdict(none) == "not measured often enough"
     found = ab.outcome("AB", [], undoable=True, simulated=True)

@@ -10,14 +10,14 @@ import pytest
 
 from conftest import Loop, Outcome
 from recorded import DISK_QUEUE, GIB, SSD_QUEUE, Recorded
-from ssdlab.audits import CHECKS, Finding, Space, Status, System, audit_path
+from ssdlab.audits import CHECKS, FileSystemSpace, Finding, Status, System, audit_path
 from ssdlab.errors import InputError
 
 Cli = Callable[..., Outcome]
 
 
 def found(
-    system: Recorded, target: str, space: Space | None = None
+    system: Recorded, target: str, space: FileSystemSpace | None = None
 ) -> dict[tuple[str, str], Finding]:
     """The findings of an audit by check and place."""
     _, findings = audit_path(target, System(system.root, lambda _point: space))
@@ -169,7 +169,7 @@ def test_xfs_with_noatime_and_discard_has_nothing_to_mend(system: Recorded) -> N
     system.sata()
     system.partition("sda", "sda1")
     system.mount("sda1", "/", "xfs", "rw,noatime,discard")
-    findings = found(system, "/", Space(100 * GIB, 45 * GIB, 40 * GIB))
+    findings = found(system, "/", FileSystemSpace(100 * GIB, 45 * GIB, 40 * GIB))
     assert statuses(findings) == set()
     assert findings["trim-used", "/"].what == (
         "the file system trims deleted files at once (discard)"
@@ -311,7 +311,7 @@ def test_a_barrier_that_is_on_and_a_cache_that_needs_no_flush_are_fine(system: R
 def test_a_full_file_system_is_told(system: Recorded, free: int, status: Status) -> None:
     system.nvme()
     system.mount("nvme0n1", "/", "ext4", "rw,relatime,discard")
-    findings = found(system, "/", Space(100 * GIB, (free + 5) * GIB, free * GIB))
+    findings = found(system, "/", FileSystemSpace(100 * GIB, (free + 5) * GIB, free * GIB))
     assert findings["free-space", "/"].status is status
     assert found(system, "/")["free-space", "/"].status is Status.UNKNOWN
 
@@ -321,7 +321,7 @@ def test_a_file_system_that_is_only_read_is_neither_full_nor_to_be_trimmed(
 ) -> None:
     system.nvme()
     system.mount("nvme0n1", "/snap", "squashfs", "ro,nodev,relatime")
-    findings = found(system, "/snap", Space(GIB, 0, 0))
+    findings = found(system, "/snap", FileSystemSpace(GIB, 0, 0))
     assert statuses(findings) == set()
     assert {("free-space", "/snap"), ("trim-used", "/snap")}.isdisjoint(findings)
 

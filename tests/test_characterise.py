@@ -19,12 +19,12 @@ from ssdlab.answer import Cell
 from ssdlab.answers import blind as blind_answer
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings
-from ssdlab.engine.plans import Order, plan
+from ssdlab.engine.plans import ProtocolOrder, plan
 from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
 from ssdlab.fits import trial
 from ssdlab.fits.conclusions import Conclusion, conclusions
-from ssdlab.fits.observations import Load
+from ssdlab.fits.observations import Workload
 from ssdlab.fits.sources import _check_steady, gather
 from ssdlab.protocols import find
 from ssdlab.rig import resolve
@@ -199,7 +199,7 @@ KINDS = {
 
 def run(text: str, folder: Path, **given: str) -> Any:
     """The protocol on a rig, to its end."""
-    order = Order(find("characterise"), Sim("twin", text), {"seconds": "0.05", **given})
+    order = ProtocolOrder(find("characterise"), Sim("twin", text), {"seconds": "0.05", **given})
     done = begin(
         order,
         RunStore(folder),
@@ -260,7 +260,7 @@ def test_gently_it_only_reads(tmp_path: Path) -> None:
 
 
 def test_a_plan_says_what_each_part_takes(tmp_path: Path) -> None:
-    order = Order(find("characterise"), Sim("twin", KINDS["no buffer"].rig))
+    order = ProtocolOrder(find("characterise"), Sim("twin", KINDS["no buffer"].rig))
     what = plan(order, RunStore(tmp_path))
     assert len(what.parts) == 13
     assert sum(one.steps_max for one in what.parts.values()) == what.estimate.steps_max
@@ -273,7 +273,7 @@ def test_a_plan_says_what_each_part_takes(tmp_path: Path) -> None:
 
 def test_benchmarks_have_names() -> None:
     protocol = find("characterise")
-    order = Order(protocol, Sim("twin", KINDS["no buffer"].rig), {"parts": "link,sise"})
+    order = ProtocolOrder(protocol, Sim("twin", KINDS["no buffer"].rig), {"parts": "link,sise"})
     with pytest.raises(InputError, match="sise"):
         plan(order, RunStore("unused"))
 
@@ -291,7 +291,7 @@ def test_gently_a_file_is_read_and_left_as_it_was(
     asked = ["test", str(path), "--protocol", "characterise", "--gentle"]
     told: Outcome = cli(*asked, "--plan")
     assert told.status == 0 and "refused" not in told.out
-    order = Order(
+    order = ProtocolOrder(
         find("characterise"), resolve(str(path)), {"gentle": "yes", "seconds": "0.02"}, quick=True
     )
     monkeypatch.setattr("ssdlab.engine.setup.LEAST_REAL_S", 0.02)
@@ -334,7 +334,7 @@ def test_what_cannot_be_gentle_is_said(
 
 
 def test_a_layout_is_told_from_what_it_would_measure() -> None:
-    truth = layout.Explained(layout.Layout(64 << 10, 6, 4), 45.0, 1 / 1200, 0.0)
+    truth = layout.LayoutFit(layout.FlashLayout(64 << 10, 6, 4), 45.0, 1 / 1200, 0.0)
     singles = {
         size: truth.sense_us + truth.byte_us * min(size, 64 << 10)
         for size in (4096, 8192, 16384, 32768, 65536, 131072, 262144)
@@ -381,12 +381,12 @@ def test_what_was_simulated_of_a_search_is_not_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path))
-    asked = ([KINDS["no buffer"].rig], [Load("randread", 4096, 4)])
+    asked = ([KINDS["no buffer"].rig], [Workload("randread", 4096, 4)])
     first = trial.answers(*asked)
     monkeypatch.setattr(trial, "Sim", None)  # no drive can be built any more
     assert trial.answers(*asked) == first
     with pytest.raises(TypeError):
-        trial.answers(asked[0], [Load("randread", 4096, 8)])
+        trial.answers(asked[0], [Workload("randread", 4096, 8)])
 
 
 def test_blind_twins_come_near_where_nothing_was_measured() -> None:

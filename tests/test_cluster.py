@@ -29,7 +29,7 @@ from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Progress
 from ssdlab.store import RunStore
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
-from ssdlab.sweeps.carry import Outcome as Outcome_
+from ssdlab.sweeps.carry import SweepOutcome as Outcome_
 from ssdlab.target import Settings, Sim
 
 Cli = Callable[..., Outcome]

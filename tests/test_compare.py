@@ -17,9 +17,9 @@ from conftest import Outcome, make_result
 from ssdlab.analysis import noise
 from ssdlab.analysis.differences import (
     NONE_SEEN,
+    ComparedQuantity,
     Difference,
     NoisyValue,
-    Quantity,
     Side,
     quantities,
 )
@@ -213,7 +213,7 @@ def single(value: float, error: float) -> tuple[NoisyValue, ...]:
 
 
 def test_a_difference_within_the_noise_is_not_seen() -> None:
-    q = Quantity("", "IOPS", "IOPS", "higher", (single(1000, 0.02), single(1020, 0.02)))
+    q = ComparedQuantity("", "IOPS", "IOPS", "higher", (single(1000, 0.02), single(1020, 0.02)))
     row = rows_of([q])[0]
     assert row.differences[0] is not None and not row.differences[0].seen
     assert compare.verdict(row.differences[0], "higher") == NONE_SEEN
@@ -223,7 +223,7 @@ def test_a_difference_within_the_noise_is_not_seen() -> None:
     ("better", "word"), [("higher", "worse"), ("lower", "better"), ("", "lower")]
 )
 def test_a_difference_beyond_the_noise_has_a_direction(better: Any, word: str) -> None:
-    q = Quantity("", "x", "", better, (single(1000, 0.02), single(800, 0.02)))
+    q = ComparedQuantity("", "x", "", better, (single(1000, 0.02), single(800, 0.02)))
     found = rows_of([q])[0].differences[0]
     assert found is not None and found.seen
     assert found.share == pytest.approx(-0.2)
@@ -232,8 +232,8 @@ def test_a_difference_beyond_the_noise_has_a_direction(better: Any, word: str) -
 
 def test_many_comparisons_ask_for_more() -> None:
     """A difference that would be seen alone is only perhaps one among twenty."""
-    border = Quantity("", "x", "", "", (single(1000, 0.02), single(1065, 0.02)))
-    equal = Quantity("", "y", "", "", (single(1000, 0.02), single(1000, 0.02)))
+    border = ComparedQuantity("", "x", "", "", (single(1000, 0.02), single(1065, 0.02)))
+    equal = ComparedQuantity("", "y", "", "", (single(1000, 0.02), single(1000, 0.02)))
     alone = rows_of([border])[0].differences[0]
     among = rows_of([border, *[equal] * 20])[0].differences[0]
     assert alone is not None and alone.seen
@@ -241,9 +241,9 @@ def test_many_comparisons_ask_for_more() -> None:
 
 
 def test_missing_and_zero_values_are_no_exception() -> None:
-    none = Quantity("", "x", "", "", ((NoisyValue(None),), single(1, 0.1)))
-    zero = Quantity("", "x", "", "", ((NoisyValue(0.0),), (NoisyValue(0.0),)))
-    grown = Quantity("", "x", "", "", ((NoisyValue(0.0),), (NoisyValue(5.0),)))
+    none = ComparedQuantity("", "x", "", "", ((NoisyValue(None),), single(1, 0.1)))
+    zero = ComparedQuantity("", "x", "", "", ((NoisyValue(0.0),), (NoisyValue(0.0),)))
+    grown = ComparedQuantity("", "x", "", "", ((NoisyValue(0.0),), (NoisyValue(5.0),)))
     assert rows_of([none])[0].differences == (None,)
     assert rows_of([zero])[0].differences == (Difference(0.0),)
     assert rows_of([grown])[0].differences == (None,)
@@ -251,8 +251,12 @@ def test_missing_and_zero_values_are_no_exception() -> None:
 
 
 def test_twice_and_half_are_as_far_from_equal() -> None:
-    up = rows_of([Quantity("", "x", "", "", (single(1, 0.1), single(2, 0.1)))])[0].differences[0]
-    down = rows_of([Quantity("", "x", "", "", (single(2, 0.1), single(1, 0.1)))])[0].differences[0]
+    up = rows_of([ComparedQuantity("", "x", "", "", (single(1, 0.1), single(2, 0.1)))])[
+        0
+    ].differences[0]
+    down = rows_of([ComparedQuantity("", "x", "", "", (single(2, 0.1), single(1, 0.1)))])[
+        0
+    ].differences[0]
     assert up is not None and down is not None and up.p is not None and down.p is not None
     assert up.p == pytest.approx(down.p)
     assert (1 + up.share) * (1 + down.share) == pytest.approx(1.0)

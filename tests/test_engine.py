@@ -21,10 +21,10 @@ from conftest import Loop, needs_fio
 from ssdlab import safety
 from ssdlab.checks import examine_run
 from ssdlab.engine import estimate, findings
-from ssdlab.engine.plans import Announcement, Order, plan
+from ssdlab.engine.plans import Announcement, ProtocolOrder, plan
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.engine.runs import Finished, begin, go_on
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.speed import GUESS, WITHIN, assumed
 from ssdlab.engine.steps import Idle, Rounds, Step
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, SsdlabError
@@ -47,12 +47,12 @@ def rig(tmp_path: Path) -> Path:
     return path
 
 
-def on(target: Path | str, **more: object) -> Order:
+def on(target: Path | str, **more: object) -> ProtocolOrder:
     """The small protocol on a target."""
-    return replace(Order(small_protocol.PROTOCOL, resolve(target), seed=7), **more)  # type: ignore[arg-type]
+    return replace(ProtocolOrder(small_protocol.PROTOCOL, resolve(target), seed=7), **more)  # type: ignore[arg-type]
 
 
-def run(order: Order, store: Path, *, steps: int | None = None) -> Finished:
+def run(order: ProtocolOrder, store: Path, *, steps: int | None = None) -> Finished:
     """Runs an order; stopped while the step after ``steps`` is going on, if that is given."""
     said: list[str] = []
     done = begin(
@@ -476,7 +476,7 @@ def test_a_quick_look_takes_a_minutes_worth_in_a_second() -> None:
 )
 def test_a_parameter_of_the_wrong_kind_is_refused(default: float, text: str) -> None:
     with pytest.raises(InputError, match="expected a"):
-        Parameter("p", default, "").read(text)
+        ProtocolParameter("p", default, "").read(text)
 
 
 def test_steadiness_of_rounds_is_the_rule_of_the_pts() -> None:
@@ -513,7 +513,7 @@ def test_a_job_that_cannot_be_is_told_before_anything_begins(
     for target in (rig, tmp_path / "scratch.bin"):
         with pytest.raises(InputError) as caught:
             begin(
-                Order(find("consistency"), resolve(target), given),
+                ProtocolOrder(find("consistency"), resolve(target), given),
                 RunStore(tmp_path / "runs"),
                 progress=lambda _news: True,
                 notice=print,
@@ -538,7 +538,7 @@ def test_a_run_that_fails_in_its_first_step_leaves_nothing(
 
 def test_a_rig_without_flash_has_no_endurance(tmp_path: Path) -> None:
     text = '[device]\nkind = "null"\ncapacity = "64MiB"\nservice_time = "100us"\nservers = 4\n'
-    order = Order(small_protocol.PROTOCOL, Sim("null", text))
+    order = ProtocolOrder(small_protocol.PROTOCOL, Sim("null", text))
     assert plan(order, RunStore(tmp_path)).endurance_share() is None
     assert not os.listdir(tmp_path)
 

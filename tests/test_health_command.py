@@ -29,7 +29,7 @@ from ssdlab.errors import InputError, SsdlabError
 from ssdlab.rating import parse_tbw
 from ssdlab.results import Result
 from ssdlab.smart import judge, parse, project, read_document
-from ssdlab.smart.report import Report
+from ssdlab.smart.report import HealthReport
 from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
@@ -169,7 +169,7 @@ def judged(document: dict[str, Any], *, show: bool) -> None:
     assert carried.assumption
     if not show:
         return
-    report = Report("x.json", health, findings, carried)
+    report = HealthReport("x.json", health, findings, carried)
     for reports in ([report], [report, report]):
         View().show(answers.answer(reports, {}, alone=len(reports) == 1), whole=True)
     json.dumps(report.document, allow_nan=False)

@@ -24,7 +24,7 @@ from ssdlab.errors import InputError
 from ssdlab.fits import observations
 from ssdlab.histogram import BINS as FINE
 from ssdlab.histogram import VALUES, bin_index
-from ssdlab.imports import Foreign, imported_runs, scan
+from ssdlab.imports import ForeignDocument, imported_runs, scan
 from ssdlab.imports.reading import documents_in
 from ssdlab.results import Result
 from ssdlab.store import RunStore
@@ -32,7 +32,7 @@ from ssdlab.store import RunStore
 Cli = Callable[..., Outcome]
 
 
-def one(path: Path) -> Foreign:
+def one(path: Path) -> ForeignDocument:
     """The only document below a path."""
     found = scan([path])
     assert len(found.found) == 1 and not found.refused, found.refused

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Outcome
 from ssdlab import _core, knowledge
-from ssdlab.knowledge import Value
+from ssdlab.knowledge import KnownValue
 from ssdlab.rig import Profile, profile, profiles
 
 Cli = Callable[..., Outcome]
@@ -78,7 +78,7 @@ found yet. The numbers fall, but where a source is found to have said too much; 
 below 40 is struck off."""
 
 
-def of(drive: Profile) -> dict[str, Value]:
+def of(drive: Profile) -> dict[str, KnownValue]:
     return {one.own_key: one for one in knowledge.values(drive.rig())}
 
 
@@ -177,7 +177,7 @@ def test_a_value_is_as_known_as_its_source_says() -> None:
         ("as the 160 GB model", "assumed"),
         ("hearsay", "assumed"),
     ):
-        assert Value("k", "1", source, "").known == known
+        assert KnownValue("k", "1", source, "").known == known
 
 
 def test_show_tells_what_is_put_in_fitted_and_predicted(cli: Cli) -> None:

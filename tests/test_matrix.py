@@ -12,7 +12,7 @@ import small_protocol
 from ssdlab import _core
 from ssdlab.answer import Section
 from ssdlab.engine.grids import Spec
-from ssdlab.engine.plans import Order
+from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.runner import Execution
 from ssdlab.engine.runs import begin
 from ssdlab.engine.steps import Job, Rounds
@@ -126,7 +126,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Section, dict[str, fl
     seen: list[Execution] = []
     store = RunStore(tmp_path_factory.mktemp("matrix"))
     done = begin(
-        Order(find("matrix"), Sim("small", small_protocol.RIG), given, quick=True),
+        ProtocolOrder(find("matrix"), Sim("small", small_protocol.RIG), given, quick=True),
         store,
         progress=lambda _news: True,
         notice=lambda _sentence: None,

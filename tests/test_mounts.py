@@ -17,7 +17,7 @@ from health_samples import nvme
 from recorded import Recorded
 from ssdlab.audits import audit_path
 from ssdlab.care.trim import way_down
-from ssdlab.system import Mount, Space, System, holding, mounts, plain
+from ssdlab.system import FileSystemSpace, Mount, System, holding, mounts, plain
 
 Cli = Callable[..., Outcome]
 ODD = os.fsdecode(b"m\xff")
@@ -64,7 +64,7 @@ def test_only_octal_escapes_are_undone() -> None:
 
 
 def test_free_space_names_both_kinds() -> None:
-    assert Space(100 * 10**6, 50 * 10**6, 45 * 10**6).sentence == (
+    assert FileSystemSpace(100 * 10**6, 50 * 10**6, 45 * 10**6).sentence == (
         "45 MB free for users, 50 MB in free blocks, of 100 MB"
     )
 
@@ -196,7 +196,7 @@ def mounted(loop: Loop, tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.root
 def test_audit_and_trim_tell_the_same_free_space(cli: Cli, mounted: Path) -> None:
     trimmed = json.loads(cli("trim", mounted, "--dry-run", "--json", "-").out)
-    room = Space(**{name: trimmed[name] for name in Space.__dataclass_fields__})
+    room = FileSystemSpace(**{name: trimmed[name] for name in FileSystemSpace.__dataclass_fields__})
     info = os.statvfs(mounted)
     assert room.free_bytes == info.f_bfree * info.f_frsize
     assert room.available_bytes == info.f_bavail * info.f_frsize

@@ -16,12 +16,12 @@ from conftest import Loop, Outcome, needs_fio
 from scheduling import LONG
 from ssdlab import safety
 from ssdlab.engine import estimate, ratings, sources
-from ssdlab.engine.plans import Announcement, Order, plan
+from ssdlab.engine.plans import Announcement, ProtocolOrder, plan
 from ssdlab.engine.runs import begin
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.speed import GUESS, SpeedPoint, Speeds, assumed, measured, read
 from ssdlab.engine.steps import Idle, Job, Shape
-from ssdlab.engine.tally import Tally
+from ssdlab.engine.tally import RunTally
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.progress import Progress
 from ssdlab.protocols import find, pts_iops
@@ -47,7 +47,7 @@ servers = 2
 """5000 IOPS, as long as that is not more than 200 MB/s."""
 
 
-def done(order: Order, store: Path) -> tuple[Announcement, RunFolder]:
+def done(order: ProtocolOrder, store: Path) -> tuple[Announcement, RunFolder]:
     """Runs it to its end; the last plan that was announced, and the run."""
     told: list[Announcement] = []
 
@@ -97,7 +97,7 @@ def few_points(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_points")
 @pytest.mark.parametrize("name", ["pts-wsat", "pts-iops"])
 def test_a_drive_of_the_speed_that_is_assumed_keeps_to_the_plan(name: str, tmp_path: Path) -> None:
-    order = Order(
+    order = ProtocolOrder(
         replace(find(name), quick_divisor=600),
         Sim("null", NULL),
         quick=True,
@@ -114,7 +114,7 @@ def test_a_simulated_drive_keeps_to_the_plan_that_a_small_one_gives(
     name: str, drive: str, tmp_path: Path
 ) -> None:
     what, folder = done(
-        Order(replace(find(name), quick_divisor=600), resolve(drive), quick=True), tmp_path
+        ProtocolOrder(replace(find(name), quick_divisor=600), resolve(drive), quick=True), tmp_path
     )
     assert what.speeds.source == "profile" and not what.guessed
     hold(what, sum(one.seconds for one in moved(folder)), folder)
@@ -131,7 +131,7 @@ def test_a_file_keeps_to_the_plan_by_its_measured_speed(
         return whole(setup, *args, **(more | {"options": {"rate_iops": 300}}))
 
     monkeypatch.setattr(Setup, "job", limited)
-    order = Order(
+    order = ProtocolOrder(
         find("pts-wsat"), resolve(tmp_path / "f.bin"), {"times": "2"}, quick=True, size=32 * MIB
     )
     known = replace(order, assume=assumed("1200iops"))
@@ -212,7 +212,7 @@ def test_a_drive_is_probed_before_a_long_run(
 ) -> None:
     monkeypatch.setattr(sources, "PROBE_S", 1.0)
     monkeypatch.setattr(sources, "PROBE_SHARE", 10.0)
-    order = Order(
+    order = ProtocolOrder(
         find("pts-wsat"), resolve(tmp_path / "f.bin"), {"times": "1"}, quick=True, size=32 * MIB
     )
     what, folder = done(order, tmp_path / "runs")
@@ -225,7 +225,7 @@ def test_a_drive_is_probed_before_a_long_run(
 
 
 def test_bytes_and_their_share_of_the_rating_are_low_and_high(tmp_path: Path) -> None:
-    order = Order(
+    order = ProtocolOrder(
         find("pts-wsat"),
         resolve(tmp_path / "f.bin"),
         size=64 * MIB,
@@ -309,9 +309,9 @@ class Fake:
         ]
         self.told: list[tuple[float, Progress]] = []
 
-    def tally(self) -> Tally:
+    def tally(self) -> RunTally:
         whole = estimate.load(self.jobs, self.speeds, "sim")
-        return Tally(whole, self.speeds, virtual=False, clock=lambda: self.now)
+        return RunTally(whole, self.speeds, virtual=False, clock=lambda: self.now)
 
     def run(self) -> None:
         tally = self.tally()
@@ -351,7 +351,7 @@ def test_progress_falls_only_where_it_says_so_and_the_time_left_converges(slower
 def test_a_simulated_run_learns_the_speed_of_virtual_time() -> None:
     fake = Fake(10.0)
     clock = [0.0]
-    tally = Tally(
+    tally = RunTally(
         estimate.load(fake.jobs, fake.speeds, "sim"),
         fake.speeds,
         virtual=True,
@@ -419,7 +419,7 @@ def test_a_plan_of_what_is_left_leaves_out_what_is_done(cli: Cli, tmp_path: Path
         count = sum(len(p.read_text().splitlines()) for p in store.glob("*/journal.ndjson"))
         return count < 12
 
-    order = Order(find("pts-iops"), resolve(rig), quick=True)
+    order = ProtocolOrder(find("pts-iops"), resolve(rig), quick=True)
     with pytest.raises(Interrupted):
         begin(
             order,

@@ -21,7 +21,7 @@ from ssdlab.answers import protocol as protocol_answer
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings, setup
 from ssdlab.engine.findings import ProtocolRun
-from ssdlab.engine.plans import Order
+from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
@@ -52,7 +52,7 @@ PARAMETERS = {
 """Fewer repetitions, and a series of more than one second where there is one."""
 
 
-def begun(order: Order, store: Path, examine: Examine = examine_run) -> RunFolder:
+def begun(order: ProtocolOrder, store: Path, examine: Examine = examine_run) -> RunFolder:
     """Runs a protocol to its end."""
     done = begin(
         order,
@@ -93,7 +93,7 @@ class Run:
             return examine_run(execution)
 
         target = Sim("small", small_protocol.RIG)
-        order = Order(protocol, target, FEWER.get(protocol.name, {}), quick=True)
+        order = ProtocolOrder(protocol, target, FEWER.get(protocol.name, {}), quick=True)
         self.folder = begun(order, folder / "runs", examine)
         self.execution = seen[-1]
         self.setup = self.execution.setup
@@ -182,7 +182,7 @@ def on_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Future[RunFo
     def run(one: Protocol) -> RunFolder:
         target = resolve(place / f"{one.name}.bin")
         parameters = PARAMETERS.get(one.name, {})
-        order = Order(short(one), target, parameters, quick=True, size=64 * MIB)
+        order = ProtocolOrder(short(one), target, parameters, quick=True, size=64 * MIB)
         return begun(order, place / "runs")
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(TOGETHER) as pool:

@@ -457,8 +457,8 @@ def test_recovery_is_counted_to_the_first_groups_mean() -> None:
     assert by_name["throughput, RND 8 KiB writes"] == pytest.approx(3000 * 8192 / 1e6, rel=0.01)
 
 
-def point(iops: float, mean_us: float) -> pts_demand.Point:
-    return pts_demand.Point(iops, mean_us, mean_us, ())
+def point(iops: float, mean_us: float) -> pts_demand.DemandPoint:
+    return pts_demand.DemandPoint(iops, mean_us, mean_us, ())
 
 
 def test_the_points_of_the_histograms_are_chosen_by_the_rule() -> None:

@@ -13,9 +13,9 @@ from ssdlab.errors import InputError
 from ssdlab.jobfile import read_job
 from ssdlab.plan.prices import Prices
 from ssdlab.rig import profile
-from ssdlab.sweeps import Order, Run, Sweep, axis, read_order
+from ssdlab.sweeps import Sweep, SweepOrder, SweepRun, axis, read_order
 from ssdlab.sweeps.axes import grouped
-from ssdlab.sweeps.formula import Value, condition, value
+from ssdlab.sweeps.formula import FormulaValue, condition, value
 from ssdlab.sweeps.sample import sample, sampled
 
 Cli = Callable[..., Outcome]
@@ -49,7 +49,7 @@ def written(folder: Path, text: str = FILE) -> Path:
     return path
 
 
-def values(runs: list[Run], *names: str) -> list[tuple[str, ...]]:
+def values(runs: list[SweepRun], *names: str) -> list[tuple[str, ...]]:
     return [tuple(run.values[name] for name in names) for run in runs]
 
 
@@ -67,7 +67,9 @@ def test_a_file_says_what_options_say(tmp_path: Path) -> None:
         ("4", "4"),
         ("8", "2"),
     }
-    over = Order(vary={"job.iodepth": "8"}, where=["nand.ways = 2"], seeds=2).over(order).sweep()
+    over = (
+        SweepOrder(vary={"job.iodepth": "8"}, where=["nand.ways = 2"], seeds=2).over(order).sweep()
+    )
     assert values(list(over.runs()), "job.iodepth", "nand.ways", "seed") == [
         ("8", "2", "1"),
         ("8", "2", "2"),
@@ -150,10 +152,10 @@ def test_wrong_samples_and_conditions_are_one_sentence(
 
 
 KNOWN = {
-    "capacity": Value(1e12, "B"),
-    "members": Value(8.0),
-    "p99": Value(4e6, "ns"),
-    "ftl.gc.victim": Value("greedy", "text"),
+    "capacity": FormulaValue(1e12, "B"),
+    "members": FormulaValue(8.0),
+    "p99": FormulaValue(4e6, "ns"),
+    "ftl.gc.victim": FormulaValue("greedy", "text"),
     "price": None,
 }
 
@@ -180,8 +182,8 @@ def test_conditions_hold_or_not(text: str, holds: bool) -> None:
 def test_values_carry_their_units() -> None:
     found = [value(one) for one in ("8", "1.5GB", "4k", "60us", "10%", "fifo")]
     assert found == [
-        Value(8.0), Value(1.5e9, "B"), Value(4096.0, "B"), Value(6e4, "ns"), Value(0.1),
-        Value("fifo", "text"),
+        FormulaValue(8.0), FormulaValue(1.5e9, "B"), FormulaValue(4096.0, "B"),
+        FormulaValue(6e4, "ns"), FormulaValue(0.1), FormulaValue("fifo", "text"),
     ]  # fmt: skip
 
 
@@ -252,5 +254,5 @@ def test_conditions_ask_for_what_rigs_leave_unsaid_and_for_prices_of_all_members
         ("ftl.gc.victim = greedy and count > 2", ["3"]),
         ("member.ftl.gc.victim = greedy and price = 200", ["2"]),
     ):
-        order = Order(job=read_job(JOB), on=str(rig), vary=vary, where=[where], prices=costs)
+        order = SweepOrder(job=read_job(JOB), on=str(rig), vary=vary, where=[where], prices=costs)
         assert [one for (one,) in values(list(order.sweep().runs()), "count")] == left

@@ -16,7 +16,7 @@ from ssdlab.jobfile import read_job
 from ssdlab.progress import Progress
 from ssdlab.sweeps import Dataset, Sweep, axis
 from ssdlab.sweeps.measures import goal, measured, unit
-from ssdlab.sweeps.search import AGAIN, Found, Search
+from ssdlab.sweeps.search import AGAIN, Search, SearchResult
 
 Cli = Callable[..., Outcome]
 DRIVE = "lab-reference"
@@ -38,7 +38,7 @@ def search(
     return Search.of(sweep, goals, target, budget)
 
 
-def carried(asked: Search, folder: Path) -> tuple[Found, pl.DataFrame]:
+def carried(asked: Search, folder: Path) -> tuple[SearchResult, pl.DataFrame]:
     found = asked.carry_out(Dataset(folder, asked.sweep.axes))
     table = pl.read_parquet(folder / "summary" / "*.parquet")
     return found, table.sort("key", "job", "ddir")

@@ -18,7 +18,7 @@ import pytest
 
 import ssdlab
 from conftest import Loop, Outcome, needs_fio
-from ssdlab.engine.plans import Order
+from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.fio import run as fio_run
@@ -316,7 +316,7 @@ def test_a_protocol_that_was_stopped_and_formatted_back_cannot_go_on(
     store = RunStore(tmp_path / "runs")
     with pytest.raises(Interrupted, match="ssdlab resume"):
         begin(
-            Order(find("fsync"), target, quick=True),
+            ProtocolOrder(find("fsync"), target, quick=True),
             store,
             progress=stop,
             notice=lambda _sentence: None,

@@ -10,7 +10,7 @@ import pytest
 from ssdlab.answer import Cell, Check, Section, Status, Verdict
 from ssdlab.care.blockio import Place
 from ssdlab.care.measure import Speed
-from ssdlab.care.refresh import Plan, Refreshed
+from ssdlab.care.refresh import Refreshed, RefreshPlan
 from ssdlab.engine.answers import Demand, verdict, weighed
 from ssdlab.experiments.fragmentation import STEPS_MIB
 from test_protocols import job_result, judged, recorded
@@ -127,7 +127,10 @@ def test_reads_that_are_slower_alone_than_beside_writes_have_no_baseline() -> No
 def refreshed(disk: str, before: tuple[float, ...], after: tuple[float, ...]) -> Refreshed:
     place = Place(Path("/x"), False, 1 << 30, "ext4", disk, 1 << 40)
     return Refreshed(
-        Plan(place, 1 << 30, 0, None, ()), Speed(before, 1), Speed(after, 1), written_bytes=1 << 30
+        RefreshPlan(place, 1 << 30, 0, None, ()),
+        Speed(before, 1),
+        Speed(after, 1),
+        written_bytes=1 << 30,
     )
 
 

@@ -15,7 +15,7 @@ from conftest import make_result
 from health_samples import nvme
 from ssdlab.analysis import amplification
 from ssdlab.answer import Section
-from ssdlab.engine.plans import Order
+from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.records import Records
 from ssdlab.engine.runs import begin
 from ssdlab.engine.setup import Setup
@@ -38,7 +38,7 @@ def carried_out(
 ) -> tuple[Section, Records]:
     """The protocol on a lab-reference of 128 MiB."""
     seen: list[Records] = []
-    order = Order(
+    order = ProtocolOrder(
         find("waf"),
         resolve("lab-reference"),
         given,

@@ -191,14 +191,14 @@ def nvme_formats(text: str) -> list[LbaFormat]:
 
 def nvme_feature(text: str) -> int | None:
     """Reads the value that ``nvme get-feature`` prints, of any version; None where it is none."""
-    found = re.search(r"value\s*:\s*(?:0x)?([0-9a-fA-F]+)", text)
-    return int(found[1], 16) if found else None
+    match = re.search(r"value\s*:\s*(?:0x)?([0-9a-fA-F]+)", text)
+    return int(match[1], 16) if match else None
 
 
 def ata_write_cache(text: str) -> bool | None:
     """Reads ``hdparm -W``: whether the write cache is on; None where it does not say."""
-    found = re.search(r"write-caching\s*=\s*([01])\b", text)
-    return None if found is None else found[1] == "1"
+    match = re.search(r"write-caching\s*=\s*([01])\b", text)
+    return None if match is None else match[1] == "1"
 
 
 def nvme_namespaces(text: str) -> int | None:
@@ -240,12 +240,12 @@ def ata_security(text: str) -> AtaSecurity | None:
     section = match[1]
 
     def said(word: str) -> bool:
-        found = re.search(rf"^[ \t]*(not)?[ \t]*{word}\b(?!:)", section, re.MULTILINE)
-        return found is not None and found[1] is None
+        match = re.search(rf"^[ \t]*(not)?[ \t]*{word}\b(?!:)", section, re.MULTILINE)
+        return match is not None and match[1] is None
 
     def minutes(prefix: str) -> int | None:
-        found = re.search(rf"(\d+)min for {prefix}SECURITY ERASE UNIT", section)
-        return int(found[1]) if found else None
+        match = re.search(rf"(\d+)min for {prefix}SECURITY ERASE UNIT", section)
+        return int(match[1]) if match else None
 
     return AtaSecurity(
         supported=said("supported"),

@@ -198,7 +198,7 @@ class Check:
 
 def any_doubt(checks: Iterable[Check]) -> bool:
     """Whether numbers of a run that is examined as one carry a mark."""
-    return any(one.trouble and one.affects != () for one in checks)
+    return any(check.trouble and check.affects != () for check in checks)
 
 
 def marked(checks: Iterable[Check], keys: Sequence[str]) -> frozenset[str]:
@@ -245,10 +245,10 @@ class Section:
             "title": self.title,
             "verdict": asdict(self.verdict),
             "sentences": list(self.sentences),
-            "numbers": [asdict(one) for one in self.numbers],
+            "numbers": [asdict(number) for number in self.numbers],
             "tables": [_table_json(one) for one in self.tables],
-            "figures": [asdict(one) for one in self.figures],
-            "rows": [dict(one) for one in self.rows],
+            "figures": [asdict(figure) for figure in self.figures],
+            "rows": [dict(row) for row in self.rows],
         }
 
 
@@ -292,7 +292,7 @@ class Answer:
     @property
     def troubles(self) -> list[Check]:
         """The checks that put numbers in doubt."""
-        return [one for one in self.checks if one.trouble]
+        return [check for check in self.checks if check.trouble]
 
     def tables(self) -> list[tuple[Section, Table]]:
         """Every table that says more than the numbers, with its section."""
@@ -312,9 +312,9 @@ class Answer:
                 "title": self.title,
                 "verdict": asdict(self.verdict),
                 "sentences": list(self.lead.sentences),
-                "numbers": [asdict(one) for one in self.lead.numbers],
-                "sections": [one.as_json() for one in self.sections],
-                "checks": [asdict(one) for one in self.checks],
+                "numbers": [asdict(number) for number in self.lead.numbers],
+                "sections": [section.as_json() for section in self.sections],
+                "checks": [asdict(check) for check in self.checks],
                 "notes": list(self.notes),
             }
         )
@@ -327,7 +327,7 @@ Cells = list[Cell | str | None]
 
 def numbers(*values: float | None) -> Cells:
     """Cells of a row."""
-    return [Cell(one) for one in values]
+    return [Cell(value) for value in values]
 
 
 def table(
@@ -336,7 +336,7 @@ def table(
 ) -> Table:  # fmt: skip
     """A row for each of ``rows``, a column for each function of one by its head, as in
     :func:`columns`."""
-    lines = [[of(one) for of in cells.values()] for one in rows]
+    lines = [[of(row) for of in cells.values()] for row in rows]
     found = [[one if isinstance(one, str) else Cell(one) for one in line] for line in lines]
     return Table(title, columns(" | ".join(cells)), found, note)
 
@@ -364,11 +364,13 @@ def by_name(
 def columns(heads: str) -> list[Column]:
     """Columns of a table, written ``name [unit] | name [unit]``; a name alone has no unit; cells
     below ``name [=unit]`` write it themselves."""
-    found = [re.fullmatch(r"(.*?)(?: \[(=?)(.*)\])?", head.strip()) for head in heads.split(" | ")]
+    matches = [
+        re.fullmatch(r"(.*?)(?: \[(=?)(.*)\])?", head.strip()) for head in heads.split(" | ")
+    ]
     return [
-        Column(one[1], "", one[3]) if one[2] else Column(one[1], one[3] or "")
-        for one in found
-        if one is not None
+        Column(match[1], "", match[3]) if match[2] else Column(match[1], match[3] or "")
+        for match in matches
+        if match is not None
     ]
 
 
@@ -409,7 +411,8 @@ def says_only(table: Table, numbers: Sequence[Number]) -> bool:
 def numbers_table(numbers: Sequence[Number]) -> Table:
     """The numbers as a table."""
     rows: list[Cells] = [
-        [one.name, Cell(one.value, one.sources), one.unit] for one in map(in_gigabytes, numbers)
+        [number.name, Cell(number.value, number.sources), number.unit]
+        for number in map(in_gigabytes, numbers)
     ]
     return Table("Numbers", columns("number | value | unit"), rows)
 
@@ -430,7 +433,9 @@ def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
 
 def table_heads(table: Table) -> list[str]:
     """The heads of a table with their units, as programs read them."""
-    return [f"{one.name}, {one.unit}" if one.unit else one.name for one in table.columns]
+    return [
+        f"{column.name}, {column.unit}" if column.unit else column.name for column in table.columns
+    ]
 
 
 def table_values(table: Table) -> list[list[float | str | None]]:

@@ -120,7 +120,7 @@ def _lengths(of: Any) -> set[int]:
     """How many parts the times of all directions have."""
     sides = [one for one in (of.read, of.write, of.trim, of.sync) if one is not None]
     return {
-        len(ns) for one in sides for ns in (one.total_ns, *(x.ns for x in one.by_latency or ()))
+        len(ns) for side in sides for ns in (side.total_ns, *(x.ns for x in side.by_latency or ()))
     }
 
 

@@ -161,15 +161,17 @@ def ms(ns: float | None) -> float | None:
 
 def merge(parts: Iterable[Histogram | None]) -> Histogram | None:
     """All parts together; None if there are none with I/Os."""
-    known = [one for one in parts if one is not None and one.ios]
-    if known and not all(one.known for one in known):
-        known = [replace(one, counts=NOTHING.counts) for one in known]  # part of them says nothing
+    known = [part for part in parts if part is not None and part.ios]
+    if known and not all(histogram.known for histogram in known):
+        known = [
+            replace(histogram, counts=NOTHING.counts) for histogram in known
+        ]  # part of them says nothing
     if len(known) < 2:
         return known[0] if known else None
     return Histogram(
-        sum(one.ios for one in known),
-        np.sum([one.counts for one in known], axis=0),
-        sum(one.sum_ns for one in known),
-        min(one.min_ns for one in known),
-        max(one.max_ns for one in known),
+        sum(histogram.ios for histogram in known),
+        np.sum([histogram.counts for histogram in known], axis=0),
+        sum(histogram.sum_ns for histogram in known),
+        min(histogram.min_ns for histogram in known),
+        max(histogram.max_ns for histogram in known),
     )

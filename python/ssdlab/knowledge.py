@@ -36,7 +36,7 @@ QUANTITIES = {
 
 
 @dataclass(frozen=True)
-class Value:
+class KnownValue:
     """A value of a drive; ``origin`` is empty, the NAND part that supplies it, or ``dies``."""
 
     key: str
@@ -62,26 +62,26 @@ class Value:
         return self.source.removeprefix("fitted to ")
 
 
-def values(rig: _core.Rig) -> list[Value]:
+def values(rig: _core.Rig) -> list[KnownValue]:
     """All values of a rig, those that a NAND part supplies included."""
     origins = dict(rig.supplied())
-    return [Value(key, text, why, origins.get(key, "")) for key, text, why in rig.values()]
+    return [KnownValue(key, text, why, origins.get(key, "")) for key, text, why in rig.values()]
 
 
-def sourced(profile: Profile) -> list[Value]:
+def sourced(profile: Profile) -> list[KnownValue]:
     """The values of a drive that are knowledge about it: all that come from somewhere."""
-    return [one for one in values(profile.rig()) if one.source]
+    return [value for value in values(profile.rig()) if value.source]
 
 
-def tally(found: Sequence[Value]) -> dict[str, int]:
+def tally(known_values: Sequence[KnownValue]) -> dict[str, int]:
     """How many values there are of each class."""
-    counted = Counter(one.known for one in found)
+    counted = Counter(value.known for value in known_values)
     return {name: counted[name] for name in CLASSES}
 
 
-def assumed_share(found: Sequence[Value]) -> float:
+def assumed_share(known_values: Sequence[KnownValue]) -> float:
     """The share of values that are assumed."""
-    return tally(found)["assumed"] / max(1, len(found))
+    return tally(known_values)["assumed"] / max(1, len(known_values))
 
 
 def family(drive: str) -> str:
@@ -89,42 +89,44 @@ def family(drive: str) -> str:
     return re.sub(r"-\d+$", "", drive)
 
 
-def fitted(profiles: Sequence[Profile]) -> dict[str, dict[tuple[str, str], Value]]:
+def fitted(profiles: Sequence[Profile]) -> dict[str, dict[tuple[str, str], KnownValue]]:
     """The fitted values of each family of models that has any, by key and value."""
-    found: dict[str, dict[tuple[str, str], Value]] = {}
+    found: dict[str, dict[tuple[str, str], KnownValue]] = {}
     for profile in profiles:
-        for one in sourced(profile):
-            if one.known == "fitted":
-                found.setdefault(family(profile.name), {})[one.own_key, one.text] = one
+        for value in sourced(profile):
+            if value.known == "fitted":
+                found.setdefault(family(profile.name), {})[value.own_key, value.text] = value
     return found
 
 
 def told(profile: Profile) -> list[str]:
     """Which numbers of a drive are put in, fitted and predicted, and how well it is known."""
-    found = sourced(profile)
-    counts = [f"{n} {name}" for name, n in tally(found).items() if n]
-    share = units.percent(assumed_share(found))
-    fits = [one for one in found if one.known == "fitted"]
+    known_values = sourced(profile)
+    counts = [f"{n} {name}" for name, n in tally(known_values).items() if n]
+    share = units.percent(assumed_share(known_values))
+    fits = [value for value in known_values if value.known == "fitted"]
     above = {key for keys, _ in QUANTITIES.values() for key in keys}
-    ceilings = [one for one in found if one.own_key in above and one not in fits]
-    by_hand = units.listed([f"{one.own_key} ({one.text})" for one in ceilings]) or "none"
-    to = "; ".join(f"{one.own_key} ({one.text}) to {one.measurement}" for one in fits) or "none"
+    ceilings = [value for value in known_values if value.own_key in above and value not in fits]
+    by_hand = (
+        units.listed([f"{ceiling.own_key} ({ceiling.text})" for ceiling in ceilings]) or "none"
+    )
+    to = "; ".join(f"{fit.own_key} ({fit.text}) to {fit.measurement}" for fit in fits) or "none"
     # What a part's value was fitted to on another drive is a prediction of this one.
     model = re.split(r":| \(", profile.summary)[0].partition(" ")[2]
-    own = [one for one in fits if not one.origin or model in one.measurement]
+    own = [fit for fit in fits if not fit.origin or model in fit.measurement]
     predicted = units.listed(list(_predicted(ceilings, own))) or "nothing"
     return [
         f"put in by hand, ceilings: {by_hand}",
         f"fitted: {to}",
         f"predicted: {predicted}",
-        f"of {len(found)} values {units.listed(counts)}; {share} are assumed",
+        f"of {len(known_values)} values {units.listed(counts)}; {share} are assumed",
     ]
 
 
-def _predicted(ceilings: Sequence[Value], fits: Sequence[Value]) -> Iterator[str]:
+def _predicted(ceilings: Sequence[KnownValue], fits: Sequence[KnownValue]) -> Iterator[str]:
     """What is asked of a drive and nothing was fitted to, with the ceilings above it."""
     for quantity, (keys, words) in QUANTITIES.items():
-        if any(re.search(words, one.measurement) for one in fits):
+        if any(re.search(words, fit.measurement) for fit in fits):
             continue
-        above = [one.own_key for one in ceilings if one.own_key in keys]
+        above = [ceiling.own_key for ceiling in ceilings if ceiling.own_key in keys]
         yield f"{quantity} (up to {' and '.join(above)})" if above else quantity

@@ -26,7 +26,7 @@ def prepare(folder: Path, shapes: Sequence[JobShape]) -> None:
     Raises InputError where not.
     """
     with writing(folder):
-        above = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+        above = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     with writing(above), tempfile.NamedTemporaryFile(dir=above):
         pass
     for place, shape in zip(_places(folder, shapes), shapes, strict=True):
@@ -40,11 +40,9 @@ def prepare_empty(folder: Path) -> None:
     """
     prepare(folder, [])
     with writing(folder):
-        found = next(folder.iterdir(), None) if folder.exists() else None
-    if found is not None:
-        raise InputError(
-            f"{folder}: is not empty ({found.name} is in it); give --logs a new folder"
-        )
+        path = next(folder.iterdir(), None) if folder.exists() else None
+    if path is not None:
+        raise InputError(f"{folder}: is not empty ({path.name} is in it); give --logs a new folder")
 
 
 def write(folder: Path, result: Result) -> None:
@@ -82,7 +80,7 @@ def _places(folder: Path, shapes: Sequence[JobShape]) -> list[Path]:
 def _check_free(place: Path, shape: JobShape) -> None:
     names = (_json_name(shape), f"{_stem(shape)}_")
     with writing(place):
-        there = sorted(one.name for one in place.iterdir()) if place.exists() else []
+        there = sorted(path.name for path in place.iterdir()) if place.exists() else []
     for name in there:
         if name == names[0] or name.startswith(names[1]):
             raise InputError(

@@ -26,7 +26,7 @@ def available_bytes(most: int | None = None) -> int | None:
     None where the system does not tell.
     """
     amounts = (_free(), _of_container(), _of_process(), most)
-    known = [one for one in amounts if one is not None]
+    known = [amount for amount in amounts if amount is not None]
     return max(0, min(known)) if known else None
 
 

@@ -353,8 +353,8 @@ def _own_descriptor(place: str) -> int | None:
     path = Path(place)
     for _ in range(_LINKS_MAX):
         path = Path(os.path.realpath(path.parent)) / path.name
-        if (found := own.fullmatch(str(path))) is not None:
-            return int(found[1])
+        if (match := own.fullmatch(str(path))) is not None:
+            return int(match[1])
         try:
             path = path.parent / path.readlink()
         except OSError:

@@ -30,11 +30,11 @@ def parse_tbw(text: str) -> float:
 
     Raises InputError where it is none.
     """
-    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(GB|TB|PB)?W?\s*", text, re.IGNORECASE)
-    size = 0.0 if found is None else float(found[1])
-    if found is None or size == 0:
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(GB|TB|PB)?W?\s*", text, re.IGNORECASE)
+    size = 0.0 if match is None else float(match[1])
+    if match is None or size == 0:
         raise InputError(f'--tbw "{text}": expected a size such as 600TB, 1.2PB or 800 (TB)')
-    return size * _UNITS[(found[2] or "TB").upper()]
+    return size * _UNITS[(match[2] or "TB").upper()]
 
 
 def share_text(low: float, high: float, rating: Rating | None) -> str:

@@ -128,8 +128,8 @@ class JobResult:
 
     def sync(self) -> Histogram | None:
         """How long its flushes took (fsync, fdatasync, sync_file_range); None without any."""
-        found = Histogram.of_document(self.raw.get("sync") or {}, "lat")
-        return found if found is not None and found.ios else None
+        histogram = Histogram.of_document(self.raw.get("sync") or {}, "lat")
+        return histogram if histogram is not None and histogram.ios else None
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class Result:
         """One row per job and direction, of the whole job as fio's document has it: counts, rates,
         completion latencies. :meth:`summary` has those of the measurement window."""
         sides = [stats for job in self.jobs for stats in job.directions()]
-        columns = {name: [value(one) for one in sides] for name, (_, value) in _FRAME.items()}
+        columns = {name: [value(side) for side in sides] for name, (_, value) in _FRAME.items()}
         return pl.DataFrame(columns, schema={name: kind for name, (kind, _) in _FRAME.items()})
 
     def series(self, job: str | None = None, ddir: str | None = None) -> pl.DataFrame:
@@ -338,25 +338,25 @@ class Result:
 
 
 _FRAME: dict[str, tuple[type[pl.DataType], Callable[[DirectionStats], Any]]] = {
-    "job": (pl.String, lambda one: one.job),
-    "ddir": (pl.String, lambda one: one.ddir),
-    "ios": (pl.UInt64, lambda one: one.ios),
-    "io_bytes": (pl.UInt64, lambda one: one.io_bytes),
-    "runtime_s": (pl.Float64, lambda one: one.runtime_s),
+    "job": (pl.String, lambda stats: stats.job),
+    "ddir": (pl.String, lambda stats: stats.ddir),
+    "ios": (pl.UInt64, lambda stats: stats.ios),
+    "io_bytes": (pl.UInt64, lambda stats: stats.io_bytes),
+    "runtime_s": (pl.Float64, lambda stats: stats.runtime_s),
     # What took no time has no rate; the 0 of the document would read as a standstill.
-    "iops": (pl.Float64, lambda one: one.iops if one.runtime_s else None),
-    "bw_bytes": (pl.Float64, lambda one: one.bw_bytes if one.runtime_s else None),
-    "clat_mean_ns": (pl.Float64, lambda one: one.clat.mean_ns),
-    "clat_p50_ns": (pl.Float64, lambda one: one.clat.percentile_ns(50.0)),
-    "clat_p99_ns": (pl.Float64, lambda one: one.clat.percentile_ns(99.0)),
-    "clat_p999_ns": (pl.Float64, lambda one: one.clat.percentile_ns(99.9)),
-    "clat_max_ns": (pl.Float64, lambda one: one.clat.max_ns),
+    "iops": (pl.Float64, lambda stats: stats.iops if stats.runtime_s else None),
+    "bw_bytes": (pl.Float64, lambda stats: stats.bw_bytes if stats.runtime_s else None),
+    "clat_mean_ns": (pl.Float64, lambda stats: stats.clat.mean_ns),
+    "clat_p50_ns": (pl.Float64, lambda stats: stats.clat.percentile_ns(50.0)),
+    "clat_p99_ns": (pl.Float64, lambda stats: stats.clat.percentile_ns(99.0)),
+    "clat_p999_ns": (pl.Float64, lambda stats: stats.clat.percentile_ns(99.9)),
+    "clat_max_ns": (pl.Float64, lambda stats: stats.clat.max_ns),
 }
 """Columns of :meth:`Result.frame`: type, and where the value is found."""
 
 
 def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:
-    found = {kind: Histogram.of_document(raw, kind) for kind in KINDS}
+    histograms = {kind: Histogram.of_document(raw, kind) for kind in KINDS}
     return DirectionStats(
         job=job,
         ddir=ddir,
@@ -365,5 +365,7 @@ def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:
         runtime_s=float(raw.get("runtime", 0)) / 1000.0,
         iops=float(raw["iops"]),
         bw_bytes=float(raw["bw_bytes"]),
-        latencies={kind: one for kind, one in found.items() if one is not None},
+        latencies={
+            kind: histogram for kind, histogram in histograms.items() if histogram is not None
+        },
     )

@@ -35,11 +35,11 @@ def scan_simulated(
     keys = dict(overrides or {})
     probe = target.run(_job("size=1m"), Settings(seed=seed, overrides=keys))
     capacity = int(probe.ssdlab["target"]["capacity_bytes"])
-    found = blank(target.name, "sim", capacity, wanted_bytes, 4096, direct=True)
+    scan = blank(target.name, "sim", capacity, wanted_bytes, 4096, direct=True)
     # The job reads whole pieces; a shorter one at the end is left out.
-    pieces = max(1, found.wanted_bytes // PIECE_BYTES)
-    found.wanted_bytes = min(capacity, pieces * PIECE_BYTES)
-    found.ns, found.zero = np.full(pieces, np.nan), np.zeros(pieces, dtype=np.bool_)
+    pieces = max(1, scan.wanted_bytes // PIECE_BYTES)
+    scan.wanted_bytes = min(capacity, pieces * PIECE_BYTES)
+    scan.ns, scan.zero = np.full(pieces, np.nan), np.zeros(pieces, dtype=np.bool_)
     job = _job(f"size={pieces}m\nwrite_lat_log=scan\nlog_offset=1")
     settings = Settings(
         seed=seed, prepare=prepare, overrides=keys, interval_ms=1000, progress=progress
@@ -49,12 +49,12 @@ def scan_simulated(
     for line in log.splitlines():
         # time, latency in ns, direction, bytes, offset
         fields = line.split(",")
-        found.ns[int(fields[4]) // PIECE_BYTES] = float(fields[1])
-    found.pieces_done = pieces
-    found.seconds = float(found.ns.sum()) / 1e9
-    suspect(found, slow_place=True)
-    find_slow_zones(found)
-    return found
+        scan.ns[int(fields[4]) // PIECE_BYTES] = float(fields[1])
+    scan.pieces_done = pieces
+    scan.seconds = float(scan.ns.sum()) / 1e9
+    suspect(scan, slow_place=True)
+    find_slow_zones(scan)
+    return scan
 
 
 def _job(more: str) -> JobText:

@@ -24,13 +24,13 @@ def log_interval(interval_ms: int) -> int:
 
 def sim_shapes(described: Mapping[str, Any]) -> list[JobShape]:
     """The sections of a job as the core describes it."""
-    found = []
+    shapes = []
     for job in described["jobs"]:
         options = {**described["global_options"], **job["options"]}
         rw = "replay" if "read_iolog" in options else options.get("rw", "read").split(":")[0]
         name, depth, threads = job["name"], job["iodepth"], job["numjobs"]
-        found.append(JobShape(name, rw, depth, threads, options.get("bs", "4k")))
-    return found
+        shapes.append(JobShape(name, rw, depth, threads, options.get("bs", "4k")))
+    return shapes
 
 
 def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
@@ -61,8 +61,8 @@ def _lists(borders: Ints, flat: Mapping[str, Any]) -> pl.DataFrame:
     sizes = np.diff(borders)
     row = np.arange(len(sizes), dtype=np.uint32)
     filled = pl.DataFrame({"row": np.repeat(row, sizes), **flat})
-    found = filled.group_by("row", maintain_order=True).all()
-    every = pl.DataFrame({"row": row}).join(found, on="row", how="left", maintain_order="left")
+    frame = filled.group_by("row", maintain_order=True).all()
+    every = pl.DataFrame({"row": row}).join(frame, on="row", how="left", maintain_order="left")
     # A row without I/Os has nothing.
     return every.drop("row").with_columns(pl.all().fill_null([]))
 

@@ -71,14 +71,14 @@ class Mount:
 
     def has(self, *names: str) -> str | None:
         """The first option that is one of ``names`` or starts with one and ``=``."""
-        for one in self.options:
-            if one in names or one.partition("=")[0] in names:
-                return one
+        for option in self.options:
+            if option in names or option.partition("=")[0] in names:
+                return option
         return None
 
 
 @dataclass(frozen=True)
-class Space:
+class FileSystemSpace:
     """Room in a file system."""
 
     size_bytes: int
@@ -96,7 +96,7 @@ class Space:
         )
 
 
-def space(point: str) -> Space:
+def space(point: str) -> FileSystemSpace:
     """The room of the file system mounted at ``point``.
 
     Raises:
@@ -104,7 +104,7 @@ def space(point: str) -> Space:
     """
     found = os.statvfs(point)
     unit = found.f_frsize
-    return Space(found.f_blocks * unit, found.f_bfree * unit, found.f_bavail * unit)
+    return FileSystemSpace(found.f_blocks * unit, found.f_bfree * unit, found.f_bavail * unit)
 
 
 def mounts(table: Path) -> list[Mount]:
@@ -113,17 +113,17 @@ def mounts(table: Path) -> list[Mount]:
         lines = table.read_bytes().split(b"\n")
     except OSError:
         return []
-    return [one for one in map(_mount, lines) if one is not None]
+    return [mount for mount in map(_mount, lines) if mount is not None]
 
 
 def holding(table: list[Mount], path: str) -> Mount | None:
     """The file system of ``table`` that holds an absolute path without links."""
     best: Mount | None = None
-    for one in table:
-        inside = one.point == "/" or path == one.point or path.startswith(one.point + "/")
+    for mount in table:
+        inside = mount.point == "/" or path == mount.point or path.startswith(mount.point + "/")
         # The last mount at a point hides those before.
-        if inside and (best is None or len(one.point) >= len(best.point)):
-            best = one
+        if inside and (best is None or len(mount.point) >= len(best.point)):
+            best = mount
     return best
 
 
@@ -172,13 +172,13 @@ class System:
     """
 
     def __init__(
-        self, root: Path | str = "/", space: Callable[[str], Space | None] | None = None
+        self, root: Path | str = "/", space: Callable[[str], FileSystemSpace | None] | None = None
     ) -> None:
         self.root = Path(root)
         self.live = self.root == Path("/")
         self._space = space
 
-    def space(self, point: str) -> Space | None:
+    def space(self, point: str) -> FileSystemSpace | None:
         """The room of the file system mounted there; None where nobody tells."""
         if self._space is not None or not self.live:
             return self._space(point) if self._space is not None else None
@@ -231,13 +231,13 @@ class System:
     def listed(self, place: str) -> list[str]:
         """The names in a folder; none where it cannot be read."""
         try:
-            return sorted(one.name for one in (self.root / place).iterdir())
+            return sorted(path.name for path in (self.root / place).iterdir())
         except OSError:
             return []
 
     def glob(self, pattern: str) -> list[str]:
         """The places that a pattern fits, such as ``sys/class/block/nvme0n*``."""
-        return sorted(str(one.relative_to(self.root)) for one in self.root.glob(pattern))
+        return sorted(str(path.relative_to(self.root)) for path in self.root.glob(pattern))
 
     def resolve(self, place: str) -> str:
         """The place with links followed, still below the root."""
@@ -259,13 +259,13 @@ class System:
     def mounts_everywhere(self) -> Iterator[tuple[int | None, Mount]]:
         """What is mounted in any mount namespace that /proc shows: the own one first, with None,
         then each other with a process that lives in it."""
-        yield from ((None, one) for one in self.mounts())
+        yield from ((None, mount) for mount in self.mounts())
         seen = {self._link("proc/self/ns/mnt")}
         for process in self.processes():
             namespace = self._link(f"proc/{process}/ns/mnt")
             if namespace is not None and namespace not in seen:
                 seen.add(namespace)
-                yield from ((process, one) for one in self.mounts(str(process)))
+                yield from ((process, mount) for mount in self.mounts(str(process)))
 
     def _link(self, place: str) -> str | None:
         try:
@@ -316,7 +316,7 @@ class System:
 
     def mount_on(self, name: str) -> Mount | None:
         """The file system on the device called ``name``, as this process sees it."""
-        return next((one for one in self.mounts() if self.is_on(one, name)), None)
+        return next((mount for mount in self.mounts() if self.is_on(mount, name)), None)
 
     def mapped_by(self, name: str) -> str | None:
         """What made a device of the device mapper; None of any other device."""
@@ -381,7 +381,7 @@ class System:
     def partitions(self, disk: str) -> list[str]:
         """The partitions of a disk."""
         names = self.listed(f"{CLASS}/{disk}")
-        return [one for one in names if self.exists(f"{CLASS}/{disk}/{one}/partition")]
+        return [name for name in names if self.exists(f"{CLASS}/{disk}/{name}/partition")]
 
     def disk_of(self, name: str) -> str:
         """The disk of a partition; the name itself otherwise."""

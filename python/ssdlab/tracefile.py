@@ -85,12 +85,12 @@ def existing(name: str | Path, folder: Path | None = None) -> Path:
     given = Path(name)
     places = [given] if given.is_absolute() or folder is None else [given, folder / given]
     try:
-        found = next((place for place in places if place.exists()), None)
+        path = next((place for place in places if place.exists()), None)
     except OSError as error:
         raise InputError(f"{name}: cannot look for this trace ({error.strerror})") from None
-    if found is None:
+    if path is None:
         tried = " or ".join(str(place) for place in dict.fromkeys(places))
         raise InputError(f"{tried}: there is no such trace")
-    if not found.is_file():
-        raise InputError(f"{found}: is not a plain file, so it cannot be a trace")
-    return found
+    if not path.is_file():
+        raise InputError(f"{path}: is not a plain file, so it cannot be a trace")
+    return path

@@ -167,7 +167,7 @@ def for_page(text: str) -> str:
 def _scaled(value: float | None, units: Sequence[tuple[float, str]]) -> str:
     if value is None or not math.isfinite(value):
         return DASH
-    size, unit = next((one for one in units if abs(value) >= one[0] * 0.9995), units[-1])
+    size, unit = next((unit for unit in units if abs(value) >= unit[0] * 0.9995), units[-1])
     return f"{number(float(f'{value / size:.3g}'))} {unit}"
 
 
@@ -238,18 +238,18 @@ def span(where: str, text: str) -> Span | None:
     Whole ends mean whole values, sizes multiples of 4 KiB or of 512 bytes where both ends are.
     Raises InputError where the range does not go up.
     """
-    found = _OPEN_RANGE.fullmatch(text.strip())
-    kind = None if found is None else next((k for k in _KINDS if _reads(k[0], found)), None)
-    if found is None or kind is None:
+    match = _OPEN_RANGE.fullmatch(text.strip())
+    kind = None if match is None else next((k for k in _KINDS if _reads(k[0], match)), None)
+    if match is None or kind is None:
         return None
     read, end = kind
-    low, high = read(found[1]), read(found[2])
+    low, high = read(match[1]), read(match[2])
     assert low is not None and high is not None, "both ends were read"
-    log = bool(found[3])
+    log = bool(match[3])
     if low >= high or (log and low == 0):
         above = " from above 0" if log else ""
         raise InputError(f'{where} "{text}": a range goes up{above}, such as 1..256x')
-    whole = low.denominator == high.denominator == 1 and "." not in found[1] + found[2]
+    whole = low.denominator == high.denominator == 1 and "." not in match[1] + match[2]
     step = int(whole)
     if read is _bytes:
         step = next(one for one in (4096, 512, 1) if not (int(low) % one or int(high) % one))

@@ -156,11 +156,13 @@ class Wear:
     @property
     def table(self) -> bool:
         """Whether a map has superblocks of its own, which wear apart."""
-        return any(one.flash.table for one in self.members.values())
+        return any(member.flash.table for member in self.members.values())
 
     def document(self) -> dict[str, Any]:
         """The object ``wear`` of a result."""
-        members = {path: _document(one.smart, one.endurance) for path, one in self.members.items()}
+        members = {
+            path: _document(member.smart, member.endurance) for path, member in self.members.items()
+        }
         return {**_document(self.smart, self.endurance), "members": members}
 
 
@@ -193,16 +195,16 @@ class Stretch:
         return Stretch(about.get("counters") or {}, found, capacity)
 
     @cached_property
-    def by_path(self) -> Mapping[str, Written]:
+    def by_path(self) -> Mapping[str, FlashWrites]:
         """What each SSD was written and programmed."""
         own = by_path(self.grown)
         units = {path: own.get("unit_bytes") for path, own in by_path(self.counters).items()}
-        return {path: one for path in own if (one := _written(own[path], units.get(path)))}
+        return {path: writes for path in own if (writes := _written(own[path], units.get(path)))}
 
     @cached_property
-    def written(self) -> Written:
+    def written(self) -> FlashWrites:
         """What all SSDs were written and programmed."""
-        return sum(self.by_path.values(), Written(0, {}))
+        return sum(self.by_path.values(), FlashWrites(0, {}))
 
     @property
     def host_bytes(self) -> float:
@@ -262,13 +264,13 @@ class Stretch:
         if lives:
             total, left = (min(one) for one in zip(*lives, strict=True))
             waf = rooms / (self.written.host or host)
-            all_ssds = sum(one.flash.capacity_bytes for one in members.values())
+            all_ssds = sum(member.flash.capacity_bytes for member in members.values())
             endurance = Endurance.of(waf, total, left, self.capacity_bytes or all_ssds)
-        return Wear(members, _together([one.smart for one in members.values()]), endurance)
+        return Wear(members, _together([member.smart for member in members.values()]), endurance)
 
 
 @dataclass(frozen=True)
-class Written:
+class FlashWrites:
     """What SSDs were written, and what they programmed by cause: bytes (or columns of them)."""
 
     host: Any
@@ -279,11 +281,11 @@ class Written:
         """For whatever cause."""
         return sum(self.causes.values())
 
-    def __add__(self, other: Written) -> Written:
+    def __add__(self, other: FlashWrites) -> FlashWrites:
         """Of both together."""
         names = dict.fromkeys((*self.causes, *other.causes))
         causes = {name: self.causes.get(name, 0) + other.causes.get(name, 0) for name in names}
-        return Written(self.host + other.host, causes)
+        return FlashWrites(self.host + other.host, causes)
 
 
 def rated_bytes(counters: Mapping[str, Any], capacity_bytes: int) -> float | None:
@@ -291,12 +293,12 @@ def rated_bytes(counters: Mapping[str, Any], capacity_bytes: int) -> float | Non
     up, at a write amplification of 1; of several SSDs, which share or copy what is written, as
     much for each byte of the rig as for one of theirs. None where there are other drives."""
     ends = [own for own in by_path(counters).values() if "host_bytes_written" in own]
-    found = [flash for own in ends if (flash := _flash(own)) is not None]
-    if not found or len(found) < len(ends):
+    flashes = [flash for own in ends if (flash := _flash(own)) is not None]
+    if not flashes or len(flashes) < len(ends):
         return None
-    if len(found) == 1:
-        return found[0].rated_bytes
-    return min(one.rated_bytes / one.capacity_bytes for one in found) * capacity_bytes
+    if len(flashes) == 1:
+        return flashes[0].rated_bytes
+    return min(flash.rated_bytes / flash.capacity_bytes for flash in flashes) * capacity_bytes
 
 
 def by_path(counters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -333,18 +335,18 @@ def at(time: Floats, values: Floats, instants: Floats) -> Floats:
     return np.interp(instants, time, values)
 
 
-def written_over_time(columns: Mapping[str, Floats]) -> Written | None:
+def written_over_time(columns: Mapping[str, Floats]) -> FlashWrites | None:
     """What all SSDs were written and programmed, from the columns of a device series: cumulative
     columns; None where there is no SSD."""
-    found = None
+    writes = None
     for own in by_path(columns).values():
         unit = float(own["unit_bytes"][-1]) if "unit_bytes" in own else None
-        if (one := _written(own, unit)) is not None:
-            found = one if found is None else found + one
-    return found
+        if (flash_writes := _written(own, unit)) is not None:
+            writes = flash_writes if writes is None else writes + flash_writes
+    return writes
 
 
-def _written(own: Mapping[str, Any], unit_bytes: float | None) -> Written | None:
+def _written(own: Mapping[str, Any], unit_bytes: float | None) -> FlashWrites | None:
     """Of the counters (or columns) of one device; None where it is no SSD."""
     units = {n.removeprefix(PROGRAMS): v for n, v in own.items() if n.startswith(PROGRAMS)}
     if "host" not in units:
@@ -354,7 +356,7 @@ def _written(own: Mapping[str, Any], unit_bytes: float | None) -> Written | None
     host = own.get("host_units_written", units["host"]) * unit
     if unit_bytes:
         host = own.get("host_bytes_written", host)
-    return Written(host, {cause: count * unit for cause, count in units.items()})
+    return FlashWrites(host, {cause: count * unit for cause, count in units.items()})
 
 
 def _flash(own: Mapping[str, Any]) -> Flash | None:
@@ -390,11 +392,11 @@ def _smart(flash: Flash, own: Mapping[str, Any]) -> Smart:
 
 def _together(all_: list[Smart]) -> Smart:
     def each(name: str) -> list[Any]:
-        return [getattr(one, name) for one in all_]
+        return [getattr(smart, name) for smart in all_]
 
     added = ("data_units_written", "data_units_read", "host_write_commands", "host_read_commands")
     return replace(
-        max(all_, key=lambda one: one.used),
+        max(all_, key=lambda smart: smart.used),
         percentage_used=max(each("percentage_used")),
         erases_min=min(each("erases_min")),
         erases_max=max(each("erases_max")),

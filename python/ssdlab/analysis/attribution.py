@@ -85,7 +85,7 @@ def of_direction(result: Result, direction: Direction) -> tuple[list[Breakdown],
     told = own.get(direction.ddir) if inside is None else inside
     points = breakdowns(parts, told) if told else []
     if inside is not None:
-        points = [replace(one, whole=direction.window.whole) for one in points]
+        points = [replace(point, whole=direction.window.whole) for point in points]
     others = any(
         one.job != direction.job and one.ddir == direction.ddir
         for one in result.measurement.directions
@@ -105,8 +105,8 @@ def _by_latency(segments: pl.DataFrame | None, parts: int) -> dict[str, Any] | N
     counts = np.zeros((len(edges), 1 + parts), np.int64)
     np.add.at(counts, row, np.column_stack([ios, ns.reshape(-1, parts)]).astype(np.int64))
     classes = [
-        {"upper_ns": int(edge), "ios": int(one[0]), "ns": one[1:].tolist()}
-        for edge, one in zip(edges, counts, strict=True)
+        {"upper_ns": int(edge), "ios": int(count[0]), "ns": count[1:].tolist()}
+        for edge, count in zip(edges, counts, strict=True)
     ]
     return {"total_ns": counts[:, 1:].sum(axis=0).tolist(), "by_latency": classes}
 

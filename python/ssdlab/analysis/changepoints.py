@@ -97,7 +97,7 @@ def fall(found: Sequence[Stage]) -> int | None:
 
 def level(found: Sequence[Stage]) -> float:
     """The mean over several stages."""
-    return sum(one.level * one.length for one in found) / sum(one.length for one in found)
+    return sum(stage.level * stage.length for stage in found) / sum(stage.length for stage in found)
 
 
 def _partition(y: Floats, fewest: int) -> list[int]:
@@ -161,11 +161,11 @@ def _joined(found: list[Stage], change: float) -> list[Stage]:
         n = int(np.argmin(apart))
         if apart[n] >= change:
             break
-        one, other = kept[n], kept[n + 1]
-        kept[n : n + 2] = [Stage(one.start, other.end, level([one, other]))]
+        stage, other = kept[n], kept[n + 1]
+        kept[n : n + 2] = [Stage(stage.start, other.end, level([stage, other]))]
     return kept
 
 
 def _between(head: Sequence[Stage], tail: Sequence[Stage]) -> float:
-    a, b = sum(one.length for one in head), sum(one.length for one in tail)
+    a, b = sum(stage.length for stage in head), sum(stage.length for stage in tail)
     return a * b / (a + b) * (level(head) - level(tail)) ** 2

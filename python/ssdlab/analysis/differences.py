@@ -40,7 +40,7 @@ class NoisyValue:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ComparedQuantity:
     """One quantity on all sides of a comparison."""
 
     section: str
@@ -87,10 +87,10 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Row:
+class DifferenceRow:
     """A quantity with its values and differences."""
 
-    quantity: Quantity
+    quantity: ComparedQuantity
     values: tuple[float | None, ...]
     """By side: the mean of its repeats."""
     intervals: tuple[tuple[float, float] | None, ...]
@@ -107,14 +107,14 @@ class Side:
     results: tuple[Result, ...] = field(repr=False, default=())
 
 
-def quantities(sides: Sequence[Side]) -> list[Quantity]:
+def quantities(sides: Sequence[Side]) -> list[ComparedQuantity]:
     """What ordinary runs are compared by: for each job and direction the numbers of its measurement
     window.
 
     Jobs are aligned as in a report: by name, else by what they do.
     """
     flat = [(place, result) for place, side in enumerate(sides) for result in side.results]
-    found: list[Quantity] = []
+    compared_quantities: list[ComparedQuantity] = []
     for group in comparison.align([result.document for _, result in flat]):
         for ddir in (*DIRECTIONS, SYNC):
             measured = [
@@ -129,10 +129,12 @@ def quantities(sides: Sequence[Side]) -> list[Quantity]:
                     tuple(v[name] for at, v in measured if at == place and name in v)
                     for place in range(len(sides))
                 )
-                if any(one.value is not None for side in own for one in side):
+                if any(value.value is not None for side in own for value in side):
                     coarse = BIN_ERROR if name in PERCENTILES else 0.0
-                    found.append(Quantity(f"{group.name}, {ddir}", name, unit, better, own, coarse))
-    return found
+                    compared_quantities.append(
+                        ComparedQuantity(f"{group.name}, {ddir}", name, unit, better, own, coarse)
+                    )
+    return compared_quantities
 
 
 THROUGHPUT = "throughput"
@@ -191,25 +193,36 @@ def _resampled(
     return noise.resample(bins[column].cast(pl.Float64).to_numpy(), weights)
 
 
-def compare(found: Sequence[Quantity]) -> list[Row]:
+def compare(compared_quantities: Sequence[ComparedQuantity]) -> list[DifferenceRow]:
     """The rows of a comparison; the chances corrected over all quantities of a side."""
-    rows = [_row(one) for one in found]
+    rows = [_row(quantity) for quantity in compared_quantities]
     sides = [corrected(side) for side in zip(*(row.differences for row in rows), strict=True)]
     own = zip(*sides, strict=True) if sides else [()] * len(rows)
     return [replace(row, differences=one) for row, one in zip(rows, own, strict=True)]
 
 
-def corrected(found: Sequence[Difference | None]) -> list[Difference | None]:
+def corrected(differences: Sequence[Difference | None]) -> list[Difference | None]:
     """Differences with their chances corrected for that there are several (Holm)."""
-    chances = iter(holm([one.p for one in found if one is not None and one.p is not None]))
+    chances = iter(
+        holm(
+            [
+                difference.p
+                for difference in differences
+                if difference is not None and difference.p is not None
+            ]
+        )
+    )
     return [
-        one if one is None or one.p is None else replace(one, p_holm=next(chances)) for one in found
+        difference
+        if difference is None or difference.p is None
+        else replace(difference, p_holm=next(chances))
+        for difference in differences
     ]
 
 
-def _row(quantity: Quantity) -> Row:
+def _row(quantity: ComparedQuantity) -> DifferenceRow:
     known = [[m for m in side if m.value is not None] for side in quantity.sides]
-    return Row(
+    return DifferenceRow(
         quantity,
         tuple(mean_of(_values(side)) if side else None for side in known),
         tuple(_interval(side) for side in known),
@@ -218,7 +231,7 @@ def _row(quantity: Quantity) -> Row:
 
 
 def _values(side: Sequence[NoisyValue]) -> list[float]:
-    return [float(one.value) for one in side if one.value is not None]
+    return [float(value.value) for value in side if value.value is not None]
 
 
 def _interval(side: Sequence[NoisyValue]) -> tuple[float, float] | None:
@@ -232,8 +245,8 @@ def _interval(side: Sequence[NoisyValue]) -> tuple[float, float] | None:
     error = side[0].error
     if error is None:
         return None
-    found = around(values[0], error * abs(values[0]), side[0].df)
-    return found.low, found.high
+    estimate = around(values[0], error * abs(values[0]), side[0].df)
+    return estimate.low, estimate.high
 
 
 def _difference(

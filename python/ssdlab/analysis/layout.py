@@ -42,7 +42,7 @@ EVENLY = (0.4, 1.05)
 
 
 @dataclass(frozen=True)
-class Layout:
+class FlashLayout:
     """Flash as reads see it: units go to the channels in turn, then to the dies of each."""
 
     unit: int
@@ -71,10 +71,10 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Explained:
+class LayoutFit:
     """A layout with the times that make it fit best, and how far it is off."""
 
-    layout: Layout
+    layout: FlashLayout
     sense_us: float
     """tR."""
     byte_us: float
@@ -105,7 +105,7 @@ def _most(where: npt.NDArray[np.int64]) -> float:
 
 
 @cache
-def _shares(layout: Layout, stride: int) -> tuple[float, float]:
+def _shares(layout: FlashLayout, stride: int) -> tuple[float, float]:
     """Shares of reads at a stride on the busiest sensing server and on the busiest channel."""
     at = np.arange(READS, dtype=np.int64) * stride
     unit = at // layout.unit
@@ -121,7 +121,7 @@ def explain(
     ceiling: float,
     random: float | None = None,
     sequential: float | None = None,
-) -> list[Explained]:
+) -> list[LayoutFit]:
     """The layouts that explain what was measured about as well as any, the best first; none where
     none does.
 
@@ -132,45 +132,45 @@ def explain(
         random: Random reads of `READ` bytes per second with very many in flight, where known.
         sequential: Bytes per second of large sequential reads, where known.
     """
-    found = [
-        one
-        for one in _explained(singles, strides, ceiling)
-        if (random is None or EVENLY[0] <= random / limit(one, 0, ceiling) <= EVENLY[1])
+    fits = [
+        fit
+        for fit in _explained(singles, strides, ceiling)
+        if (random is None or EVENLY[0] <= random / limit(fit, 0, ceiling) <= EVENLY[1])
         and (
-            sequential is None or sequential <= EVENLY[1] * 1e6 * one.layout.channels / one.byte_us
+            sequential is None or sequential <= EVENLY[1] * 1e6 * fit.layout.channels / fit.byte_us
         )
     ]
-    found.sort(key=lambda one: (one.deviation, one.layout.planes, one.layout.rows, one.layout.dies))
-    most = max(ALIKE * found[0].deviation, found[0].deviation + EQUAL) if found else 0.0
-    alike = [one for one in found if one.deviation <= most]
+    fits.sort(key=lambda fit: (fit.deviation, fit.layout.planes, fit.layout.rows, fit.layout.dies))
+    most = max(ALIKE * fits[0].deviation, fits[0].deviation + EQUAL) if fits else 0.0
+    alike = [fit for fit in fits if fit.deviation <= most]
     # Of those alike the simplest stands first.
     alike.sort(
-        key=lambda one: (one.layout.register, one.layout.planes * one.layout.rows, one.deviation)
+        key=lambda fit: (fit.layout.register, fit.layout.planes * fit.layout.rows, fit.deviation)
     )
     return alike
 
 
 def _explained(
     singles: Mapping[int, float], strides: Mapping[int, float], ceiling: float
-) -> list[Explained]:
-    found = []
+) -> list[LayoutFit]:
+    fits = []
     for unit, channels, ways, rows in itertools.product(UNITS, CHANNELS, WAYS, ROWS):
         if unit % (rows * READ):
             continue
-        alone = _alone(Layout(unit, channels, ways, rows=rows), singles)
+        alone = _alone(FlashLayout(unit, channels, ways, rows=rows), singles)
         if alone is None or alone.deviation > WITHIN:
             continue
         for planes, *kinds in itertools.product(PLANES, (False, True), (False, True)):
             layout = replace(alone.layout, planes=planes, overlap=kinds[0], register=kinds[1])
             if layout.row // planes < READ:
                 continue
-            one = _together(replace(alone, layout=layout), len(singles), strides, ceiling)
-            if one is not None and one.deviation <= WITHIN:
-                found.append(one)
-    return found
+            fit = _together(replace(alone, layout=layout), len(singles), strides, ceiling)
+            if fit is not None and fit.deviation <= WITHIN:
+                fits.append(fit)
+    return fits
 
 
-def _alone(layout: Layout, singles: Mapping[int, float]) -> Explained | None:
+def _alone(layout: FlashLayout, singles: Mapping[int, float]) -> LayoutFit | None:
     """The times by which a layout explains lone reads best."""
     # What comes to a die twice waits for it, which is another thing.
     most = layout.unit * (layout.dies if layout.rows == 1 else layout.channels)
@@ -185,29 +185,29 @@ def _alone(layout: Layout, singles: Mapping[int, float]) -> Explained | None:
     if sense <= 0 or byte <= 0:
         return None
     off = np.log(columns @ weighted / times)
-    return Explained(layout, sense, byte, float(np.sqrt((off**2).mean())))
+    return LayoutFit(layout, sense, byte, float(np.sqrt((off**2).mean())))
 
 
 def _together(
-    one: Explained, count: int, strides: Mapping[int, float], ceiling: float
-) -> Explained | None:
+    fit: LayoutFit, count: int, strides: Mapping[int, float], ceiling: float
+) -> LayoutFit | None:
     """With the reads at a stride; None where they are too few, or too near to each other."""
-    if len(strides) < 3 or max(strides) < one.layout.unit * one.layout.dies:
+    if len(strides) < 3 or max(strides) < fit.layout.unit * fit.layout.dies:
         return None
-    square = count * one.deviation**2
+    square = count * fit.deviation**2
     for stride, rate in strides.items():
-        square += math.log(limit(one, stride, ceiling) / rate) ** 2
-    return replace(one, deviation=math.sqrt(square / (count + len(strides))))
+        square += math.log(limit(fit, stride, ceiling) / rate) ** 2
+    return replace(fit, deviation=math.sqrt(square / (count + len(strides))))
 
 
-def limit(one: Explained, stride: int, ceiling: float) -> float:
+def limit(fit: LayoutFit, stride: int, ceiling: float) -> float:
     """Reads a second at a stride; at one of 0 those that meet all planes evenly."""
-    layout, transfer = one.layout, READ * one.byte_us
+    layout, transfer = fit.layout, READ * fit.byte_us
     plain = replace(layout, overlap=False, register=False)
     busiest, channel = 1 / (layout.dies * layout.planes), 1 / layout.channels
     if stride:
         busiest, channel = _shares(plain, stride)
     shared = max(1.0, layout.row / stride) if layout.register and stride else 1.0
-    sense = one.sense_us / shared
+    sense = fit.sense_us / shared
     each = max(sense, transfer) if layout.overlap else sense + transfer
     return min(1e6 / (busiest * each), 1e6 / (channel * transfer), ceiling)

@@ -158,7 +158,7 @@ class JobMeasurement:
 
     def of(self, ddir: str) -> Direction | None:
         """One direction; None where the job did nothing in it."""
-        return next((one for one in self.directions if one.ddir == ddir), None)
+        return next((direction for direction in self.directions if direction.ddir == ddir), None)
 
 
 @dataclass(frozen=True)
@@ -170,18 +170,25 @@ class Measurement:
     def of(self, job: str, ddir: str) -> Direction | None:
         """One direction of a job; None where there is no such."""
         return next(
-            (found for one in self.jobs if one.name == job and (found := one.of(ddir))), None
+            (
+                direction
+                for measurement in self.jobs
+                if measurement.name == job and (direction := measurement.of(ddir))
+            ),
+            None,
         )
 
     def window(self, job: str) -> Window | None:
         """The window of a job; None where there is no such."""
-        return next((one.window for one in self.jobs if one.name == job), None)
+        return next(
+            (measurement.window for measurement in self.jobs if measurement.name == job), None
+        )
 
     @property
     def main(self) -> JobMeasurement | None:
         """The job that the run is about: the last that does more than fill the drive."""
         last = self.jobs[-1].name if self.jobs else ""
-        tested = [one for one in self.jobs if not one.workload.fills(last)]
+        tested = [job for job in self.jobs if not job.workload.fills(last)]
         return next(reversed(tested or self.jobs), None)
 
     @property
@@ -191,13 +198,13 @@ class Measurement:
 
     def summary(self) -> list[dict[str, Any]]:
         """``ssdlab.summary``."""
-        return [one.summary() for one in self.directions]
+        return [direction.summary() for direction in self.directions]
 
 
 def measure(result: Result, *, whole: bool = False) -> Measurement:
     """Finds the windows of all jobs of a run and measures them; ``whole``: all of each job."""
     workloads = comparison.workloads(0, result.document)
-    return Measurement([_job(result, one, whole=whole) for one in workloads])
+    return Measurement([_job(result, workload, whole=whole) for workload in workloads])
 
 
 def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMeasurement:
@@ -210,7 +217,9 @@ def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMe
     parts = [JobResult(workload.name, raw) for raw in workload.jobs]
     directions = []
     for ddir in DIRECTIONS:
-        stats = [one for part in parts for one in part.directions() if one.ddir == ddir]
+        stats = [
+            direction for part in parts for direction in part.directions() if direction.ddir == ddir
+        ]
         if stats:
             own = rows.filter(pl.col("ddir") == ddir)
             bins = series.per_second(own, step, start)
@@ -239,17 +248,17 @@ def _window(
         return Window(0.0, lasted, "unknown")
     bins = series.per_second(rows, step, start)
     time = bins["time_s"].to_numpy()
-    found = steady.judge(bins["iops"].to_numpy())
+    steadiness = steady.judge(bins["iops"].to_numpy())
     end = float(rows["time_s"].max()) - start  # type: ignore[arg-type]
-    if not found.steady or found.start == 0:
-        return Window(0.0, end, found.verdict, found.window)
-    begin = float(time[found.start - 1])
+    if not steadiness.steady or steadiness.start == 0:
+        return Window(0.0, end, steadiness.verdict, steadiness.window)
+    begin = float(time[steadiness.start - 1])
     if segments is not None and not segments.is_empty():
         # Latencies are kept by segments: what is shown together begins where one of them does.
         borders = (segments["time_s"] - segments["length_s"] - start).to_numpy()
         later = borders[borders >= begin - NEAR]
         begin = float(later.min()) if len(later) else begin
-    return Window(begin, end, "steady", found.window)
+    return Window(begin, end, "steady", steadiness.window)
 
 
 def _direction(
@@ -261,14 +270,14 @@ def _direction(
     start: float,
 ) -> Direction:
     job, ddir = stats[0].job, stats[0].ddir
-    ios, moved = sum(one.ios for one in stats), sum(one.io_bytes for one in stats)
-    timed = any(one.runtime_s for one in stats)  # what took no time has no rate
-    rates = (sum(one.iops for one in stats), sum(one.bw_bytes for one in stats))
+    ios, moved = sum(stat.ios for stat in stats), sum(stat.io_bytes for stat in stats)
+    timed = any(stat.runtime_s for stat in stats)  # what took no time has no rate
+    rates = (sum(stat.iops for stat in stats), sum(stat.bw_bytes for stat in stats))
     iops, bandwidth = rates if timed else (None, None)
     known = {
         kind: whole
         for kind in KINDS
-        if (whole := histogram.merge(one.latencies.get(kind) for one in stats)) is not None
+        if (whole := histogram.merge(stat.latencies.get(kind) for stat in stats)) is not None
     }
     inside_ios, inside_bytes = ios, moved
     if not window.whole:

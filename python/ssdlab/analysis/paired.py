@@ -32,7 +32,7 @@ DRIFT_RUNS = 3
 
 
 @dataclass(frozen=True)
-class Trial:
+class PairedValue:
     """A number of one run of a side; ``place`` is that of the run in the order of time."""
 
     side: str
@@ -76,7 +76,7 @@ def effect(
     name: str,
     unit: str,
     better: Better,
-    trials: Sequence[Trial],
+    trials: Sequence[PairedValue],
     *,
     drifts: bool = True,
     resolution: float = 0.0,

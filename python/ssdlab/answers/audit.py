@@ -12,10 +12,12 @@ from ssdlab.audits import Finding, Layer, Scene, Status
 
 def answer(scene: Scene, findings: Sequence[Finding]) -> Answer:
     """Every finding, the worst first; of those that can be helped also why, and how."""
-    counts = {status: sum(one.status is status for one in findings) for status in Status}
+    counts = {status: sum(finding.status is status for finding in findings) for status in Status}
     parts = [f"{counts[status]} {status.value}" for status in reversed(Status) if counts[status]]
     said = f"{len(findings)} findings: {', '.join(parts)}; nothing was changed"
-    worst = max((one.status for one in findings), key=lambda one: one.rank, default=Status.OK)
+    worst = max(
+        (finding.status for finding in findings), key=lambda status: status.rank, default=Status.OK
+    )
     lead = Section(
         [said],
         tables=[table(findings), _changes(findings), _layers(scene)],
@@ -32,47 +34,49 @@ def document(scene: Scene, findings: Sequence[Finding]) -> dict[str, Any]:
         "schema": 1,
         "target": scene.target,
         "mount": None if scene.mount is None else asdict(scene.mount),
-        "stack": [asdict(one) for one in scene.tops],
-        "drives": [asdict(one) for one in scene.drives],
-        "findings": [asdict(one) for one in findings],
+        "stack": [asdict(layer) for layer in scene.tops],
+        "drives": [asdict(drive) for drive in scene.drives],
+        "findings": [asdict(finding) for finding in findings],
     }
 
 
 def _layers(scene: Scene) -> Table:
     """Each layer above what it lies on."""
     abouts = {}
-    for one in scene.drives:
-        kind = {True: "hard disk", False: "SSD", None: None}[one.rotational]
-        parts = (one.bus, one.model, "virtual" if one.virtual else kind)
-        abouts[one.name] = ", ".join(part for part in parts if part)
+    for drive in scene.drives:
+        kind = {True: "hard disk", False: "SSD", None: None}[drive.rotational]
+        parts = (drive.bus, drive.model, "virtual" if drive.virtual else kind)
+        abouts[drive.name] = ", ".join(part for part in parts if part)
 
     def below(layers: Sequence[Layer]) -> str | None:
-        return ", ".join(one.title for one in layers) or None
+        return ", ".join(layer.title for layer in layers) or None
 
     target = scene.target
     if scene.mount is not None:
         target += f" ({scene.mount.kind} at {scene.mount.point})"
     rows = [[target, below(scene.tops), None]]
-    rows += [[one.title, below(one.below), abouts.get(one.name)] for one in scene.layers]
+    rows += [[layer.title, below(layer.below), abouts.get(layer.name)] for layer in scene.layers]
     return Table("Layers", columns("layer | lies on | drive"), rows)
 
 
 def table(findings: Sequence[Finding]) -> Table:
     """A row for each finding."""
-    rows = [[one.status.value, one.check, one.where, one.what] for one in findings]
+    rows = [
+        [finding.status.value, finding.check, finding.where, finding.what] for finding in findings
+    ]
     return Table("Findings", columns("status | check | where | finding"), rows)
 
 
 def _changes(findings: Sequence[Finding]) -> Table:
     rows = [
         [
-            f"{one.where}: {one.what}",
-            one.status.value,
-            one.why or None,
-            "; ".join(f"{seen.file}: {seen.value}" for seen in one.evidence) or None,
-            one.fix,
+            f"{finding.where}: {finding.what}",
+            finding.status.value,
+            finding.why or None,
+            "; ".join(f"{seen.file}: {seen.value}" for seen in finding.evidence) or None,
+            finding.fix,
         ]
-        for one in findings
-        if one.status in (Status.PROBLEM, Status.ADVICE)
+        for finding in findings
+        if finding.status in (Status.PROBLEM, Status.ADVICE)
     ]
     return Table("What would help", columns("finding | status | why | seen | change"), rows)

@@ -20,7 +20,7 @@ DETERMINED = 6
 def answer(done: Sequence[Blind], *, quick: bool) -> Answer:
     """Median errors over all rigs and loads, coverage of the intervals, what was determined."""
     errors = {name: [abs(e) for one in done for e in one.errors[name]] for name in COLUMNS}
-    medians = {name: _percent(found) for name, found in errors.items()}
+    medians = {name: _percent(error) for name, error in errors.items()}
     inside = [hit for one in done for hit in one.inside]
     covered = 100 * sum(inside) / len(inside) if inside else None
     fewest = min((one.determined for one in done), default=0)

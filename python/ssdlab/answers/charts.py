@@ -32,7 +32,7 @@ STEPS = 200
 
 
 @dataclass(frozen=True)
-class Run:
+class ShownResult:
     """One result with its place among those shown."""
 
     place: int
@@ -50,7 +50,7 @@ class Run:
 class Trace:
     """One direction of one job of one run."""
 
-    run: Run
+    run: ShownResult
     job: JobMeasurement
     measured: Direction
     alone: bool
@@ -97,7 +97,7 @@ def over_time(traces: Sequence[Trace]) -> list[Figure]:
         for t in traces
         if t.measured.bins.height
     ]
-    values = np.array([y for one in curves for y in one.y if y > 0])
+    values = np.array([y for curve in curves for y in curve.y if y > 0])
     spread = float(values.max() / np.percentile(values, 1)) if len(values) else 1.0
     window = traces[0].measured.window if len({t.run.place for t in traces}) == 1 else None
     return [
@@ -177,7 +177,7 @@ def slower(traces: Sequence[Trace]) -> Figure:
 
 def time_by_part(traces: Sequence[Trace]) -> list[Figure]:
     """Share of the time of the I/Os by part, over the job."""
-    found = []
+    figures = []
     for trace in traces:
         bins = trace.measured.bins
         columns = [name for name in bins.columns if name.startswith("part_")]
@@ -195,16 +195,16 @@ def time_by_part(traces: Sequence[Trace]) -> list[Figure]:
             if shares[:, n].max() >= 100 * WORTH
             and (part := column.removeprefix("part_").removesuffix("_ns"))
         ]
-        found.append(
+        figures.append(
             Figure(trace.name, "time, s", "% of the time of its I/Os", curves, y_max=100.0,
                    group="Where the time goes, over time", sources=(trace.run.source,))
         )  # fmt: skip
-    return found
+    return figures
 
 
 def where_the_time_goes(traces: Sequence[Trace]) -> list[Figure]:
     """Shares of the time of the mean and of the slowest I/Os, stacked."""
-    found = []
+    figures = []
     for trace in traces:
         parts = dict.fromkeys(part for point in trace.points for part in point.ns)
         shares = {part: [100 * p.shares.get(part, 0.0) for p in trace.points] for part in parts}
@@ -218,11 +218,11 @@ def where_the_time_goes(traces: Sequence[Trace]) -> list[Figure]:
             for part, of in shown.items()
         ]
         ticks = [f"{p.point}: {units.latency(p.total_ns)}" for p in trace.points]
-        found.append(
+        figures.append(
             Figure(trace.name, "", "% of the latency", curves, y_max=100.0, x_names=ticks,
                    group="Where the time goes", sources=(trace.run.source,))
         )  # fmt: skip
-    return found
+    return figures
 
 
 INSIDE = (

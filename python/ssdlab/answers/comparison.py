@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ssdlab.analysis.comparison import align
-from ssdlab.analysis.differences import Row
+from ssdlab.analysis.differences import DifferenceRow
 from ssdlab.answer import (
     Answer,
     Cell,
@@ -23,7 +23,7 @@ from ssdlab.answer import (
     columns,
 )
 from ssdlab.answers import charts
-from ssdlab.answers.charts import Run, Trace
+from ssdlab.answers.charts import ShownResult, Trace
 from ssdlab.engine.answers import weighed
 from ssdlab.studies.compare import (
     LETTERS,
@@ -42,135 +42,142 @@ FACTS_MAX = 200
 """Longer facts are cut."""
 
 
-def answer(found: Comparison) -> Answer:
+def answer(comparison: Comparison) -> Answer:
     """The verdict on each side against the first, every number, and the charts of all sides."""
-    checks = _checks(found)
-    sides = zip(found.parties, LETTERS, strict=False)
+    checks = _checks(comparison)
+    sides = zip(comparison.parties, LETTERS, strict=False)
     lead = Section(
-        found.sentences(),
-        tables=[_numbers(found), *_differing(found)],
-        figures=_overlaid(found) if found.protocol else [],
+        comparison.sentences(),
+        tables=[_numbers(comparison), *_differing(comparison)],
+        figures=_overlaid(comparison) if comparison.protocol else [],
         key="numbers",
         title="Numbers",
-        verdict=_verdict(found),
+        verdict=_verdict(comparison),
     )
-    charts = [] if found.protocol else _sections(found)
+    charts = [] if comparison.protocol else _sections(comparison)
     return Answer(
         title=" vs ".join(f"{party.label} ({letter})" for party, letter in sides),
         kind="comparison",
         sections=[weighed(lead, checks), *charts],
         checks=checks,
         marks=frozenset({DOUBT}),
-        notes=[*_sides(found), *found.method()],
-        data=found.as_json(),
+        notes=[*_sides(comparison), *comparison.method()],
+        data=comparison.as_json(),
     )
 
 
-def _verdict(found: Comparison) -> Verdict:
-    known = [one for row in found.rows for one in row.differences if one is not None]
-    tested = [one for one in known if one.p is not None]
-    seen = sum(one.seen for one in tested)
+def _verdict(comparison: Comparison) -> Verdict:
+    known = [
+        difference
+        for row in comparison.rows
+        for difference in row.differences
+        if difference is not None
+    ]
+    tested = [difference for difference in known if difference.p is not None]
+    seen = sum(difference.seen for difference in tested)
     code = "different" if seen else "no-difference" if tested else "not-tested"
     values = {"metrics": len(known), "tested": len(tested), "significant": seen}
     return Verdict(code, {name: float(value) for name, value in values.items()})
 
 
-def _sides(found: Comparison) -> list[str]:
+def _sides(comparison: Comparison) -> list[str]:
     return [
         f"{letter}: {party.label} ({', '.join(party.names)})"
-        for letter, party in zip(LETTERS, found.parties, strict=False)
+        for letter, party in zip(LETTERS, comparison.parties, strict=False)
     ]
 
 
-def _checks(found: Comparison) -> list[Check]:
+def _checks(comparison: Comparison) -> list[Check]:
     """What speaks against each side, under its letter."""
     return [
         replace(check, title=f"{letter}: {check.title}")
-        for letter, party in zip(LETTERS, found.parties, strict=False)
+        for letter, party in zip(LETTERS, comparison.parties, strict=False)
         for check in party.checks
     ]
 
 
-def _numbers(found: Comparison) -> Table:
+def _numbers(comparison: Comparison) -> Table:
     """Every number of all sides with its differences to the first."""
-    first, *others = list(LETTERS[: len(found.parties)])
-    grouped = any(row.quantity.section for row in found.rows)
+    first, *others = list(LETTERS[: len(comparison.parties)])
+    grouped = any(row.quantity.section for row in comparison.rows)
     heads = columns(" | ".join([*(["job"] if grouped else []), "number", "unit", first]))
     for letter in others:
         versus = f"{letter} vs {first}"
         heads += [Column(letter), Column(versus, "", "ratio")]
         told = [Column("95 %", head=f"{versus} interval"), Column("verdict")]
-        heads += told if found.tested else []
-    rows = [_row(found, row, grouped=grouped) for row in found.rows]
+        heads += told if comparison.tested else []
+    rows = [_row(comparison, row, grouped=grouped) for row in comparison.rows]
     note = "Values are followed by half of their 95 % interval, where it is known."
     return Table("Numbers", heads, rows, note)
 
 
-def _row(found: Comparison, row: Row, *, grouped: bool) -> Cells:
+def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
     quantity = row.quantity
     values = [
         Cell(value, (DOUBT,) if party.doubted(quantity.name) else (), value_text(value, interval))
-        for party, value, interval in zip(found.parties, row.values, row.intervals, strict=True)
+        for party, value, interval in zip(
+            comparison.parties, row.values, row.intervals, strict=True
+        )
     ]
     cells: Cells = [quantity.section] if grouped else []
     cells += [quantity.name, quantity.unit, values[0]]
     for value, difference in zip(values[1:], row.differences, strict=True):
         share = None if difference is None else difference.share
         cells += [value, Cell(share, text=share_text(share))]
-        if found.tested:
+        if comparison.tested:
             cells += [span_text(difference), verdict(difference, quantity.better)]
     return cells
 
 
-def _differing(found: Comparison) -> list[Table]:
-    facts = found.differing_facts()
-    heads = [Column(head) for head in ("setting", *LETTERS[: len(found.parties)])]
+def _differing(comparison: Comparison) -> list[Table]:
+    facts = comparison.differing_facts()
+    heads = [Column(head) for head in ("setting", *LETTERS[: len(comparison.parties)])]
     rows = [[name, *map(_cut, values)] for name, values in facts.items()]
     return [Table("Differing settings", heads, rows)] if rows else []
 
 
-def _sections(found: Comparison) -> list[Section]:
+def _sections(comparison: Comparison) -> list[Section]:
     """The charts of each job and direction of ordinary runs; jobs that only fill come last."""
-    names = list(dict.fromkeys(row.quantity.section for row in found.rows))
-    results = [result for party in found.parties for result in party.results]
-    tested = {main.name for one in results if (main := one.measurement.main) is not None}
+    names = list(dict.fromkeys(row.quantity.section for row in comparison.rows))
+    results = [result for party in comparison.parties for result in party.results]
+    tested = {main.name for result in results if (main := result.measurement.main) is not None}
     names.sort(key=lambda name: name.rpartition(", ")[0] not in tested)
     return [
-        Section(figures=_charts(found, name), key=f"job-{place}", title=name)
+        Section(figures=_charts(comparison, name), key=f"job-{place}", title=name)
         for place, name in enumerate(names)
     ]
 
 
-def _charts(found: Comparison, section: str) -> list[Figure]:
+def _charts(comparison: Comparison, section: str) -> list[Figure]:
     """IOPS over time and the latency distribution of one job and direction."""
-    sources = (DOUBT,) if any(any_doubt(p.checks) for p in found.parties) else ()
-    own = list(_members(found, section))
+    sources = (DOUBT,) if any(any_doubt(p.checks) for p in comparison.parties) else ()
+    own = list(_members(comparison, section))
     return [
-        replace(one, title=f"{one.title}: {section}", sources=sources)
-        for one in (*charts.over_time(own), charts.slower(own))
+        replace(figure, title=f"{figure.title}: {section}", sources=sources)
+        for figure in (*charts.over_time(own), charts.slower(own))
     ]
 
 
-def _members(found: Comparison, section: str) -> Iterator[Trace]:
+def _members(comparison: Comparison, section: str) -> Iterator[Trace]:
     """What a section compares: of each side and repeat its job and direction."""
     flat = [
         (place, party.label, result)
-        for place, party in enumerate(found.parties)
+        for place, party in enumerate(comparison.parties)
         for result in party.results
     ]
     for group in align([result.document for *_, result in flat]):
         for member in group.members:
             place, label, result = flat[member.run]
-            job = next(one for one in result.measurement.jobs if one.name == member.name)
-            for one in job.directions:
-                if f"{group.name}, {one.ddir}" == section:
-                    yield Trace(Run(place, label, result, ()), job, one, alone=True)
+            job = next(job for job in result.measurement.jobs if job.name == member.name)
+            for direction in job.directions:
+                if f"{group.name}, {direction.ddir}" == section:
+                    yield Trace(ShownResult(place, label, result, ()), job, direction, alone=True)
 
 
-def _overlaid(found: Comparison) -> list[Figure]:
-    drawn = [[run.findings.judgement.figures for run in p.tests] for p in found.parties]
-    doubts = [p.tests[0].marks() if p.tests else frozenset[str]() for p in found.parties]
-    return overlay(drawn, [p.label for p in found.parties], doubts)
+def _overlaid(comparison: Comparison) -> list[Figure]:
+    drawn = [[run.findings.judgement.figures for run in p.tests] for p in comparison.parties]
+    doubts = [p.tests[0].marks() if p.tests else frozenset[str]() for p in comparison.parties]
+    return overlay(drawn, [p.label for p in comparison.parties], doubts)
 
 
 def overlay(
@@ -185,40 +192,40 @@ def overlay(
     a step gets the source :data:`DOUBT`.
     """
     first = [runs[0] if runs else () for runs in sides]
-    known = {(one.group, one.title): one for figures in first for one in figures}
+    known = {(figure.group, figure.title): figure for figures in first for figure in figures}
     found: list[Figure] = []
     marked = doubts or [()] * len(sides)
     for (group, title), model in known.items():
         own = [
-            (place, one)
+            (place, figure)
             for place, figures in enumerate(first)
-            for one in figures
-            if (one.group, one.title) == (group, title)
+            for figure in figures
+            if (figure.group, figure.title) == (group, title)
         ]
-        if any(curve.style == "heat" for _, one in own for curve in one.curves):
+        if any(curve.style == "heat" for _, figure in own for curve in figure.curves):
             found += [
                 replace(
-                    one,
+                    figure,
                     title=labels[place],
                     group=title if not group else f"{group}: {title}",
-                    sources=_doubt([(place, one)], marked),
+                    sources=_doubt([(place, figure)], marked),
                 )
-                for place, one in own
+                for place, figure in own
             ]
             continue
         curves = [
-            _restyled(curve, number, labels[place], place, alone=len(one.curves) == 1)
-            for place, one in own
-            for number, curve in enumerate(one.curves)
+            _restyled(curve, number, labels[place], place, alone=len(figure.curves) == 1)
+            for place, figure in own
+            for number, curve in enumerate(figure.curves)
         ]
-        tops = [one.y_max for _, one in own]
+        tops = [figure.y_max for _, figure in own]
         top = max((t for t in tops if t is not None), default=None) if None not in tops else None
         found.append(replace(model, curves=_once(curves), y_max=top, sources=_doubt(own, marked)))
     return found
 
 
 def _doubt(own: Sequence[tuple[int, Figure]], marked: Sequence[Collection[str]]) -> tuple[str, ...]:
-    doubted = any(source in marked[place] for place, one in own for source in one.sources)
+    doubted = any(source in marked[place] for place, figure in own for source in figure.sources)
     return (DOUBT,) if doubted else ()
 
 

@@ -19,7 +19,7 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     them the run itself."""
     whole = run.answer([result])
     jobs = run.traces_of([result])
-    own = [one for job in jobs for one in job if one.points]
+    own = [trace for job in jobs for trace in job if trace.points]
     main = run.main_of(jobs)
     tables = [_tried(outcomes)] if outcomes else []
     tables += [time_table(main), causes_table(main), smart_table(main)]
@@ -28,7 +28,7 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     lead = Section(
         said,
         numbers=whole.lead.numbers,
-        tables=[one for one in tables if one.rows],
+        tables=[table for table in tables if table.rows],
         figures=figures,
         key="why",
         title="Why",
@@ -47,10 +47,10 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
 
 
 def _verdict(outcomes: Sequence[ChangeOutcome]) -> Verdict:
-    tried = [one for one in outcomes if one.change is not None]
+    tried = [outcome for outcome in outcomes if outcome.change is not None]
     if not tried:
         return Verdict("explained")
-    best = max(tried, key=lambda one: one.iops)
+    best = max(tried, key=lambda outcome: outcome.iops)
     gain = best.iops / outcomes[0].iops - 1 if outcomes[0].iops else None
     return Verdict("explained", {"best": best.change.name if best.change else None, "gain": gain})
 
@@ -59,16 +59,16 @@ def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
     """The run repeated with one thing changed at a time."""
     base = outcomes[0]
     rows: list[Cells] = []
-    for one in outcomes:
-        changed = one.change is not None
-        gain = one.iops / base.iops - 1 if base.iops else None
+    for outcome in outcomes:
+        changed = outcome.change is not None
+        gain = outcome.iops / base.iops - 1 if base.iops else None
         rows.append(
             [
-                one.change.sentence if one.change else "nothing",
-                Cell(one.iops),
+                outcome.change.sentence if outcome.change else "nothing",
+                Cell(outcome.iops),
                 Cell(gain, text="" if gain is None else f"{gain:+.0%}") if changed else None,
-                Cell(one.p999_ns / 1e3, text=units.latency(one.p999_ns)),
-                None if one.waf is None else Cell(one.waf, text=f"{one.waf:.2f}"),
+                Cell(outcome.p999_ns / 1e3, text=units.latency(outcome.p999_ns)),
+                None if outcome.waf is None else Cell(outcome.waf, text=f"{outcome.waf:.2f}"),
             ]
         )
     heads = columns("changed | IOPS | gain [=ratio] | p99.9 [=us] | WA")
@@ -79,9 +79,9 @@ def _data(own: Sequence[Trace], outcomes: Sequence[ChangeOutcome]) -> Mapping[st
     """What scripts read: times in ns by part, WA by cause, wear, what was tried."""
     time = [
         {
-            "job": one.measured.job,
-            "ddir": one.measured.ddir,
-            "iops": one.measured.iops,
+            "job": trace.measured.job,
+            "ddir": trace.measured.ddir,
+            "iops": trace.measured.iops,
             "points": [
                 {
                     "point": p.point,
@@ -90,22 +90,22 @@ def _data(own: Sequence[Trace], outcomes: Sequence[ChangeOutcome]) -> Mapping[st
                     "ns": p.ns,
                     "whole": p.whole,
                 }
-                for p in one.points
+                for p in trace.points
             ],
         }
-        for one in own
+        for trace in own
     ]
     tried = [
         {
-            "change": one.change.name if one.change else None,
-            "set": dict(one.change.overrides) if one.change else {},
-            "iops": one.iops,
-            "clat_p999_ns": one.p999_ns,
-            "waf": one.waf,
+            "change": outcome.change.name if outcome.change else None,
+            "set": dict(outcome.change.overrides) if outcome.change else {},
+            "iops": outcome.iops,
+            "clat_p999_ns": outcome.p999_ns,
+            "waf": outcome.waf,
         }
-        for one in outcomes
+        for outcome in outcomes
     ]
-    written = next((one for one in reversed(own) if one.causes), None)
+    written = next((trace for trace in reversed(own) if trace.causes), None)
     wear = None if written is None else written.wear
     return {
         "time": time,

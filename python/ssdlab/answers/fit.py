@@ -21,10 +21,10 @@ from ssdlab.answer import (
     columns,
 )
 from ssdlab.fits.fit import Fit, missing
-from ssdlab.fits.observations import MEASURED, Load
-from ssdlab.fits.predict import Compared, Prediction
+from ssdlab.fits.observations import MEASURED, Workload
+from ssdlab.fits.predict import ComparedNumber, Prediction
 from ssdlab.fits.search import MEANS
-from ssdlab.fits.twin import Judged, Twin, held_out, judged
+from ssdlab.fits.twin import JudgedParameter, Twin, held_out, judged
 
 NAMES = {
     "iops": ("IOPS", "IOPS"),
@@ -43,13 +43,13 @@ TOLD = 12
 
 def answer(fit: Fit, twin: Twin) -> Answer:
     """What came of a fit: the twin's parameters, how near it comes, and what to measure next."""
-    found, loads = fit.found, [one.load for one in fit.observed]
+    end, loads = fit.found, [observation.load for observation in fit.observed]
     # Closed forms do not say percentiles.
-    said_too = np.flatnonzero(np.isfinite(found.logs)).tolist()
-    names = [found.target.columns[i] for i in said_too]
-    errors, left = found.errors[said_too], held_out(found, fit.observed)[said_too]
-    parameters = judged(found)
-    known = [one for one in parameters if one.determined]
+    said_too = np.flatnonzero(np.isfinite(end.logs)).tolist()
+    names = [end.target.columns[i] for i in said_too]
+    errors, left = end.errors[said_too], held_out(end, fit.observed)[said_too]
+    parameters = judged(end)
+    known = [parameter for parameter in parameters if parameter.determined]
     median, left_median = _median(errors), _median(left)
     said = [
         f"{twin.name}: {_off(median)} off what was measured at the median, {_off(left_median)} "
@@ -63,10 +63,10 @@ def answer(fit: Fit, twin: Twin) -> Answer:
         said.append(f"Measure next: {units.listed(wanted[:3])}.")
     compared = [
         (
-            found.target.rows[i],
-            found.target.columns[i],
-            _exp(found.target.logs[i]),
-            _exp(found.logs[i]),
+            end.target.rows[i],
+            end.target.columns[i],
+            _exp(end.target.logs[i]),
+            _exp(end.logs[i]),
         )
         for i in said_too
     ]
@@ -83,11 +83,12 @@ def answer(fit: Fit, twin: Twin) -> Answer:
         verdict=Verdict("fitted", {"error": median, "held_out": left_median, "start": fit.start}),
         rows=[
             {
-                "key": one.parameter.key, "value": one.value, "low": one.low, "high": one.high,
-                "determined": one.determined, "trades_off_with": list(one.with_),
-                "shown_by": [str(loads[row]) for row in one.shown_by],
+                "key": parameter.parameter.key, "value": parameter.value,
+                "low": parameter.low, "high": parameter.high,
+                "determined": parameter.determined, "trades_off_with": list(parameter.with_),
+                "shown_by": [str(loads[row]) for row in parameter.shown_by],
             }
-            for one in parameters
+            for parameter in parameters
         ],
     )  # fmt: skip
     notes = [
@@ -99,28 +100,29 @@ def answer(fit: Fit, twin: Twin) -> Answer:
     )
 
 
-def check(twin: Twin, compared: Sequence[Compared]) -> Answer:
+def check(twin: Twin, compared: Sequence[ComparedNumber]) -> Answer:
     """Measured beside predicted."""
-    errors = np.array([one.error for one in compared])
-    inside = sum(one.inside for one in compared)
+    errors = np.array([number.error for number in compared])
+    inside = sum(number.inside for number in compared)
     share = inside / len(compared) if compared else 0.0
     median = _median(errors)
     said = [
         f"{twin.name}: {_off(median)} off at the median, {_off(_high(errors))} at the 90th "
         f"percentile, over {len(compared)} numbers; {100 * share:.0f} % lie in the 90 % intervals"
     ]
-    loads = list(dict.fromkeys(one.observation.load for one in compared))
+    loads = list(dict.fromkeys(number.observation.load for number in compared))
     places = {load: place for place, load in enumerate(loads)}
     points = [
-        (places[one.observation.load], one.column, one.measured, one.predicted) for one in compared
+        (places[number.observation.load], number.column, number.measured, number.predicted)
+        for number in compared
     ]
     rows: list[Cells] = [
         [
-            str(one.observation.load), NAMES[one.column][0], Cell(one.measured),
-            Cell(one.predicted), Cell(one.low), Cell(one.high),
-            Cell(100 * (one.predicted / one.measured - 1)),
+            str(number.observation.load), NAMES[number.column][0], Cell(number.measured),
+            Cell(number.predicted), Cell(number.low), Cell(number.high),
+            Cell(100 * (number.predicted / number.measured - 1)),
         ]
-        for one in compared
+        for number in compared
     ]  # fmt: skip
     heads = "workload | number | measured | predicted | low | high | off [%]"
     lead = Section(
@@ -137,31 +139,35 @@ def check(twin: Twin, compared: Sequence[Compared]) -> Answer:
     return Answer(f"check of {twin.name}", "fit", [lead])
 
 
-def predicted(twin: Twin, names: Sequence[str], found: Sequence[Prediction]) -> Answer:
+def predicted(twin: Twin, names: Sequence[str], predictions: Sequence[Prediction]) -> Answer:
     """What a twin expects of workloads; ``names`` are those of jobs, empty for rows of a table."""
-    present = [name for name in MEASURED if any(name in one.values for one in found)]
+    present = [
+        name for name in MEASURED if any(name in prediction.values for prediction in predictions)
+    ]
     shown = [name for name in present if name not in ("lat_mean_us", "clat_p50_us")]
     rows: list[Cells] = []
-    for name, one in zip(names, found, strict=True):
-        row: Cells = [f"{name}: {one.load}" if name else str(one.load)]
+    for name, prediction in zip(names, predictions, strict=True):
+        row: Cells = [f"{name}: {prediction.load}" if name else str(prediction.load)]
         for column in shown:
-            row += [Cell(one.values.get(column)), _interval(one, column)]
+            row += [Cell(prediction.values.get(column)), _interval(prediction, column)]
         rows.append(row)
     heads = ["workload"]
     for column in shown:
         title, unit = NAMES[column]
         heads += [f"{title} [{unit}]" if unit else title, "90 %"]
-    what = f"{len(found)} workloads" if len(found) != 1 else str(found[0].load)
-    first = found[0].values.get("iops")
+    what = f"{len(predictions)} workloads" if len(predictions) != 1 else str(predictions[0].load)
+    first = predictions[0].values.get("iops")
     said = [f"{twin.name}: {what}"]
-    if len(found) == 1:
-        low, high = (units.iops(side.get("iops")) for side in (found[0].low, found[0].high))
+    if len(predictions) == 1:
+        low, high = (
+            units.iops(side.get("iops")) for side in (predictions[0].low, predictions[0].high)
+        )
         said = [f"{twin.name}: {units.iops(first)} expected, {low} to {high} (90 %): {what}"]
     lead = Section(
         said,
         tables=[Table("Predicted", columns(" | ".join(heads)), rows)],
         verdict=Verdict("predicted", {"iops": first}),
-        rows=[{"workload": str(one.load), **one.row()} for one in found],
+        rows=[{"workload": str(prediction.load), **prediction.row()} for prediction in predictions],
     )
     basis = twin.basis
     rests = (
@@ -172,23 +178,26 @@ def predicted(twin: Twin, names: Sequence[str], found: Sequence[Prediction]) -> 
     return Answer(f"prediction for {twin.name}", "fit", [lead], notes=[rests])
 
 
-def _interval(one: Prediction, column: str) -> str | None:
-    if column not in one.low:
+def _interval(prediction: Prediction, column: str) -> str | None:
+    if column not in prediction.low:
         return None
     unit = NAMES[column][1]
-    return f"{units.number(one.low[column], unit)} .. {units.number(one.high[column], unit)}"
+    low, high = prediction.low[column], prediction.high[column]
+    return f"{units.number(low, unit)} .. {units.number(high, unit)}"
 
 
-def _parameters(parameters: Sequence[Judged], loads: Sequence[Load]) -> Table:
+def _parameters(parameters: Sequence[JudgedParameter], loads: Sequence[Workload]) -> Table:
     rows: list[Cells] = []
-    for one in parameters:
-        shown = one.parameter.shown
-        by = str(loads[one.shown_by[0]]) if one.shown_by and one.determined else ""
-        state = "determined" if one.determined else "not determined"
-        if one.with_:
-            state += f", trades off with {units.listed(one.with_)}"
-        interval = f"{shown(one.low)} .. {shown(one.high)}"
-        rows.append([one.parameter.name, shown(one.value), interval, state, by])
+    for parameter in parameters:
+        shown = parameter.parameter.shown
+        by = (
+            str(loads[parameter.shown_by[0]]) if parameter.shown_by and parameter.determined else ""
+        )
+        state = "determined" if parameter.determined else "not determined"
+        if parameter.with_:
+            state += f", trades off with {units.listed(parameter.with_)}"
+        interval = f"{shown(parameter.low)} .. {shown(parameter.high)}"
+        rows.append([parameter.parameter.name, shown(parameter.value), interval, state, by])
     return Table("Parameters", columns("parameter | value | 90 % | by the data | mostly by"), rows)
 
 
@@ -200,7 +209,7 @@ def _errors(names: Sequence[str], errors: object, left: object) -> Table:
         if own.any():
             values = [f(one[own]) for one in (fitted, out) for f in (_median, _high)]
             row: Cells = [NAMES[name][0], Cell(float(own.sum()))]
-            rows.append([*row, *(Cell(100 * one) for one in values)])
+            rows.append([*row, *(Cell(100 * value) for value in values)])
     shares = " | ".join(
         f"{what}, {of} [%]" for what in ("fit", "held out") for of in ("median", "p90")
     )
@@ -209,13 +218,13 @@ def _errors(names: Sequence[str], errors: object, left: object) -> Table:
 
 
 def _figures(
-    loads: Sequence[Load], points: Sequence[tuple[int, str, float, float]]
+    loads: Sequence[Workload], points: Sequence[tuple[int, str, float, float]]
 ) -> list[Figure]:
     """Every measured curve with the twin's in it, and how far each number is off."""
     figures = []
     for name in MEASURED:
-        own = [one for one in points if one[1] == name]
-        if not own or (name in MEANS[1:] and any(one[1] == "iops" for one in points)):
+        own = [point for point in points if point[1] == name]
+        if not own or (name in MEANS[1:] and any(point[1] == "iops" for point in points)):
             continue
         title, unit = NAMES[name]
         for axis, curves in _curves(loads, own, waf=name == "waf").items():
@@ -232,15 +241,15 @@ def _figures(
     off = [
         Curve(
             NAMES[name][0],
-            [one[2] for one in points if one[1] == name],
-            [100 * (one[3] / one[2] - 1) for one in points if one[1] == name],
+            [point[2] for point in points if point[1] == name],
+            [100 * (point[3] / point[2] - 1) for point in points if point[1] == name],
             "dots", colour,
         )
         for colour, name in enumerate(MEASURED)
-        if name in MEANS[:2] and any(one[1] == name for one in points)
+        if name in MEANS[:2] and any(point[1] == name for point in points)
     ]  # fmt: skip
     if off:
-        lowest = min(min(one.y) for one in off)
+        lowest = min(min(curve.y) for curve in off)
         figures.append(
             Figure("Residuals", "measured", "twin off, %", off, True, y_min=min(lowest, 0.0))
         )
@@ -253,12 +262,12 @@ Points = list[tuple[float, float, float]]
 
 
 def _curves(
-    loads: Sequence[Load], own: Sequence[tuple[int, str, float, float]], *, waf: bool
+    loads: Sequence[Workload], own: Sequence[tuple[int, str, float, float]], *, waf: bool
 ) -> dict[str, list[tuple[str, Points]]]:
     """The curves of a number by axis, with their names: over depth where there are several, what is
     left over size."""
     found: dict[str, dict[str, Points]] = {}
-    depths: dict[Load, set[int]] = {}
+    depths: dict[Workload, set[int]] = {}
     for row, *_ in own:
         depths.setdefault(replace(loads[row], iodepth=1, numjobs=1), set()).add(loads[row].depth)
     for row, _, measured, twin in own:

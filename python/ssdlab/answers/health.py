@@ -8,7 +8,7 @@ from typing import Any
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.smart import Health, Projection
-from ssdlab.smart.report import Report
+from ssdlab.smart.report import HealthReport
 from ssdlab.smart.verdict import worst
 from ssdlab.units import size_text
 
@@ -18,8 +18,8 @@ FAR_YEARS = 30
 
 
 def answer(
-    reports: Sequence[Report], data: Mapping[str, Any], *, alone: bool, attributes: bool = False,
-    notes: Sequence[str] = (),
+    reports: Sequence[HealthReport], data: Mapping[str, Any], *, alone: bool,
+    attributes: bool = False, notes: Sequence[str] = (),
 ) -> Answer:  # fmt: skip
     """All that is said of a drive that is asked for ``alone``; else a row of each drive and what
     needs attention. ``data`` is the document for scripts."""
@@ -30,40 +30,40 @@ def answer(
         tables = [findings(reports, calm=True), _metrics(report)]
     else:
         title = f"Health of {len(reports)} drive{'s' if len(reports) > 1 else ''}"
-        needing = sum(one.verdict != "good" for one in reports)
+        needing = sum(report.verdict != "good" for report in reports)
         said = [f"{needing or 'no'} drive{'s need' if needing > 1 else ' needs'} attention"]
         tables = [_drives(reports), findings(reports, calm=False)]
     if attributes:
         tables += attribute_tables(reports)
-    code = worst([finding for one in reports for finding in one.findings])
+    code = worst([finding for report in reports for finding in report.findings])
     lead = Section(said, tables=tables, key="health", title="Health", verdict=Verdict(code.value))
     return Answer(title, "health", [lead], notes=notes, data=data)
 
 
-def _titles(reports: Sequence[Report]) -> list[str]:
+def _titles(reports: Sequence[HealthReport]) -> list[str]:
     """The models; where several drives are of one, with the names they were asked for by."""
-    models = [one.health.model for one in reports]
+    models = [report.health.model for report in reports]
 
-    def title(report: Report) -> str:
+    def title(report: HealthReport) -> str:
         model = report.health.model
         if not model:
             return report.name
         return model if models.count(model) == 1 else f"{model} ({report.name})"
 
-    return [title(one) for one in reports]
+    return [title(report) for report in reports]
 
 
-def _drives(reports: Sequence[Report]) -> Table:
+def _drives(reports: Sequence[HealthReport]) -> Table:
     heads = "drive | verdict | used [%] | spare [%] | temp. [°C] | hours"
     heads += " | written [B] | per day [B] | WA | errors | life left"
     rows = list(map(_row, _titles(reports), reports))
     return Table("Drives", columns(heads), rows)
 
 
-def _row(title: str, report: Report) -> Cells:
+def _row(title: str, report: HealthReport) -> Cells:
     health, carried = report.health, report.projection
     counters = (health.media_errors, health.uncorrectable, health.pending)
-    told = [one for one in counters if one is not None]
+    told = [counter for counter in counters if counter is not None]
     waf = health.write_amplification
     return [
         title,
@@ -84,19 +84,19 @@ def _bytes(size: float | None) -> Cell:
     return Cell(size, text="" if size is None else amount(size))
 
 
-def findings(reports: Sequence[Report], *, calm: bool) -> Table:
+def findings(reports: Sequence[HealthReport], *, calm: bool) -> Table:
     """``calm``: those of a good drive too, and without its name."""
     heads = "verdict | finding | evidence"
     rows = []
     for title, report in zip(_titles(reports), reports, strict=True):
-        for one in report.findings:
-            if calm or one.severity != "good":
-                row = [one.severity.value, one.what, one.evidence]
+        for finding in report.findings:
+            if calm or finding.severity != "good":
+                row = [finding.severity.value, finding.what, finding.evidence]
                 rows.append(row if calm else [title, *row])
     return Table("Findings", columns(heads if calm else f"drive | {heads}"), rows)
 
 
-def _metrics(report: Report) -> Table:
+def _metrics(report: HealthReport) -> Table:
     origins = report.health.origins
     rows = [
         [what, value, origins.get(field, "").partition(": ")[0]]
@@ -157,7 +157,7 @@ def _interface(health: Health) -> str:
     return f"{health.interface or NOT_REPORTED}, {kind[health.is_ssd]}"
 
 
-def _sentences(report: Report) -> list[str]:
+def _sentences(report: HealthReport) -> list[str]:
     """What does not fit a table: projection, change, unknown attributes, notes."""
     health, carried = report.health, report.projection
     said = [_outlook(carried)]
@@ -171,9 +171,11 @@ def _sentences(report: Report) -> list[str]:
         apart = "" if since.seconds is None else f", {units.duration(since.seconds)} apart"
         said.append(f"between {carried.snapshots} snapshots{apart}: {', '.join(parts)}")
     if health.unknown:
-        named = ", ".join(f"{one.id} {one.name} = {one.text}" for one in health.unknown)
+        named = ", ".join(
+            f"{attribute.id} {attribute.name} = {attribute.text}" for attribute in health.unknown
+        )
         said.append(f"unknown attributes, not judged: {named}")
-    said.extend(f"note: {one}" for one in health.notes)
+    said.extend(f"note: {note}" for note in health.notes)
     return said
 
 
@@ -206,21 +208,24 @@ def _days(days: float) -> str:
     return f"{days:.1f} days" if days < 10 else f"{days:.0f} days"
 
 
-def attribute_tables(reports: Sequence[Report]) -> list[Table]:
+def attribute_tables(reports: Sequence[HealthReport]) -> list[Table]:
     """Every attribute of ATA drives, with its meaning."""
     heads = columns("id | name | value | worst | threshold | raw | meaning | source")
     tables = []
     for title, report in zip(_titles(reports), reports, strict=True):
         rows: list[Cells] = [
             [
-                str(one.id),
-                one.name,
-                *(Cell(number) for number in (one.value, one.worst, one.threshold)),
-                one.text,
-                one.meaning or "unknown",
-                one.source or "",
+                str(attribute.id),
+                attribute.name,
+                *(
+                    Cell(number)
+                    for number in (attribute.value, attribute.worst, attribute.threshold)
+                ),
+                attribute.text,
+                attribute.meaning or "unknown",
+                attribute.source or "",
             ]
-            for one in report.health.attributes
+            for attribute in report.health.attributes
         ]
         if rows:
             tables.append(Table(f"Attributes of {title}", heads, rows))

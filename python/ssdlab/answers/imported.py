@@ -16,7 +16,7 @@ from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.engine import grids
 from ssdlab.engine.grids import PATTERNS, Found, Spec
 from ssdlab.histogram import NOTHING, Histogram, merge, us
-from ssdlab.imports import Foreign, Scan
+from ssdlab.imports import ForeignDocument, ImportScan
 from ssdlab.imports.find import DIGITS
 
 UNKNOWN = "?"
@@ -29,10 +29,10 @@ HEADS = (
 
 
 @dataclass(frozen=True)
-class Item:
+class ImportedDocument:
     """A document, its run, and whether that was there before."""
 
-    foreign: Foreign
+    foreign: ForeignDocument
     run: Path | None
     """None where nothing was kept."""
     new: bool
@@ -42,20 +42,20 @@ class Item:
 class _Row:
     """One job of a document."""
 
-    item: Item
+    item: ImportedDocument
     job: JobMeasurement
     cells: Mapping[str, Cell]
     spec: Spec | None
     """Where it stands in a grid; None where its options do not say."""
 
 
-def answer(items: Sequence[Item], found: Scan, *, planned: bool) -> Answer:
+def answer(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool) -> Answer:
     """``planned``: nothing has been kept."""
     rows = [row for item in items for row in _rows(item)]
     sections = [
         Section(
-            _said(items, found, planned=planned),
-            tables=[*_tables(items, rows), *_refused(found)],
+            _said(items, scan, planned=planned),
+            tables=[*_tables(items, rows), *_refused(scan)],
             key="imported",
             title="What was found" if planned else "Imported",
             rows=[_document(item) for item in items],
@@ -64,7 +64,7 @@ def answer(items: Sequence[Item], found: Scan, *, planned: bool) -> Answer:
                 {
                     "runs": float(len(items)),
                     "new": float(sum(item.new for item in items)),
-                    "refused": float(len(found.refused)),
+                    "refused": float(len(scan.refused)),
                 },
             ),
         )
@@ -75,25 +75,25 @@ def answer(items: Sequence[Item], found: Scan, *, planned: bool) -> Answer:
     return Answer("Import of fio results", "import", sections, notes=_notes(items))
 
 
-def _said(items: Sequence[Item], found: Scan, *, planned: bool) -> list[str]:
+def _said(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool) -> list[str]:
     new = sum(item.new for item in items)
     verb = "would be imported" if planned else "imported"
     said = [f"{_count(new, 'run')} {verb}"]
     if before := len(items) - new:
         said[0] += f", {before:,} already there with the same content"
-    if found.refused:
-        said[0] += f", {_count(len(found.refused), 'file')} left out"
+    if scan.refused:
+        said[0] += f", {_count(len(scan.refused), 'file')} left out"
     said[0] += "."
     layouts = dict.fromkeys(item.foreign.told.layout for item in items)
     if layouts:
         said.append(f"Recognised as results of {units.listed(list(layouts))}.")
-    if found.superseded:
-        documents = _count(found.superseded, "intermediate document")
+    if scan.superseded:
+        documents = _count(scan.superseded, "intermediate document")
         said.append(f"{documents} of runs that went on were passed over (--status-interval).")
-    if found.again:
-        said.append(f"Documents that other files hold once more: {len(found.again):,}.")
-    if found.others:
-        said.append(f"Other files without a result of fio: {found.others:,}.")
+    if scan.again:
+        said.append(f"Documents that other files hold once more: {len(scan.again):,}.")
+    if scan.others:
+        said.append(f"Other files without a result of fio: {scan.others:,}.")
     return said
 
 
@@ -102,22 +102,22 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{plural}"
 
 
-def _notes(items: Sequence[Item]) -> list[str]:
+def _notes(items: Sequence[ImportedDocument]) -> list[str]:
     if any(not item.foreign.knows_options for item in items):
         return [f"{UNKNOWN} stands for options that neither a document nor its place tells."]
     return []
 
 
-def _rows(item: Item) -> list[_Row]:
+def _rows(item: ImportedDocument) -> list[_Row]:
     result = item.foreign.result
     return [_row(item, job) for job in result.measurement.jobs if job.directions]
 
 
-def _row(item: Item, job: JobMeasurement) -> _Row:
-    told = [one for one in job.directions if one.ddir != SYNC]
-    whole: Histogram = merge(one.latency for one in told) or NOTHING
-    rates = [one.iops for one in told if one.iops is not None]
-    speeds = [one.bw_bytes for one in told if one.bw_bytes is not None]
+def _row(item: ImportedDocument, job: JobMeasurement) -> _Row:
+    told = [direction for direction in job.directions if direction.ddir != SYNC]
+    whole: Histogram = merge(direction.latency for direction in told) or NOTHING
+    rates = [direction.iops for direction in told if direction.iops is not None]
+    speeds = [direction.bw_bytes for direction in told if direction.bw_bytes is not None]
     source = (item.foreign.digest,)
     values = {
         "iops": sum(rates) if rates else None,
@@ -145,7 +145,7 @@ def _spec(workload: Workload, *, known: bool) -> Spec | None:
     return Spec(pattern, round(mix), size, int(depth), workload.workers)
 
 
-def _tables(items: Sequence[Item], rows: Sequence[_Row]) -> list[Table]:
+def _tables(items: Sequence[ImportedDocument], rows: Sequence[_Row]) -> list[Table]:
     return [_numbers(rows), _runs(items)] if items else []
 
 
@@ -175,13 +175,13 @@ def _numbers(rows: Sequence[_Row]) -> Table:
     return Table("Every job", columns(" | ".join(heads)), lines)
 
 
-def short(foreign: Foreign) -> str:
+def short(foreign: ForeignDocument) -> str:
     """The piece of its run's name that no other has."""
     return foreign.digest[:DIGITS]
 
 
-def _runs(items: Sequence[Item]) -> Table:
-    folder = os.path.commonpath([one.foreign.path.parent for one in items])
+def _runs(items: Sequence[ImportedDocument]) -> Table:
+    folder = os.path.commonpath([item.foreign.path.parent for item in items])
     lines: list[Cells] = []
     for item in items:
         foreign = item.foreign
@@ -194,13 +194,13 @@ def _runs(items: Sequence[Item]) -> Table:
     return Table("Runs", heads, lines, f"Files below {folder}.")
 
 
-def _refused(found: Scan) -> list[Table]:
+def _refused(scan: ImportScan) -> list[Table]:
     """A line for each file, of files that are alike one."""
-    if not found.refused:
+    if not scan.refused:
         return []
     alike: dict[tuple[Path, str], list[Path]] = {}
-    for one in found.refused:
-        alike.setdefault((one.path.parent, one.why), []).append(one.path)
+    for refused in scan.refused:
+        alike.setdefault((refused.path.parent, refused.why), []).append(refused.path)
     lines: list[Cells] = [
         [str(first) + (f" and {_count(len(rest), 'more')} there" if rest else ""), why]
         for (_, why), (first, *rest) in alike.items()
@@ -211,7 +211,7 @@ def _refused(found: Scan) -> list[Table]:
 def _of_drive(label: str, rows: Sequence[_Row]) -> list[Section]:
     """The charts of a drive's grid, where its jobs are one."""
     found: Found = {row.spec: row.cells for row in rows if row.spec is not None}
-    figures = [one for plane in grids.planes_of(found) for one in grids.figures(plane, found)]
+    figures = [figure for plane in grids.planes_of(found) for figure in grids.figures(plane, found)]
     if not figures:
         return []
     loads = dict.fromkeys((one.pattern, one.read_percent) for one in found)
@@ -220,7 +220,7 @@ def _of_drive(label: str, rows: Sequence[_Row]) -> list[Section]:
     return [Section(said, figures=figures, key=f"drive-{label}", title=label)]
 
 
-def _document(item: Item) -> dict[str, Any]:
+def _document(item: ImportedDocument) -> dict[str, Any]:
     """A document for scripts."""
     foreign = item.foreign
     return {

@@ -28,7 +28,7 @@ def kinds_table(traces: Sequence[Trace]) -> Table:
                 known = latencies.get(kind, NOTHING)
                 deep = [known.percentile_ns(percent) for percent in (50.0, 99.0, 99.9)]
                 times = (known.mean_ns, *deep, known.max_ns)
-                rows.append([trace.name, kind, *(time_cell(one, own) for one in times)])
+                rows.append([trace.name, kind, *(time_cell(time, own) for time in times)])
     stats = ("mean", "p50", "p99", "p99.9", "max")
     heads = [*columns("run | kind"), *(Column(n, "", "us", f"latency {n}") for n in stats)]
     note = "slat: until fio has submitted the I/O; clat: from there to its completion; lat: both."
@@ -85,13 +85,15 @@ def smart_table(traces: Sequence[Trace]) -> Table:
     """The SMART page of every SSD at the end of the run."""
     own: list[tuple[str, Smart]] = []
     for trace in traces:
-        if (found := trace.wear) is not None:
-            members = found.members if len(found.members) > 1 else {}
-            own.append((trace.run.label, found.smart))
-            own += [(f"{trace.run.label}: {path}", one.smart) for path, one in members.items()]
+        if (wear := trace.wear) is not None:
+            members = wear.members if len(wear.members) > 1 else {}
+            own.append((trace.run.label, wear.smart))
+            own += [
+                (f"{trace.run.label}: {path}", member.smart) for path, member in members.items()
+            ]
     rows: list[Cells] = [
-        [one.name.replace("_", " "), *(Cell(getattr(smart, one.name)) for _, smart in own)]
-        for one in fields(Smart)
+        [field.name.replace("_", " "), *(Cell(getattr(smart, field.name)) for _, smart in own)]
+        for field in fields(Smart)
         if own
     ]
     heads = ["counter", *(label for label, _ in own)]

@@ -32,7 +32,9 @@ def answer(folders: Sequence[RunFolder]) -> Answer:
 
 def listed(folders: Sequence[RunFolder], where: str) -> Answer:
     """The runs that are kept in a place."""
-    told = Table("Kept runs", columns(" | ".join(RUN_HEADS)), [run_row(one) for one in folders])
+    told = Table(
+        "Kept runs", columns(" | ".join(RUN_HEADS)), [run_row(folder) for folder in folders]
+    )
     count = f"{len(folders):,} run{'s' if len(folders) != 1 else ''}"
     return Answer(f"Runs kept in {where}", "runs", [Section([count], tables=[told])])
 

@@ -84,8 +84,8 @@ def _facts(run: ProtocolRun) -> dict[str, Mapping[str, str]]:
 def _steps(run: ProtocolRun) -> Table:
     heads = [Column(name) for name in ("step", "what", "key", "took", "note")]
     rows = [
-        (str(one.number), one.title, one.key, _took(one.began, one.ended), one.note)
-        for one in run.steps
+        (str(step.number), step.title, step.key, _took(step.began, step.ended), step.note)
+        for step in run.steps
     ]
     return Table("Every step", heads, rows)
 

@@ -28,14 +28,17 @@ def answer(target: Path, done: Purged) -> Answer:
 
 
 def ways(
-    target: Path, found: Sequence[Method], about: str, refused: str | None, would: str = ""
+    target: Path, methods: Sequence[Method], about: str, refused: str | None, would: str = ""
 ) -> Answer:
     """The ways there are, the strongest first; ``would`` says what a purge costs."""
-    first = next((one for one in found if one.obstacle is None), None)
-    here = [one.obstacle or ("would be used" if one is first else "could be used") for one in found]
+    first = next((method for method in methods if method.obstacle is None), None)
+    here = [
+        method.obstacle or ("would be used" if method is first else "could be used")
+        for method in methods
+    ]
     rows = [
-        [one.name, one.kind.summary, "yes" if one.real else "no", said]
-        for one, said in zip(found, here, strict=True)
+        [method.name, method.kind.summary, "yes" if method.real else "no", said]
+        for method, said in zip(methods, here, strict=True)
     ]
     said = [f"{about}; nothing was changed", *refusal(refused)]
     said += [f"if it is purged: {would}"] if would else []
@@ -46,15 +49,15 @@ def ways(
         key="ways",
         verdict=Verdict("planned", {"would_use": used}),
     )
-    data = {"would_use": used, "refused": refused, "methods": [_way(one) for one in found]}
+    data = {"would_use": used, "refused": refused, "methods": [_way(method) for method in methods]}
     return Answer(f"Ways to purge {target}", "purge", [lead], data=data)
 
 
-def _way(one: Method) -> dict[str, Any]:
+def _way(method: Method) -> dict[str, Any]:
     return {
-        "method": one.name,
-        "summary": one.kind.summary,
-        "real": one.real,
-        "obstacle": one.obstacle,
-        "expected_s": one.expected_s,
+        "method": method.name,
+        "summary": method.kind.summary,
+        "real": method.real,
+        "obstacle": method.obstacle,
+        "expected_s": method.expected_s,
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
-from ssdlab.care.refresh import Plan, Refreshed
+from ssdlab.care.refresh import Refreshed, RefreshPlan
 from ssdlab.safety import refusal
 from ssdlab.units import size_text
 
@@ -18,16 +18,16 @@ TOLD = (
 """What the document says of a refresh by the names of its fields."""
 
 
-def planned(found: Plan, share: str, refused: str | None) -> Answer:
+def planned(plan: RefreshPlan, share: str, refused: str | None) -> Answer:
     """What would be written; ``share`` says of how much that a drive takes."""
-    said = [f"{found.sentence()}, {share}; nothing was written yet"]
-    said += [*found.remarks, *refusal(refused)]
-    sizes = {"data": found.data_bytes, "holes": found.hole_bytes}
+    said = [f"{plan.sentence()}, {share}; nothing was written yet"]
+    said += [*plan.remarks, *refusal(refused)]
+    sizes = {"data": plan.data_bytes, "holes": plan.hole_bytes}
     rows: list[Cells] = [[name, Cell(float(size))] for name, size in sizes.items()]
     table = Table("What would be written", columns("part | size [B]"), rows)
-    data = {**_planned(found), "refused": refused}
+    data = {**_planned(plan), "refused": refused}
     lead = Section(said, tables=[table], key="plan", verdict=Verdict("planned"))
-    return Answer(f"Plan of a refresh of {found.place.path}", "refresh", [lead], data=data)
+    return Answer(f"Plan of a refresh of {plan.place.path}", "refresh", [lead], data=data)
 
 
 def answer(done: Refreshed) -> Answer:
@@ -76,7 +76,7 @@ def _verdict(done: Refreshed) -> str:
     }[done.verdict]
 
 
-def _planned(planned: Plan) -> dict[str, Any]:
+def _planned(planned: RefreshPlan) -> dict[str, Any]:
     return {
         "target": str(planned.place.path),
         "kind": planned.place.kind,

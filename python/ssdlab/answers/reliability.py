@@ -24,83 +24,83 @@ ACCELERATED = "*"
 """Behind a chance from lives in which failures were made frequent."""
 
 
-def answer(found: Study) -> Answer:
+def answer(study: Study) -> Answer:
     """The safest level and how safe it is, the levels beside each other, and the method."""
-    question = found.question
-    best = min(found.levels, key=lambda one: one.chance)
+    question = study.question
+    best = min(study.levels, key=lambda level: level.chance)
     lead = Section(
-        found.sentences,
+        study.sentences,
         [
             Number(f"P(loss) of {one.name}, ppm", 1e6 * one.chance, "", "lower")
-            for one in sorted(found.levels, key=lambda one: one.chance)
+            for one in sorted(study.levels, key=lambda level: level.chance)
         ],
-        tables=_tables(found),
-        figures=found.figures(),
+        tables=_tables(study),
+        figures=study.figures(),
         key="results",
         title="Levels and wear policies",
         verdict=Verdict("ranked", {"safest": best.array.level, "p_loss": best.chance}),
     )
     title = f"{question.members} drives of {units.size_text(question.capacity_bytes)}: data loss"
-    return Answer(title, "reliability", [lead], notes=_notes(found), data=found.document())
+    return Answer(title, "reliability", [lead], notes=_notes(study), data=study.document())
 
 
-def _tables(found: Study) -> list[Table]:
+def _tables(study: Study) -> list[Table]:
     """Levels under random failures, and what wear does to them."""
-    within = f"within {found.question.years:g} years"
+    within = f"within {study.question.years:g} years"
     heads = "level | usable [=B] | MTTDL [=years] | usual formula [=years] | off by [=ratio]"
     heads += f" | P(loss) {within}"
     rows: list[Cells] = [
         [
-            one.name,
-            Cell(one.array.usable_bytes, text=f"{one.array.usable_bytes / 1e12:.4g} TB"),
-            Cell(finite(one.mttdl_years), text=_years(one.mttdl_years)),
-            Cell(finite(one.usual_years), text=_years(one.usual_years)),
-            Cell(finite(one.usual_error), text=_off(one.usual_error)),
-            Cell(one.chance, text=_share(one.chance)),
-            _chance(one.simulated),
+            level.name,
+            Cell(level.array.usable_bytes, text=f"{level.array.usable_bytes / 1e12:.4g} TB"),
+            Cell(finite(level.mttdl_years), text=_years(level.mttdl_years)),
+            Cell(finite(level.usual_years), text=_years(level.usual_years)),
+            Cell(finite(level.usual_error), text=_off(level.usual_error)),
+            Cell(level.chance, text=_share(level.chance)),
+            _chance(level.simulated),
         ]
-        for one in found.levels
+        for level in study.levels
     ]
     simulated = Column("simulated (95 %)", head=f"simulated P(loss) {within}")
     tables = [Table("Random failures alone", [*columns(heads), simulated], rows)]
-    names = [Column(head) for head in ("wear policy", *(one.name for one in found.levels))]
-    rated = [one.rated_years for one in found.levels if one.rated_years is not None]
+    names = [Column(head) for head in ("wear policy", *(level.name for level in study.levels))]
+    rated = [level.rated_years for level in study.levels if level.rated_years is not None]
     lasts: Cells = ["the rating lasts", *(Cell(finite(one), text=_years(one)) for one in rated)]
-    for alike in sorted({one.alike for one in found.worn}):
+    for alike in sorted({case.alike for case in study.worn}):
         spread = (
             "equal endurance within a model"
             if alike
-            else f"endurance within a model differs by {100 * found.question.spread:.3g} %"
+            else f"endurance within a model differs by {100 * study.question.spread:.3g} %"
         )
         policies: list[Cells] = [
-            [one.name, *(_chance(simulated) for simulated in one.simulated)]
-            for one in found.worn
-            if one.alike == alike
+            [case.name, *(_chance(simulated) for simulated in case.simulated)]
+            for case in study.worn
+            if case.alike == alike
         ]
         tables.append(Table(f"P(loss) {within} with wear, {spread}", names, [lasts, *policies]))
     return tables
 
 
-def _notes(found: Study) -> list[str]:
+def _notes(study: Study) -> list[str]:
     """What the numbers rest on."""
-    question = found.question
+    question = study.question
     said = [
         f"Annual failure rate {100 * question.failures_per_year:.3g} %, at any age alike; "
         f"unrecoverable read errors (URE) per bit: {question.uber:.3g}. Time to repair "
-        f"{found.hazards.repair_hours:.3g} h: {question.replace_hours:g} h until the rebuild "
+        f"{study.hazards.repair_hours:.3g} h: {question.replace_hours:g} h until the rebuild "
         f"starts, the rest its rebuild at {question.rebuild_bytes_per_s / 1e6:.4g} MB/s.",
         "An unrecoverable read error in a rebuild with redundancy exhausted counts as data loss. "
         "The closed form takes repairs of that length on average, the simulation of exactly that.",
         f"{question.runs:,} lives each, seed {question.seed}.",
     ]
-    every = [one.simulated for one in found.levels]
-    every += [simulated for one in found.worn for simulated in one.simulated]
-    if any(one.accelerated for one in every):
+    every = [level.simulated for level in study.levels]
+    every += [simulated for case in study.worn for simulated in case.simulated]
+    if any(simulated.accelerated for simulated in every):
         said.append(
             f"{ACCELERATED} rare losses: failures were made frequent, and each life weighted by "
             "its likelihood (importance sampling)."
         )
-    if found.worn:
+    if study.worn:
         said.append(
             "The rating is what 97 % of drives reach (JESD218); endurance is Weibull-distributed "
             "with a scale that differs between models. A worn-out drive fails permanently. A drive "

@@ -46,10 +46,10 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
     if len(outcomes) == 1:
         (own,) = outcomes
         title = own.experiment.title
-        one = sections[0]
+        section = sections[0]
         lead = Section(
-            [*said, *one.sentences], counted, one.tables, one.figures, one.key, "Results",
-            one.rows, verdict,
+            [*said, *section.sentences], counted, section.tables, section.figures, section.key,
+            "Results", section.rows, verdict,
         )  # fmt: skip
         sections = [lead]
     else:
@@ -62,7 +62,7 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
     texts: dict[str, str] = {}
     for outcome in outcomes:
         texts |= outcome.experiment.job_files()
-    rows = [row for one in sections for row in one.rows]
+    rows = [row for section in sections for row in section.rows]
     return Answer(
         title, "reproduction", sections, notes=_notes(outcomes), texts=texts, data={"lines": rows}
     )
@@ -153,12 +153,12 @@ def _notes(outcomes: Sequence[Reproduction]) -> list[str]:
     if any(outcome.mode == "quick" for outcome in outcomes):
         notes.append("Quick run: drives and times are so small that numbers are rough.")
     for outcome in outcomes:
-        one = outcome.experiment
+        experiment = outcome.experiment
         size = (
             "Simulated at full size."
             if outcome.factor == 1
-            else f"Simulated at 1/{outcome.factor} of its size. Scaled: {one.scaling}. Every ratio "
-            "is kept; --full runs it at full size."
+            else f"Simulated at 1/{outcome.factor} of its size. Scaled: {experiment.scaling}. "
+            "Every ratio is kept; --full runs it at full size."
         )
-        notes.append(f"{one.article}. {one.procedure} {size} Seed {outcome.seed}.")
+        notes.append(f"{experiment.article}. {experiment.procedure} {size} Seed {outcome.seed}.")
     return notes

@@ -28,7 +28,7 @@ from ssdlab.answer import (
 )
 from ssdlab.answers.charts import (
     WORTH,
-    Run,
+    ShownResult,
     Trace,
     first_of_each,
     inside,
@@ -101,10 +101,10 @@ def traces_of(results: Sequence[Result]) -> list[list[Trace]]:
     return _jobs(_runs(results))
 
 
-def _runs(results: Sequence[Result]) -> list[Run]:
-    labels = _labels([one.name for one in results])
+def _runs(results: Sequence[Result]) -> list[ShownResult]:
+    labels = _labels([result.name for result in results])
     return [
-        Run(place, label, result, examine(of_result(result)))
+        ShownResult(place, label, result, examine(of_result(result)))
         for place, (label, result) in enumerate(zip(labels, results, strict=True))
     ]
 
@@ -119,15 +119,17 @@ def _labels(given: Sequence[str]) -> list[str]:
     return found
 
 
-def _jobs(runs: Sequence[Run]) -> list[list[Trace]]:
+def _jobs(runs: Sequence[ShownResult]) -> list[list[Trace]]:
     found = []
     for group in align([run.result.document for run in runs]):
         traces = []
         for member in group.members:
             run = runs[member.run]
             job = next(j for j in run.result.measurement.jobs if j.name == member.name)
-            busiest = sorted(job.directions, key=lambda one: (one.ddir == SYNC, -one.total_ios))
-            traces += [Trace(run, job, one, len(busiest) == 1) for one in busiest]
+            busiest = sorted(
+                job.directions, key=lambda direction: (direction.ddir == SYNC, -direction.total_ios)
+            )
+            traces += [Trace(run, job, direction, len(busiest) == 1) for direction in busiest]
         if traces:
             found.append(traces)
     return found
@@ -137,32 +139,34 @@ def main_of(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
     """What the head speaks of: the last job that does more than fill, its busiest direction on
     each run."""
     tested = [t for t in jobs if not t[0].job.workload.fills(jobs[-1][0].job.name)] or jobs
-    widest = max((len({t.run.place for t in one}) for one in tested), default=0)
-    chosen = [one for one in tested if len({t.run.place for t in one}) == widest]
+    widest = max((len({t.run.place for t in traces}) for traces in tested), default=0)
+    chosen = [traces for traces in tested if len({t.run.place for t in traces}) == widest]
     return first_of_each(chosen[-1]) if chosen else []
 
 
-def _title(runs: Sequence[Run], main: Sequence[Trace]) -> str:
+def _title(runs: Sequence[ShownResult], main: Sequence[Trace]) -> str:
     labels = units.listed([run.label for run in runs])
     return f"{main[0].job.name} on {labels}" if main else labels
 
 
-def _checks(runs: Sequence[Run]) -> list[Check]:
+def _checks(runs: Sequence[ShownResult]) -> list[Check]:
     """What the checks say, under the run's name where there are several."""
     if len(runs) == 1:
         return list(runs[0].checks)
     return [
-        replace(one, title=f"{run.label}: {one.title}")
+        replace(check, title=f"{run.label}: {check.title}")
         for run in runs
-        for one in run.checks
-        if one.trouble
+        for check in run.checks
+        if check.trouble
     ]
 
 
 # --- the head ---------------------------------------------------------------------------------
 
 
-def _lead(runs: Sequence[Run], jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> Section:
+def _lead(
+    runs: Sequence[ShownResult], jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]
+) -> Section:
     traces = [trace for job in jobs for trace in job]
     tables = [
         _summary([t for t in traces if t.measured.kind == kind], kind, several=len(runs) > 1)
@@ -176,7 +180,7 @@ def _lead(runs: Sequence[Run], jobs: Sequence[Sequence[Trace]], main: Sequence[T
     return Section(
         sentences=said,
         numbers=_numbers(main) if len(runs) == 1 else [],
-        tables=[one for one in tables if one.rows],
+        tables=[table for table in tables if table.rows],
         figures=_leading(jobs, main),
         key="summary",
         title="Summary",
@@ -186,7 +190,7 @@ def _lead(runs: Sequence[Run], jobs: Sequence[Sequence[Trace]], main: Sequence[T
 
 def _leading(jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> list[Figure]:
     """IOPS of the main job over time, all its directions."""
-    own = [one for one in jobs if main and one[0].job.name == main[0].job.name]
+    own = [job for job in jobs if main and job[0].job.name == main[0].job.name]
     return over_time([t for t in own[0] if t.measured.ddir != SYNC]) if own else []
 
 
@@ -200,9 +204,9 @@ def _verdict(main: Sequence[Trace]) -> Verdict:
 
 def _headline(trace: Trace) -> str:
     """What the job does, and how fast, in a sentence."""
-    one = trace.measured
-    what = f"{one.job} ({_what(trace)}), {one.ddir}"
-    return f"{what}: {units.iops(one.iops)} {window_text(one.window)}."
+    direction = trace.measured
+    what = f"{direction.job} ({_what(trace)}), {direction.ddir}"
+    return f"{what}: {units.iops(direction.iops)} {window_text(direction.window)}."
 
 
 NOT_STEADY = {
@@ -252,17 +256,21 @@ def _compared(main: Sequence[Trace]) -> list[str]:
 
 def _numbers(main: Sequence[Trace]) -> list[Number]:
     """The tiles of a single run."""
-    found: list[Number] = []
+    numbers: list[Number] = []
     for trace in main:
-        one, latency, own = trace.measured, trace.measured.latency or NOTHING, trace.run.source
-        found = [
-            Number("IOPS", one.iops, "IOPS", "higher", (own,)),
-            Number("throughput", _mb(one.bw_bytes), "MB/s", "higher", (own,)),
-            Number(f"{one.kind} p99", latency.percentile_us(99.0), "us", "lower", (own,)),
-            Number(f"{one.kind} p99.9", latency.percentile_us(99.9), "us", "lower", (own,)),
-            Number("write amplification", one.waf, "", "lower", (own,)),
+        direction, latency, own = (
+            trace.measured,
+            trace.measured.latency or NOTHING,
+            trace.run.source,
+        )
+        numbers = [
+            Number("IOPS", direction.iops, "IOPS", "higher", (own,)),
+            Number("throughput", _mb(direction.bw_bytes), "MB/s", "higher", (own,)),
+            Number(f"{direction.kind} p99", latency.percentile_us(99.0), "us", "lower", (own,)),
+            Number(f"{direction.kind} p99.9", latency.percentile_us(99.9), "us", "lower", (own,)),
+            Number("write amplification", direction.waf, "", "lower", (own,)),
         ]
-    return [one for one in found if one.value is not None]
+    return [number for number in numbers if number.value is not None]
 
 
 def _mb(bytes_per_s: float | None) -> float | None:
@@ -275,7 +283,8 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
     deep = [
         (f"p{percent:g}", percent)
         for name, percent in PERCENTILES.items()
-        if name in ALWAYS or any(found.percentile_ns(percent) is not None for _, found in known)
+        if name in ALWAYS
+        or any(histogram.percentile_ns(percent) is not None for _, histogram in known)
     ]
     rated = any(t.measured.bw_bytes is not None for t in traces)
     amplified = any(t.measured.waf is not None for t in traces)
@@ -289,17 +298,17 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
     heads += [f"{kind} mean [=us]", *(f"{name} [=us]" for name, _ in deep), "max [=us]"]
     heads += [*(["WA"] if amplified else []), "from"]
     rows = []
-    for trace, found in known:
-        one, own = trace.measured, (trace.run.source,)
-        row: Cells = [one.job, *([trace.run.label] if several else []), one.ddir]
-        row.append(Cell(one.iops, own))
-        row += [Cell(_mb(one.bw_bytes), own)] if rated else []
-        row.append(time_cell(found.mean_ns, own))
-        row += [time_cell(found.percentile_ns(percent), own) for _, percent in deep]
-        row.append(time_cell(found.max_ns if found.ios else None, own))
-        waf = None if one.waf is None else Cell(one.waf, own, f"{one.waf:.2f}")
+    for trace, histogram in known:
+        direction, own = trace.measured, (trace.run.source,)
+        row: Cells = [direction.job, *([trace.run.label] if several else []), direction.ddir]
+        row.append(Cell(direction.iops, own))
+        row += [Cell(_mb(direction.bw_bytes), own)] if rated else []
+        row.append(time_cell(histogram.mean_ns, own))
+        row += [time_cell(histogram.percentile_ns(percent), own) for _, percent in deep]
+        row.append(time_cell(histogram.max_ns if histogram.ios else None, own))
+        waf = None if direction.waf is None else Cell(direction.waf, own, f"{direction.waf:.2f}")
         row += [waf] if amplified else []
-        rows.append([*row, _from(one.window)])
+        rows.append([*row, _from(direction.window)])
     title = "Measured" if kind == "clat" else "Flushes"
     note = "from: start of the measurement window, seconds into the job, which reaches to its end."
     return Table(title, columns(" | ".join(heads)), rows, note)
@@ -334,8 +343,8 @@ def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> 
     job = traces[0].job
     return Section(
         sentences=[text for trace in traces for text in _sentences(trace)],
-        tables=[one for one in tables if one.rows],
-        figures=[one for one in figures if any(len(curve.x) for curve in one.curves)],
+        tables=[table for table in tables if table.rows],
+        figures=[figure for figure in figures if any(len(curve.x) for curve in figure.curves)],
         key=key,
         title=f"{job.name}: {_what(traces[0])}",
     )
@@ -368,10 +377,12 @@ def reasons(trace: Trace) -> list[str]:
 
 
 def _sentences(trace: Trace) -> list[str]:
-    one = trace.measured
-    own = "" if trace.alone else f" ({one.ddir})"
-    said = [f"{trace.run.label}{own}: {units.iops(one.iops)} {window_text(one.window)}."]
-    even = one.consistency
+    direction = trace.measured
+    own = "" if trace.alone else f" ({direction.ddir})"
+    said = [
+        f"{trace.run.label}{own}: {units.iops(direction.iops)} {window_text(direction.window)}."
+    ]
+    even = direction.consistency
     if even is not None and even.mean > 0:
         text = f"Per-second IOPS: {units.number(even.min)} to {units.number(even.max)}"
         text += f"; 1st-percentile second: {units.percent(even.p1 / even.mean)} of the mean"
@@ -387,13 +398,13 @@ def _sentences(trace: Trace) -> list[str]:
 
 def _largest(trace: Trace, point: str) -> str:
     """What most of the time of the mean, or of the slowest I/Os, is spent on."""
-    found = next((one for one in trace.points if one.point == point), None)
-    if found is None:
+    breakdown = next((breakdown for breakdown in trace.points if breakdown.point == point), None)
+    if breakdown is None:
         return ""
-    ranked = sorted(found.shares.items(), key=lambda item: -item[1])[:NAMED]
+    ranked = sorted(breakdown.shares.items(), key=lambda item: -item[1])[:NAMED]
     told = [f"{units.percent(s)} {names.part_phrase(p)}" for p, s in ranked if s >= WORTH]
     of = "of the mean latency" if point == "mean" else f"of the latency at {point}"
-    whole = " (whole job)" if found.whole and not trace.measured.window.whole else ""
+    whole = " (whole job)" if breakdown.whole and not trace.measured.window.whole else ""
     return f"{of}{whole}: {', '.join(told)}" if told else ""
 
 
@@ -402,12 +413,12 @@ def _by_cause(causes: Mapping[str, float]) -> str:
     return ", ".join(told)
 
 
-def _wear_sentences(found: Wear) -> list[str]:
+def _wear_sentences(wear: Wear) -> list[str]:
     """How worn the flash is, and how long it lasts."""
-    rated = found.smart.rated_pe_cycles
-    several = f" (the most worn of {len(found.members)} SSDs)" if len(found.members) > 1 else ""
-    said = [f"Wear: {units.percent(found.smart.used)} of {rated:,} P/E cycles used{several}."]
-    lasts = found.endurance
+    rated = wear.smart.rated_pe_cycles
+    several = f" (the most worn of {len(wear.members)} SSDs)" if len(wear.members) > 1 else ""
+    said = [f"Wear: {units.percent(wear.smart.used)} of {rated:,} P/E cycles used{several}."]
+    lasts = wear.endurance
     if lasts is not None:
         said.append(
             f"Endurance at this rate of wear ({lasts.write_amplification:.2f} bytes of flash per "
@@ -415,7 +426,7 @@ def _wear_sentences(found: Wear) -> list[str]:
             f"{units.number(lasts.dwpd_5_years)} DWPD over 5 years; "
             f"{units.percent(lasts.host_bytes_left / lasts.host_bytes)} of it left."
         )
-        if found.table:
+        if wear.table:
             said.append("Superblocks that hold the map wear apart from those of data; not counted.")
     return said
 
@@ -431,7 +442,7 @@ OPTIONS = {
 """What became of a job's options, by the list in the document."""
 
 
-def _notes(runs: Sequence[Run]) -> list[str]:
+def _notes(runs: Sequence[ShownResult]) -> list[str]:
     said = []
     for run in runs:
         label = f"{run.label}: " if len(runs) > 1 else ""
@@ -442,7 +453,7 @@ def _notes(runs: Sequence[Run]) -> list[str]:
     return said
 
 
-def _texts(runs: Sequence[Run]) -> dict[str, str]:
+def _texts(runs: Sequence[ShownResult]) -> dict[str, str]:
     found: dict[str, str] = {}
     for run in runs:
         found.setdefault("job", run.result.job_text)
@@ -453,7 +464,7 @@ def _texts(runs: Sequence[Run]) -> dict[str, str]:
     return found
 
 
-def _facts(run: Run, *, several: bool) -> dict[str, Mapping[str, str]]:
+def _facts(run: ShownResult, *, several: bool) -> dict[str, Mapping[str, str]]:
     about = run.result.ssdlab
     target, profile = about.get("target") or {}, about.get("profile") or {}
     test = {
@@ -512,7 +523,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def _data(runs: Sequence[Run]) -> dict[str, Any]:
+def _data(runs: Sequence[ShownResult]) -> dict[str, Any]:
     told = [
         {
             "run": None if run.result.folder is None else run.result.folder.name,

@@ -23,7 +23,7 @@ from ssdlab.answer import (
 )
 from ssdlab.answer import columns as columns_of
 from ssdlab.care.blockio import PIECE_BYTES
-from ssdlab.care.scan import REPEATED_MAX, Scan, Slow
+from ssdlab.care.scan import REPEATED_MAX, Scan, SlowPiece
 from ssdlab.care.scanmap import STATES, State, cells
 from ssdlab.units import size_text
 
@@ -52,43 +52,43 @@ MUCH_ZERO = 0.02
 _UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
-def answer(found: Scan) -> Answer:
+def answer(scan: Scan) -> Answer:
     """What is unreadable or slow, where, and how fast the rest is."""
-    said = [units.sentence(one) for one in (_scanned(found), *sentences(found))]
-    code = "unreadable" if found.errors else "slow" if found.slow_places() else "sound"
+    said = [units.sentence(one) for one in (_scanned(scan), *sentences(scan))]
+    code = "unreadable" if scan.errors else "slow" if scan.slow_places() else "sound"
     numbers = [
-        Number("speed", finite(found.bytes_per_s() / 1e6), "MB/s", "higher"),
-        Number("unreadable", float(found.unreadable_bytes), "B", "lower"),
-        Number("slow places", float(len(found.slow_places())), "", "lower"),
+        Number("speed", finite(scan.bytes_per_s() / 1e6), "MB/s", "higher"),
+        Number("unreadable", float(scan.unreadable_bytes), "B", "lower"),
+        Number("slow places", float(len(scan.slow_places())), "", "lower"),
     ]
     lead = Section(
         said,
         numbers,
-        _tables(found),
-        _Charts.of(found).all(),
+        _tables(scan),
+        _Charts.of(scan).all(),
         "map",
         "Map and speed",
-        verdict=Verdict(code, {"unreadable_bytes": float(found.unreadable_bytes)}),
+        verdict=Verdict(code, {"unreadable_bytes": float(scan.unreadable_bytes)}),
     )
-    notes = [f"Ended early: {found.stopped}."] if found.stopped else []
-    return Answer(f"Scan of {found.target}", "scan", [lead], notes=notes, data=document(found))
+    notes = [f"Ended early: {scan.stopped}."] if scan.stopped else []
+    return Answer(f"Scan of {scan.target}", "scan", [lead], notes=notes, data=document(scan))
 
 
-def sentences(found: Scan) -> list[str]:
+def sentences(scan: Scan) -> list[str]:
     """The findings, most important first."""
-    said = [] if found.kind == "sim" else [_errors(found)]
-    said += _slow(found)
-    said += _zones(found)
-    if found.zero_share >= MUCH_ZERO:
+    said = [] if scan.kind == "sim" else [_errors(scan)]
+    said += _slow(scan)
+    said += _zones(scan)
+    if scan.zero_share >= MUCH_ZERO:
         said.append(
-            f"{found.zero_share:.0%} of what was read is zeros only: a drive answers blocks "
+            f"{scan.zero_share:.0%} of what was read is zeros only: a drive answers blocks "
             "that hold no data without touching flash, so their speed says nothing"
         )
-    if not found.direct:
+    if not scan.direct:
         said.append("the page cache could not be bypassed here, so the speed may be that of memory")
-    if found.kind == "file":
+    if scan.kind == "file":
         said.append("a file is scanned where it lies; holes in it come from no drive")
-    if found.kind == "sim":
+    if scan.kind == "sim":
         said.append(
             "simulated: unreadable blocks are not simulated, nothing else is at work, and what is "
             "slow is slow each time"
@@ -96,27 +96,27 @@ def sentences(found: Scan) -> list[str]:
     return said
 
 
-def _errors(found: Scan) -> str:
-    if not found.errors:
-        return f"no read errors in {size_text(found.read_bytes)}"
-    places = "place" if len(found.errors) == 1 else "places"
+def _errors(scan: Scan) -> str:
+    if not scan.errors:
+        return f"no read errors in {size_text(scan.read_bytes)}"
+    places = "place" if len(scan.errors) == 1 else "places"
     return (
-        f"{len(found.errors)} unreadable {places}, {size_text(found.unreadable_bytes)} in all, in "
-        f"{size_text(found.read_bytes)}: what lies there is lost; back up the rest"
+        f"{len(scan.errors)} unreadable {places}, {size_text(scan.unreadable_bytes)} in all, in "
+        f"{size_text(scan.read_bytes)}: what lies there is lost; back up the rest"
     )
 
 
-def _slow(found: Scan) -> list[str]:
-    median, limit = found.limits
+def _slow(scan: Scan) -> list[str]:
+    median, limit = scan.limits
     if math.isnan(median):
         return []
     said = []
-    slow = len(found.slow_places())
-    late = sum(one.slow_place is False for one in found.slow)
-    unknown = len(found.slow) - slow - late
+    slow = len(scan.slow_places())
+    late = sum(piece.slow_place is False for piece in scan.slow)
+    unknown = len(scan.slow) - slow - late
     bound = f"{limit / 1e6:.3g} ms, where {median / 1e6:.3g} ms is usual"
     if slow:
-        again = "" if found.kind == "sim" else ", each time they were read"
+        again = "" if scan.kind == "sim" else ", each time they were read"
         said.append(f"{_pieces(slow, 'slow ')} of 1 MiB took more than {bound}{again}")
     if late:
         said.append(
@@ -126,7 +126,7 @@ def _slow(found: Scan) -> list[str]:
     if unknown:
         why = (
             "the scan was stopped before"
-            if found.stopped
+            if scan.stopped
             else f"only the slowest {REPEATED_MAX} are"
         )
         said.append(f"{_pieces(unknown)} took more than {bound}, and were not read again: {why}")
@@ -137,21 +137,21 @@ def _pieces(count: int, kind: str = "") -> str:
     return f"{count} {kind}piece" + ("" if count == 1 else "s")
 
 
-def _zones(found: Scan) -> list[str]:
-    if not found.slow_zones:
+def _zones(scan: Scan) -> list[str]:
+    if not scan.slow_zones:
         return []
-    median, _ = found.limits
+    median, _ = scan.limits
     ranges: list[list[int]] = []
-    for zone in found.slow_zones:
+    for zone in scan.slow_zones:
         if ranges and ranges[-1][1] == zone.offset:
             ranges[-1][1] += zone.length
         else:
             ranges.append([zone.offset, zone.offset + zone.length])
     places = [f"from {size_text(start)} to {size_text(end)}" for start, end in ranges]
     where = ", ".join(places[:RANGES_MAX]) + (" and elsewhere" if places[RANGES_MAX:] else "")
-    times = [zone.ns for zone in found.slow_zones]
+    times = [zone.ns for zone in scan.slow_zones]
     slow, usual = (PIECE_BYTES * 1e3 / ns for ns in (sum(times) / len(times), median))
-    repeated = all(zone.again_ns is not None for zone in found.slow_zones)
+    repeated = all(zone.again_ns is not None for zone in scan.slow_zones)
     again = ", and was so when read again" if repeated else ""
     return [
         f"the speed is uneven: {where} it is about {slow:,.0f} MB/s, where {usual:,.0f} MB/s is "
@@ -159,38 +159,38 @@ def _zones(found: Scan) -> list[str]:
     ]
 
 
-def document(found: Scan) -> dict[str, Any]:
+def document(scan: Scan) -> dict[str, Any]:
     """What is found as JSON; numbers that are not known are null."""
-    median, limit = found.limits
+    median, limit = scan.limits
     own = (
         "target kind size_bytes wanted_bytes read_bytes piece_bytes block_bytes direct seconds "
         "again_seconds stopped zero_share unreadable_bytes"
     )
     places: dict[str, list[Any]] = {
-        "errors": found.errors,
-        "slow": found.slow,
-        "slow_zones": found.slow_zones,
+        "errors": scan.errors,
+        "slow": scan.slow,
+        "slow_zones": scan.slow_zones,
     }
     document: dict[str, Any] = finite(
-        {name: getattr(found, name) for name in own.split()}
-        | {"bytes_per_s": found.bytes_per_s(), "median_ns": median, "limit_ns": limit}
-        | {name: [asdict(one) for one in getattr(found, name)] for name in places}
-        | {"zones": [asdict(one) for one in found.zones()], "findings": sentences(found)}
+        {name: getattr(scan, name) for name in own.split()}
+        | {"bytes_per_s": scan.bytes_per_s(), "median_ns": median, "limit_ns": limit}
+        | {name: [asdict(one) for one in getattr(scan, name)] for name in places}
+        | {"zones": [asdict(zone) for zone in scan.zones()], "findings": sentences(scan)}
     )
     return document
 
 
-def _scanned(found: Scan) -> str:
-    virtual = " of simulated time" if found.kind == "sim" else ""
-    whole = "all" if found.wanted_bytes == found.size_bytes else "the first"
-    if found.stopped:
+def _scanned(scan: Scan) -> str:
+    virtual = " of simulated time" if scan.kind == "sim" else ""
+    whole = "all" if scan.wanted_bytes == scan.size_bytes else "the first"
+    if scan.stopped:
         whole = "only the first"
-    again = found.again_seconds > 0.1 * found.seconds
+    again = scan.again_seconds > 0.1 * scan.seconds
     return (
-        f"scanned {whole} {size_text(found.read_bytes)} of {found.target} in "
-        f"{units.duration(found.seconds)}{virtual} at {units.bytes_per_s(found.bytes_per_s())}, "
+        f"scanned {whole} {size_text(scan.read_bytes)} of {scan.target} in "
+        f"{units.duration(scan.seconds)}{virtual} at {units.bytes_per_s(scan.bytes_per_s())}, "
         "one read of 1 MiB at a time"
-        + (f"; {units.duration(found.again_seconds)} more for what was slow" if again else "")
+        + (f"; {units.duration(scan.again_seconds)} more for what was slow" if again else "")
     )
 
 
@@ -203,10 +203,10 @@ class _Charts:
     name: str
 
     @classmethod
-    def of(cls, found: Scan) -> _Charts:
-        size = max(found.wanted_bytes, 1)
+    def of(cls, scan: Scan) -> _Charts:
+        size = max(scan.wanted_bytes, 1)
         unit, name = next(((u, n) for u, n in _UNITS if size >= 2 * u), (1, "B"))
-        return cls(found, unit, name)
+        return cls(scan, unit, name)
 
     def all(self) -> list[Figure]:
         known = bool(np.isfinite(self.found.ns).any())
@@ -251,8 +251,8 @@ class _Charts:
 
     def _speed(self) -> Figure:
         zones = self.found.zones(STRETCHES)
-        x = [(one.offset + one.length / 2) / self.unit for one in zones]
-        y = [one.bytes_per_s / 1e6 for one in zones]
+        x = [(zone.offset + zone.length / 2) / self.unit for zone in zones]
+        y = [zone.bytes_per_s / 1e6 for zone in zones]
         length = size_text(zones[0].length)
         return Figure(
             "Speed over address",
@@ -265,27 +265,27 @@ class _Charts:
         )
 
     def _time(self) -> Figure:
-        found = self.found
-        median, limit = found.limits
-        x, low, high = _extremes(found.ns, STRETCHES)
+        scan = self.found
+        median, limit = scan.limits
+        x, low, high = _extremes(scan.ns, STRETCHES)
         x = x * PIECE_BYTES / self.unit
-        end = found.wanted_bytes / self.unit
+        end = scan.wanted_bytes / self.unit
         curves = [
             Curve("slowest piece", list(x), list(high / 1e6)),
             Curve("fastest piece", list(x), list(low / 1e6), colour=1),
             Curve("suspect from here", [0.0, end], [limit / 1e6] * 2, "dashed", "limit"),
         ]
         for wanted, state in ((False, "late"), (True, "slow")):
-            marked = [one for one in found.slow if bool(one.slow_place) is wanted]
+            marked = [piece for piece in scan.slow if bool(piece.slow_place) is wanted]
             if marked:
-                places = [one.offset / self.unit for one in marked]
+                places = [piece.offset / self.unit for piece in marked]
                 curves.append(
-                    Curve(_verdict_of(wanted), places, [one.ns / 1e6 for one in marked],
+                    Curve(_verdict_of(wanted), places, [piece.ns / 1e6 for piece in marked],
                           "dots", state)
                 )  # fmt: skip
-        errors = found.errors[:ROWS_LISTED_MAX]
+        errors = scan.errors[:ROWS_LISTED_MAX]
         if errors:
-            places = [one.offset / self.unit for one in errors]
+            places = [error.offset / self.unit for error in errors]
             curves.append(Curve("unreadable", places, [limit / 1e6] * len(errors), "dots", "bad"))
         return Figure(
             "Time of each piece over address",
@@ -299,9 +299,9 @@ class _Charts:
         )
 
 
-def _tables(found: Scan) -> list[Table]:
+def _tables(scan: Scan) -> list[Table]:
     tables = []
-    if found.errors:
+    if scan.errors:
         rows: list[Cells] = [
             [
                 Cell(one.offset, text=f"{one.offset:,}"),
@@ -309,31 +309,31 @@ def _tables(found: Scan) -> list[Table]:
                 Cell(block, text=f"{block:,}"),
                 one.reason + ("" if one.exact else "; not narrowed down further"),
             ]
-            for one in found.errors[:ROWS_LISTED_MAX]
-            for block in (one.offset // found.block_bytes,)
+            for one in scan.errors[:ROWS_LISTED_MAX]
+            for block in (one.offset // scan.block_bytes,)
         ]
         heads = columns_of("unreadable from byte [=B] | bytes [=B] | block | reason")
         tables.append(Table("Unreadable", heads, rows))
-    if found.slow:
-        worst = sorted(found.slow, key=lambda one: -one.ns)[:ROWS_LISTED_MAX]
+    if scan.slow:
+        worst = sorted(scan.slow, key=lambda piece: -piece.ns)[:ROWS_LISTED_MAX]
         rows = [
             [
-                Cell(one.offset, text=f"{one.offset:,}"),
-                _time_cell(one.ns),
-                ", ".join(units.latency(ns) for ns in one.again_ns) or None,
-                _verdict(one),
+                Cell(piece.offset, text=f"{piece.offset:,}"),
+                _time_cell(piece.ns),
+                ", ".join(units.latency(ns) for ns in piece.again_ns) or None,
+                _verdict(piece),
             ]
-            for one in worst
+            for piece in worst
         ]
         heads = columns_of("slow from byte [=B] | took [=ns] | read again | what it is")
         tables.append(Table("Slow places and late pieces", heads, rows))
     rows = [
         [
-            *(Cell(end, text=size_text(end)) for end in (one.offset, one.offset + one.length)),
-            Cell(finite(one.bytes_per_s / 1e6)),
-            _time_cell(one.slowest_ns),
+            *(Cell(end, text=size_text(end)) for end in (zone.offset, zone.offset + zone.length)),
+            Cell(finite(zone.bytes_per_s / 1e6)),
+            _time_cell(zone.slowest_ns),
         ]
-        for one in found.zones(ZONES)
+        for zone in scan.zones(ZONES)
     ]
     tables.append(
         Table("Zones", columns_of("from [=B] | to [=B] | speed [MB/s] | slowest piece [=ns]"), rows)
@@ -345,8 +345,8 @@ def _time_cell(ns: float) -> Cell:
     return Cell(finite(ns), text=units.latency(ns))
 
 
-def _verdict(one: Slow) -> str:
-    return "not read again" if one.slow_place is None else _verdict_of(one.slow_place)
+def _verdict(piece: SlowPiece) -> str:
+    return "not read again" if piece.slow_place is None else _verdict_of(piece.slow_place)
 
 
 def _verdict_of(place: bool) -> str:

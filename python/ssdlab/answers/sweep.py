@@ -9,14 +9,14 @@ import polars as pl
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
 from ssdlab.answers.sweep_charts import MEASURES, figures, means_of, texts_of
-from ssdlab.sweeps import Outcome, Sweep
+from ssdlab.sweeps import Sweep, SweepOutcome
 
 FAILURES_MAX = 10
 """So many failed runs are named."""
 
 
 def answer(
-    sweep: Sweep, frame: pl.DataFrame, outcome: Outcome, where: str | None, line: str = ""
+    sweep: Sweep, frame: pl.DataFrame, outcome: SweepOutcome, where: str | None, line: str = ""
 ) -> Answer:
     """``frame``: the rows of the runs that the sweep asks for; ``where`` the folder, None where
     they are not kept; ``line`` the command that asked."""
@@ -33,15 +33,15 @@ def answer(
     notes = []
     if where is not None:
         notes = [f"Every number of every run: polars.scan_parquet('{where}/summary/*.parquet')."]
-    title = f"Sweep of {units.listed([one.key for one in sweep.axes])}"
+    title = f"Sweep of {units.listed([axis.key for axis in sweep.axes])}"
     return Answer(title, "sweep", [lead], notes=notes, data=_document(sweep, outcome, where))
 
 
-def _failed(outcome: Outcome) -> int:
+def _failed(outcome: SweepOutcome) -> int:
     return len(outcome.failed)
 
 
-def _count(sweep: Sweep, outcome: Outcome) -> str:
+def _count(sweep: Sweep, outcome: SweepOutcome) -> str:
     seeds = f", {sweep.seeds} seeds each" if sweep.seeds > 1 else ""
     said = f"{len(sweep) // sweep.seeds:,} combinations{seeds}: {outcome.ran:,} runs now"
     said += f", {outcome.before:,} done before" if outcome.before else ""
@@ -49,9 +49,9 @@ def _count(sweep: Sweep, outcome: Outcome) -> str:
     return said + (f", {_failed(outcome):,} could not be run" if outcome.failed else "")
 
 
-def _document(sweep: Sweep, outcome: Outcome, where: str | None) -> dict[str, Any]:
+def _document(sweep: Sweep, outcome: SweepOutcome, where: str | None) -> dict[str, Any]:
     return {
-        "axes": {one.key: list(dict.fromkeys(one.labels)) for one in sweep.axes},
+        "axes": {axis.key: list(dict.fromkeys(axis.labels)) for axis in sweep.axes},
         "seeds": sweep.seeds,
         "runs": len(sweep),
         "ran": outcome.ran,
@@ -67,15 +67,15 @@ def _document(sweep: Sweep, outcome: Outcome, where: str | None) -> dict[str, An
 def _table(sweep: Sweep, means: pl.DataFrame, line: str) -> Table:
     several = means.select("job", "ddir").n_unique() > 1
     names = ["job", "ddir"] if several else []
-    told = [one for one in MEASURES if means[one[0]].count()]
-    columns = [Column(one.key) for one in sweep.axes] + [Column(name) for name in names]
+    told = [measure for measure in MEASURES if means[measure[0]].count()]
+    columns = [Column(axis.key) for axis in sweep.axes] + [Column(name) for name in names]
     columns += [Column(head, unit) for _, head, unit, _ in told]
     columns += [Column("spread of IOPS", "%")] if sweep.seeds > 1 else []
     columns += [Column("steady"), Column("key")]
-    texts = {one.key: texts_of(one) for one in sweep.axes}
+    texts = {axis.key: texts_of(axis) for axis in sweep.axes}
     rows: list[Cells] = []
     for row in means.iter_rows(named=True):
-        cells: Cells = [texts[one.key][row[one.key]] for one in sweep.axes]
+        cells: Cells = [texts[axis.key][row[axis.key]] for axis in sweep.axes]
         cells += [row[name] for name in names]
         cells += [
             Cell(None if row[name] is None else factor * row[name]) for name, _, _, factor in told
@@ -96,7 +96,7 @@ def _share(count: int, of: int) -> str:
     return "yes" if count == of else f"{count} of {of}" if count else "no"
 
 
-def _failures(outcome: Outcome) -> list[Table]:
+def _failures(outcome: SweepOutcome) -> list[Table]:
     if not outcome.failed:
         return []
     rows = [

@@ -44,7 +44,7 @@ Measure = tuple[str, str, str, float]
 
 def means_of(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
     """Over the seeds, in the order asked for; ``key`` is that of the first seed's run."""
-    keys = [one.key for one in sweep.axes]
+    keys = [axis.key for axis in sweep.axes]
     columns = [name for name, *_ in MEASURES]
     spread = (pl.col("iops").max() - pl.col("iops").min()) / pl.col("iops").mean()
     sums = frame.group_by([*keys, "job", "ddir"]).agg(
@@ -84,33 +84,37 @@ class _Charts:
         """Those that take several values; of a group the first stands for all, but of a sample
         each stands for itself."""
         found: dict[str, Axis] = {}
-        for one in self.sweep.axes:
-            if len(one.cells) > 1:
-                name = one.key if one.group in ("", SAMPLED) else one.group
-                found.setdefault(name, one)
+        for axis in self.sweep.axes:
+            if len(axis.cells) > 1:
+                name = axis.key if axis.group in ("", SAMPLED) else axis.group
+                found.setdefault(name, axis)
         return list(found.values())
 
     @property
     def measures(self) -> list[Measure]:
-        return [one for one in MEASURES if one[0] in DRAWN and self.means[one[0]].count()]
+        return [
+            measure
+            for measure in MEASURES
+            if measure[0] in DRAWN and self.means[measure[0]].count()
+        ]
 
     def by_key(self) -> list[Figure]:
         """A chart for each key and measure; another key as lines, the rest held."""
-        return [self._by_key(axis, one) for axis in self.axes for one in self.measures]
+        return [self._by_key(axis, measure) for axis in self.axes for measure in self.measures]
 
     def _by_key(self, axis: Axis, measure: Measure) -> Figure:
         points = self._busiest(measure)
         grid = [one for one in self.axes if one.group != SAMPLED and one.key != axis.key]
-        lines = next((one for one in grid if len(one.cells) <= CURVES_MAX), None)
+        lines = next((axis for axis in grid if len(axis.cells) <= CURVES_MAX), None)
         # Nothing is held where keys are drawn together: each of their points has its own values.
-        sampled = axis.group == SAMPLED or any(one.group == SAMPLED for one in self.axes)
-        held = {} if sampled else {one.key: one for one in grid if one is not lines}
+        sampled = axis.group == SAMPLED or any(axis.group == SAMPLED for axis in self.axes)
+        held = {} if sampled else {axis.key: axis for axis in grid if axis is not lines}
         choices = {}
         if points.height <= ABOUT_MAX:
-            choices = {key: tuple(texts_of(one).values()) for key, one in held.items()}
+            choices = {key: tuple(texts_of(axis).values()) for key, axis in held.items()}
         kept = points
         if not choices:
-            kept = points.filter(*(pl.col(key) == one.cells[0] for key, one in held.items()))
+            kept = points.filter(*(pl.col(key) == axis.cells[0] for key, axis in held.items()))
         curves = []
         for place, cell in enumerate(lines.cells if lines else [None]):
             own = kept if lines is None else kept.filter(pl.col(lines.key) == cell)
@@ -120,12 +124,12 @@ class _Charts:
             curve = self._curve(name, axis, own, measure, place, dots=sampled)
             curves.append(replace(curve, choice=_choice(own, [held[key] for key in choices])))
         fixed = {} if choices else held
-        note = ", ".join(f"{key} held at {one.labels[0]}" for key, one in fixed.items())
+        note = ", ".join(f"{key} held at {axis.labels[0]}" for key, axis in fixed.items())
         return Figure(
             f"{measure[1]} by {axis.key}",
             axis.key,
             _label(measure),
-            [one for one in curves if len(one.x)],
+            [curve for curve in curves if len(curve.x)],
             log_x=_is_wide(axis),
             x_names=() if axis.numeric else tuple(texts_of(axis).values()),
             group=axis.key,
@@ -173,26 +177,28 @@ class _Charts:
 
     def heat(self) -> list[Figure]:
         """Two keys together, the rest held at their first value."""
-        grid = [one for one in self.axes if one.group != SAMPLED and len(one.cells) <= FIELDS_MAX]
+        grid = [
+            axis for axis in self.axes if axis.group != SAMPLED and len(axis.cells) <= FIELDS_MAX
+        ]
         if len(grid) < 2:
             return []
         # The sides are the keys with the most values.
-        across, up, *_ = sorted(grid, key=lambda one: -len(one.cells))
-        held = [one for one in self.axes if one not in (across, up) and one.group != SAMPLED]
+        across, up, *_ = sorted(grid, key=lambda axis: -len(axis.cells))
+        held = [axis for axis in self.axes if axis not in (across, up) and axis.group != SAMPLED]
         if len(held) + 2 < len(self.axes):
             return []
-        return [self._heat(across, up, held, one) for one in self.measures]
+        return [self._heat(across, up, held, measure) for measure in self.measures]
 
     def _heat(self, across: Axis, up: Axis, held: Sequence[Axis], measure: Measure) -> Figure:
         points = self._busiest(measure)
-        kept = points.filter(*(pl.col(one.key) == one.cells[0] for one in held))
-        places = [{cell: n for n, cell in enumerate(one.cells)} for one in (across, up)]
+        kept = points.filter(*(pl.col(axis.key) == axis.cells[0] for axis in held))
+        places = [{cell: n for n, cell in enumerate(axis.cells)} for axis in (across, up)]
         x = [float(places[0][cell]) for cell in kept[across.key]]
         y = [float(places[1][cell]) for cell in kept[up.key]]
         fields = Curve(
             _label(measure), x, y, "heat", 0, _values(kept, measure), (), kept["key"].to_list()
         )
-        note = ", ".join(f"{one.key} held at {one.labels[0]}" for one in held)
+        note = ", ".join(f"{axis.key} held at {axis.labels[0]}" for axis in held)
         return Figure(
             _label(measure),
             across.key,
@@ -209,17 +215,17 @@ class _Charts:
         if len(self.axes) + len(self.measures) < 3 or self.means.height < 3:
             return []
         points = self._busiest(self.measures[0])
-        measures = [one for one in self.measures if not points[one[0]].null_count()]
+        measures = [measure for measure in self.measures if not points[measure[0]].null_count()]
         if points.height > LINES_MAX:
             points = points.gather_every(math.ceil(points.height / LINES_MAX))
         if points.height < 2:
             return []
-        short = [one.key.rpartition(".")[2] for one in self.axes]
-        names = short if len(set(short)) == len(short) else [one.key for one in self.axes]
+        short = [axis.key.rpartition(".")[2] for axis in self.axes]
+        names = short if len(set(short)) == len(short) else [axis.key for axis in self.axes]
         sides = [
-            (name, *_axis_shares(one, points)) for name, one in zip(names, self.axes, strict=True)
+            (name, *_axis_shares(axis, points)) for name, axis in zip(names, self.axes, strict=True)
         ]
-        sides += [(_label(one), *_shares(_values(points, one))) for one in measures]
+        sides += [(_label(measure), *_shares(_values(points, measure))) for measure in measures]
         shares = [own for _, own, _, _ in sides]
         strength = shares[len(self.axes)]
         count = len(sides)
@@ -254,7 +260,7 @@ class _Charts:
 
     def _busiest(self, measure: Measure) -> pl.DataFrame:
         """Of each combination the row with the most I/Os, in the order asked for."""
-        keys = [one.key for one in self.sweep.axes]
+        keys = [axis.key for axis in self.sweep.axes]
         ranked = self.means.drop_nulls(measure[0]).sort("ios", maintain_order=True)
         own = ranked.unique(keys, keep="last", maintain_order=True)
         return own.sort(*_places(self.sweep))
@@ -271,7 +277,7 @@ class _Charts:
         """The values of each combination, in words."""
         if points.height > ABOUT_MAX:
             return []
-        texts = {one.key: texts_of(one) for one in self.sweep.axes}
+        texts = {axis.key: texts_of(axis) for axis in self.sweep.axes}
         return [
             ", ".join(f"{key} {own[row[key]]}" for key, own in texts.items())
             for row in points.iter_rows(named=True)
@@ -282,17 +288,18 @@ def _choice(points: pl.DataFrame, held: Sequence[Axis]) -> list[str]:
     """Which values of what is held each combination has."""
     if not held:
         return []
-    texts = [texts_of(one) for one in held]
+    texts = [texts_of(axis) for axis in held]
     return [
         "\t".join(own[cell] for own, cell in zip(texts, row, strict=True))
-        for row in points.select(one.key for one in held).iter_rows()
+        for row in points.select(axis.key for axis in held).iter_rows()
     ]
 
 
 def _places(sweep: Sweep) -> list[pl.Expr]:
     """By which rows stand in the order of the values."""
     return [
-        pl.col(one.key).replace_strict(one.cells, list(range(len(one.cells)))) for one in sweep.axes
+        pl.col(axis.key).replace_strict(axis.cells, list(range(len(axis.cells))))
+        for axis in sweep.axes
     ]
 
 
@@ -306,7 +313,7 @@ def _x(axis: Axis, points: pl.DataFrame) -> list[float]:
     if axis.numeric:
         return values
     places: Mapping[Any, int] = {cell: place for place, cell in enumerate(axis.cells)}
-    return [float(places[one]) for one in values]
+    return [float(places[value]) for value in values]
 
 
 def _values(points: pl.DataFrame, measure: Measure) -> list[float]:
@@ -330,8 +337,8 @@ def _shares(values: Sequence[float]) -> tuple[list[float], str, str]:
         return [0.5] * len(values), *texts
     if _far(values):
         span = math.log(high / low)
-        return [math.log(one / low) / span for one in values], *texts
-    return [(one - low) / (high - low) for one in values], *texts
+        return [math.log(value / low) / span for value in values], *texts
+    return [(value - low) / (high - low) for value in values], *texts
 
 
 def _far(values: Sequence[float]) -> bool:
@@ -339,4 +346,4 @@ def _far(values: Sequence[float]) -> bool:
 
 
 def _is_wide(axis: Axis) -> bool:
-    return axis.numeric and _far([float(one) for one in axis.values])
+    return axis.numeric and _far([float(value) for value in axis.values])

@@ -26,53 +26,53 @@ SHOWN = 4
 """Numbers that have a chart."""
 
 
-def answer(found: ab.TrialOutcome, title: str) -> Answer:
+def answer(outcome: ab.TrialOutcome, title: str) -> Answer:
     """Whether the change mattered, every number, and the runs in their order."""
-    said = ab.sentences(found, lambda d: f"{share_text(d.share)} ({span_text(d)})")
-    doubts = [units.sentence("; ".join(told))] if (told := ab.doubts(found.runs)) else []
+    said = ab.sentences(outcome, lambda d: f"{share_text(d.share)} ({span_text(d)})")
+    doubts = [units.sentence("; ".join(told))] if (told := ab.doubts(outcome.runs)) else []
     lead = Section(
         [*said, *doubts],
-        tables=[_numbers(found)],
-        figures=_runs(found),
+        tables=[_numbers(outcome)],
+        figures=_runs(outcome),
         key="numbers",
         title="Numbers",
-        verdict=_verdict(found),
+        verdict=_verdict(outcome),
     )
     sides = [
-        f"{side}: {','.join(run.id for run in found.runs if run.side == side)}" for side in "AB"
+        f"{side}: {','.join(run.id for run in outcome.runs if run.side == side)}" for side in "AB"
     ]
     return Answer(
         title=title,
         kind="trial",
         sections=[lead],
-        notes=[_method(found), *sides],
-        data=ab.as_json(found),
+        notes=[_method(outcome), *sides],
+        data=ab.as_json(outcome),
     )
 
 
-def _verdict(found: ab.TrialOutcome) -> Verdict:
-    tested = [one.difference for one in found.effects if one.difference is not None]
-    seen = sum(one.seen for one in tested)
+def _verdict(outcome: ab.TrialOutcome) -> Verdict:
+    tested = [effect.difference for effect in outcome.effects if effect.difference is not None]
+    seen = sum(difference.seen for difference in tested)
     code = "mattered" if seen else "no-difference" if tested else "nothing-measured"
     return Verdict(code, {"metrics": float(len(tested)), "significant": float(seen)})
 
 
-def _numbers(found: ab.TrialOutcome) -> Table:
+def _numbers(outcome: ab.TrialOutcome) -> Table:
     interval = Column("95 %", head="B vs A interval")
     least = "minimum detectable effect (80 % power)"
     heads = [*columns("number | unit | A | B | B vs A [=ratio]"), interval, Column("verdict")]
     rows: list[Cells] = [
         [
-            one.name,
-            one.unit,
-            _mean(one.a),
-            _mean(one.b),
-            _share(one.difference),
-            span_text(one.difference),
-            ab.verdict(one),
-            _least(one),
+            effect.name,
+            effect.unit,
+            _mean(effect.a),
+            _mean(effect.b),
+            _share(effect.difference),
+            span_text(effect.difference),
+            ab.verdict(effect),
+            _least(effect),
         ]
-        for one in found.effects
+        for effect in outcome.effects
     ]
     return Table("A and B", [*heads, Column(least, head="least effect")], rows)
 
@@ -89,33 +89,33 @@ def _mean(values: tuple[float, ...]) -> Cell | None:
     return Cell((statistics.geometric_mean if min(values) > 0 else statistics.fmean)(values))
 
 
-def _least(one: Effect) -> str:
-    if one.visible is None:
+def _least(effect: Effect) -> str:
+    if effect.visible is None:
         return units.DASH
-    return share_text(one.visible) if one.visible > 0 else "any"
+    return share_text(effect.visible) if effect.visible > 0 else "any"
 
 
-def _runs(found: ab.TrialOutcome) -> list[Figure]:
+def _runs(outcome: ab.TrialOutcome) -> list[Figure]:
     """The first numbers of every run, in the order of time."""
-    places = {side: [r.place for r in found.runs if r.side == side] for side in "AB"}
+    places = {side: [r.place for r in outcome.runs if r.side == side] for side in "AB"}
     return [
         Figure(
-            one.name,
+            effect.name,
             "run",
-            one.unit,
+            effect.unit,
             [
                 Curve(side, [float(place + 1) for place in places[side]], values, "dots", number)
-                for number, (side, values) in enumerate((("A", one.a), ("B", one.b)))
+                for number, (side, values) in enumerate((("A", effect.a), ("B", effect.b)))
                 if len(values) == len(places[side])
             ],
             group="Every run",
         )
-        for one in found.effects[:SHOWN]
+        for effect in outcome.effects[:SHOWN]
     ]
 
 
-def _method(found: ab.TrialOutcome) -> str:
-    drift = "" if found.simulated or found.pairs < 4 else ", a steady drift taken out"
+def _method(outcome: ab.TrialOutcome) -> str:
+    drift = "" if outcome.simulated or outcome.pairs < 4 else ", a steady drift taken out"
     pairs = f"Differences of pairs (t test on logarithms{drift})"
-    how = pairs if found.undoable else "Welch's test on logarithms"
+    how = pairs if outcome.undoable else "Welch's test on logarithms"
     return f"{how}; a difference counts in spite of the number of comparisons (Holm, 5 %)."

@@ -16,7 +16,7 @@ PASSES = {True: "yes", False: "no", None: None}
 
 def answer(done: Trimmed) -> Answer:
     """What was trimmed, or would be, and each layer below."""
-    rows = [[one.name, PASSES[one.passes], one.sentence] for one in done.layers]
+    rows = [[layer.name, PASSES[layer.passes], layer.sentence] for layer in done.layers]
     lead = Section(
         _sentences(done),
         tables=[Table("Layers below", columns("layer | takes TRIM | finding"), rows)],

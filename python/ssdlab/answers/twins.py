@@ -8,14 +8,14 @@ import numpy as np
 
 from ssdlab.answer import Answer, Cell, Cells, Number, Section, Table, Verdict, columns
 from ssdlab.answers.fit import NAMES
-from ssdlab.experiments.twin import Outcome
+from ssdlab.experiments.twin import TwinOutcome
 
 
-def answer(outcomes: Sequence[Outcome]) -> Answer:
+def answer(outcomes: Sequence[TwinOutcome]) -> Answer:
     """How far twins are off where they were not fitted."""
-    twins = [error for one in outcomes for error in one.errors]
-    plain = [error for one in outcomes for error in one.plain_errors]
-    inside = [one.inside for found in outcomes for one in found.compared]
+    twins = [error for outcome in outcomes for error in outcome.errors]
+    plain = [error for outcome in outcomes for error in outcome.plain_errors]
+    inside = [number.inside for outcome in outcomes for number in outcome.compared]
     median, high = _percentiles(twins)
     other = _percentiles(plain)
     share = 100 * sum(inside) / max(1, len(inside))
@@ -43,13 +43,20 @@ def answer(outcomes: Sequence[Outcome]) -> Answer:
     return Answer("twins of drives that others measured", "fit", [lead], notes=notes)
 
 
-def _by_case(outcomes: Sequence[Outcome]) -> Table:
+def _by_case(outcomes: Sequence[TwinOutcome]) -> Table:
     rows: list[Cells] = []
-    for one in outcomes:
-        inside = 100 * sum(found.inside for found in one.compared) / max(1, len(one.compared))
-        numbers = [*_percentiles(one.errors), *_percentiles(one.plain_errors), inside]
-        drive = one.case.asked or one.case.drive
-        row: Cells = [one.case.name, drive, Cell(float(one.fitted)), Cell(float(len(one.compared)))]
+    for outcome in outcomes:
+        inside = (
+            100 * sum(number.inside for number in outcome.compared) / max(1, len(outcome.compared))
+        )
+        numbers = [*_percentiles(outcome.errors), *_percentiles(outcome.plain_errors), inside]
+        drive = outcome.case.asked or outcome.case.drive
+        row: Cells = [
+            outcome.case.name,
+            drive,
+            Cell(float(outcome.fitted)),
+            Cell(float(len(outcome.compared))),
+        ]
         rows.append([*row, *map(Cell, numbers)])
     heads = (
         "fitted, predicted | drive | fitted | asked | twin, median [%] | twin, p90 [%] | "
@@ -58,13 +65,13 @@ def _by_case(outcomes: Sequence[Outcome]) -> Table:
     return Table("By region", columns(heads), rows)
 
 
-def _numbers(outcomes: Sequence[Outcome]) -> Table:
+def _numbers(outcomes: Sequence[TwinOutcome]) -> Table:
     rows: list[Cells] = []
-    for one in outcomes:
-        for found, plain in zip(one.compared, one.plain, strict=True):
-            row: Cells = [one.case.name, one.case.asked or one.case.drive]
-            row += [str(found.observation.load), NAMES[found.column][0]]
-            values = (found.measured, found.predicted, found.low, found.high, plain)
+    for outcome in outcomes:
+        for number, plain in zip(outcome.compared, outcome.plain, strict=True):
+            row: Cells = [outcome.case.name, outcome.case.asked or outcome.case.drive]
+            row += [str(number.observation.load), NAMES[number.column][0]]
+            values = (number.measured, number.predicted, number.low, number.high, plain)
             rows.append([*row, *map(Cell, values)])
     heads = "region | drive | workload | number | measured | twin | low | high | interpolation"
     return Table("Every number", columns(heads), rows)

@@ -20,7 +20,7 @@ from ssdlab.api.watching import Watch, shown
 from ssdlab.api.working import unheard, working
 from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.engine import opening, plans
-from ssdlab.engine.plans import Order
+from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.runs import begin
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.jobfile import JobText, read_job
@@ -38,7 +38,7 @@ class _Wish:
 
     target: Target
     job: JobText | None
-    order: Order | None
+    order: ProtocolOrder | None
     base: dict[str, str]
     changed: dict[str, str]
     prepare: str | None
@@ -88,9 +88,9 @@ class _Wish:
             )
             result = self.target.run(self.job, settings)
             folder = store.save(result)
-            found = examine(of_result(result))
+            checks = examine(of_result(result))
             return study.TrialRun(
-                side, place, folder.name, study.numbers_of(result), _doubts(found)
+                side, place, folder.name, study.numbers_of(result), _doubts(checks)
             )
         assert self.order is not None
         memory = seat.memory_bytes
@@ -116,7 +116,7 @@ class _Ran:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def _elsewhere(name: str | None, order: Order | None, *given: Any) -> _Wish:
+def _elsewhere(name: str | None, order: ProtocolOrder | None, *given: Any) -> _Wish:
     target, job, base, changed, prepare, seed, rating = given
     if order is not None and name is not None:
         order = replace(order, protocol=find(name))
@@ -230,13 +230,13 @@ def ab(
             start="A" if to_a is None else None,
             undoable=undoable,
         )
-    found = study.outcome(sides, runs, undoable=undoable, simulated=on.simulated)
+    outcome = study.outcome(sides, runs, undoable=undoable, simulated=on.simulated)
     title = f"{wish.what} on {on.name}, with and without the change"
-    return Report(trial.answer(found, title), runs=[one.id for one in runs])
+    return Report(trial.answer(outcome, title), runs=[run.id for run in runs])
 
 
-def _doubts(found: Sequence[Check]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.title for one in found if one.status in ("bad", "doubt")))
+def _doubts(checks: Sequence[Check]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(check.title for check in checks if check.status in ("bad", "doubt")))
 
 
 def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:

@@ -44,7 +44,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ArrayQuestion:
     """Arrays of a drive, before anything is run on them."""
 
     drive: DriveRig
@@ -156,7 +156,7 @@ def ask(
     measured: str | Path | None,
     controller: str | None,
     bus: Size | None,
-) -> Asked:
+) -> ArrayQuestion:
     """The arrays that are asked for; raises as :func:`array`."""
     if (drive is None) == (measured is None):
         raise InputError("name one drive: DRIVE, or --measured RUN for your own")
@@ -164,14 +164,14 @@ def ask(
         _levels(listed(levels) or ""), _counts(listed(count) or ""), _chunks(listed(chunk) or "")
     )
     if drive is None:
-        one = measured_drive(Path(measured or ""))
+        rig = measured_drive(Path(measured or ""))
     else:
         (given,) = named_or_rigs(drive)
-        one = given if isinstance(given, DriveRig) else named(given)
+        rig = given if isinstance(given, DriveRig) else named(given)
     behind = attachment(controller) if controller is not None else DIRECT
     if bus is not None:
         behind = with_bus(behind, text(bus))
-    return Asked(one, grid, behind, left_out)
+    return ArrayQuestion(rig, grid, behind, left_out)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _studies(names: Sequence[str]) -> list[str]:
 
 
 def _levels(text: str) -> list[str]:
-    found = [one.lower().removeprefix("raid") for one in units.words("--levels", text)]
+    found = [word.lower().removeprefix("raid") for word in units.words("--levels", text)]
     for one in found:
         if one not in LEVELS:
             raise unknown_name("RAID level", one, LEVELS)
@@ -235,7 +235,7 @@ def _grid(levels: list[str], counts: list[int], chunks: list[int]) -> tuple[Grid
         raise InputError(
             f"--count: too few drives for every level asked for; RAID {needed} or more"
         )
-    left_out = dict.fromkeys(f"{one.level_name} of {one.count}" for one in short)
+    left_out = dict.fromkeys(f"{shape.level_name} of {shape.count}" for shape in short)
     return Grid(good, levels, counts, chunks), list(left_out)
 
 
@@ -245,9 +245,9 @@ def _load(given: str | Path | None, name: str | None, depth: int) -> GridLoad:
     if given is not None:
         job = read_job(given)
         return GridLoad(job, Path(job.name).stem, "sequential")
-    one = workload(name or "random-write")
-    text = named_job(one.options, one.name, depth=depth)
-    return GridLoad(text, one.name, one.prepare, one.options)
+    load = workload(name or "random-write")
+    text = named_job(load.options, load.name, depth=depth)
+    return GridLoad(text, load.name, load.prepare, load.options)
 
 
 def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:

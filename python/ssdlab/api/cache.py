@@ -14,7 +14,7 @@ from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
 from ssdlab.errors import InputError
-from ssdlab.studies.caches import SAMPLE_MAX, SIZES, CacheStudy, policies, sizes
+from ssdlab.studies.caches import SAMPLE_MAX, SIZES, MissRatioStudy, policies, sizes
 from ssdlab.units import quantity
 
 _policies, _sizes = policies, sizes
@@ -71,7 +71,7 @@ def cache(
         UnknownNameError: there is no such policy.
         Interrupted: it was stopped; nothing was kept.
     """
-    study = CacheStudy(
+    study = MissRatioStudy(
         trace=Path(trace),
         reading=reading(
             format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,

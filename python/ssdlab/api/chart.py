@@ -60,7 +60,7 @@ class Chart:
     @property
     def curves(self) -> list[str]:
         """The names of its curves, as the legend has them."""
-        return [one.name for one in self.figure.curves]
+        return [curve.name for curve in self.figure.curves]
 
     def add(
         self,
@@ -90,10 +90,10 @@ class Chart:
         across, up = [float(one) for one in x], [float(one) for one in y]
         if len(across) != len(up):
             raise InputError(f"{name}: {len(across)} places and {len(up)} values; give one each")
-        colours = {one.name: one.colour for one in self.figure.curves}
+        colours = {curve.name: curve.colour for curve in self.figure.curves}
         if like is not None and like not in colours:
             raise unknown_name("curve of this chart", like, self.curves)
-        taken = [one for one in colours.values() if isinstance(one, int)]
+        taken = [colour for colour in colours.values() if isinstance(colour, int)]
         colour = max(taken, default=-1) + 1 if like is None else colours[like]
         curve = Curve(name, across, up, style, colour)  # type: ignore[arg-type]
         return Chart.of(replace(self.figure, curves=[*self.figure.curves, curve]))

@@ -28,7 +28,7 @@ def compare(
     Raises:
         InputError: there is no such run, or they cannot be compared.
     """
-    sides = [_side(one) for one in runs]
+    sides = [_side(run) for run in runs]
     found = study.load(sides, RunStore(out), each=each)
     return Report(comparison.answer(found), found.results, found.names)
 

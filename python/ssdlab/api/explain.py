@@ -51,7 +51,9 @@ def _main(result: Result) -> Direction:
     """The direction that changes are tried on: the busiest of the job that the run is about."""
     job = result.measurement.main
     assert job is not None
-    return max(job.directions, key=lambda one: one.total_ios if one.ddir != SYNC else 0)
+    return max(
+        job.directions, key=lambda direction: direction.total_ios if direction.ddir != SYNC else 0
+    )
 
 
 def _try(
@@ -60,5 +62,5 @@ def _try(
     tried = study.changes(result)
     with working("trying changes", watch, cluster, fresh=fresh) as callback:
         outcomes = study.attempt(result, main, tried, callback)
-    ranked = sorted(outcomes, key=lambda one: -one.iops)
+    ranked = sorted(outcomes, key=lambda outcome: -outcome.iops)
     return [study.outcome(result, main), *ranked]

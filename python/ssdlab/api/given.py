@@ -38,7 +38,7 @@ def several(values: str | Path | Sequence[str | Path] | None) -> list[str]:
     """What an option is given that may be given again."""
     if values is None:
         return []
-    return [str(values)] if isinstance(values, str | Path) else [str(one) for one in values]
+    return [str(values)] if isinstance(values, str | Path) else [str(value) for value in values]
 
 
 def keys(values: Mapping[str, object] | None) -> dict[str, str]:

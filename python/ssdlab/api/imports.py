@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.answers.imported import Item
+from ssdlab.answers.imported import ImportedDocument
 from ssdlab.answers.imported import answer as import_answer
 from ssdlab.api.given import several
 from ssdlab.api.report import Report, frame_of, numbers_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, Interrupted
-from ssdlab.imports import Foreign, Keeper, Refused, Scan, scan
+from ssdlab.imports import ForeignDocument, ImportScan, Keeper, Refused, scan
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.store import RunStore
 
@@ -22,30 +22,30 @@ class Imported:
     """What was found, and the runs of it."""
 
     paths: Sequence[Path]
-    found: Scan
-    items: Sequence[Item]
+    found: ImportScan
+    items: Sequence[ImportedDocument]
     planned: bool
 
     @property
     def report(self) -> Report:
         """What was imported, as a report."""
         rows = [
-            {"run": None if one.run is None else one.run.name, "file": str(one.foreign.path),
-             "name": one.foreign.label, **numbers_of(row)}
-            for one in self.items
-            for row in one.foreign.result.summary()
+            {"run": None if item.run is None else item.run.name, "file": str(item.foreign.path),
+             "name": item.foreign.label, **numbers_of(row)}
+            for item in self.items
+            for row in item.foreign.result.summary()
         ]  # fmt: skip
         return Report(
             import_answer(self.items, self.found, planned=self.planned),
-            [one.foreign.result for one in self.items],
-            [one.run.name for one in self.items if one.run is not None],
+            [item.foreign.result for item in self.items],
+            [item.run.name for item in self.items if item.run is not None],
             frame_of(rows),
         )
 
     def check(self) -> None:
         """Raises InputError where a path that was named has given nothing."""
-        found = [*(one.path for one in self.found.found), *self.found.again]
-        empty = [p for p in self.paths if not any(one == p or p in one.parents for one in found)]
+        paths = [*(document.path for document in self.found.found), *self.found.again]
+        empty = [p for p in self.paths if not any(path == p or p in path.parents for path in paths)]
         if not empty:
             return
         refused: Sequence[Refused] = self.found.refused
@@ -102,12 +102,14 @@ def imported(
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
     keeper = Keeper(store)
-    found = scan(paths, name=name, progress=lambda at, of, _file: _tell(callback, at / of / 2))
+    import_scan = scan(
+        paths, name=name, progress=lambda at, of, _file: _tell(callback, at / of / 2)
+    )
     items = []
-    for number, one in enumerate(found.found):
-        items.append(_item(one, keeper, plan=plan))
-        _tell(callback, 0.5 + (number + 1) / len(found.found) / 2)
-    return Imported(paths, found, items, plan)
+    for number, document in enumerate(import_scan.found):
+        items.append(_item(document, keeper, plan=plan))
+        _tell(callback, 0.5 + (number + 1) / len(import_scan.found) / 2)
+    return Imported(paths, import_scan, items, plan)
 
 
 def _tell(callback: ProgressCallback, share: float) -> None:
@@ -115,9 +117,9 @@ def _tell(callback: ProgressCallback, share: float) -> None:
         raise Interrupted("stopped; what was imported so far is kept")
 
 
-def _item(one: Foreign, keeper: Keeper, *, plan: bool) -> Item:
+def _item(document: ForeignDocument, keeper: Keeper, *, plan: bool) -> ImportedDocument:
     if plan:
-        before = keeper.before(one)
-        return Item(one, before, before is None)
-    kept = keeper.keep(one)
-    return Item(one, kept.folder, kept.new)
+        before = keeper.before(document)
+        return ImportedDocument(document, before, before is None)
+    kept = keeper.keep(document)
+    return ImportedDocument(document, kept.folder, kept.new)

@@ -33,10 +33,10 @@ def load(*runs: str | Path, out: str | Path | None = None) -> Report:
         InputError: there is no such run, it is damaged, or one of several is that of a protocol.
     """
     store = RunStore(out)
-    folders = [store.open(str(one)) for one in runs]
-    ids = [one.id for one in folders]
-    if folders and all(one.is_job for one in folders):
-        return of_results([one.result() for one in folders], ids)
+    folders = [store.open(str(run)) for run in runs]
+    ids = [folder.id for folder in folders]
+    if folders and all(folder.is_job for folder in folders):
+        return of_results([folder.result() for folder in folders], ids)
     return Report(kept.answer(folders), runs=ids)
 
 
@@ -50,10 +50,10 @@ def runs(*, out: str | Path | None = None) -> Report:
         InputError: a run is damaged.
     """
     store = RunStore(out)
-    found, wrong = store.listing()
+    folders, wrong = store.listing()
     if wrong:
         raise wrong[0]
-    return Report(kept.listed(found, str(store.root)), runs=[one.id for one in found])
+    return Report(kept.listed(folders, str(store.root)), runs=[folder.id for folder in folders])
 
 
 def query(

@@ -28,8 +28,8 @@ from ssdlab.progress import ProgressCallback
 from ssdlab.rig import is_profile, resolve
 from ssdlab.simscan import PREPARE, scan_simulated
 from ssdlab.smart import Snapshots
+from ssdlab.smart.report import HealthReport as DriveReport
 from ssdlab.smart.report import Reading, Unread, survey, unread_error
-from ssdlab.smart.report import Report as DriveReport
 from ssdlab.smart.sources import history as snapshots_at
 from ssdlab.smart.sources import read
 from ssdlab.store import RunStore
@@ -76,7 +76,7 @@ def health(
     if error is not None and not read_ones:
         raise error
     answer = health_of(found, attributes=attributes, notes=[error.message] if error else [])
-    rows = [_drive_row(one) for one in read_ones]
+    rows = [_drive_row(report) for report in read_ones]
     return Report(answer, table=frame_of(rows), document=health_document(found))
 
 

@@ -19,7 +19,7 @@ class Names(Mapping[str, str]):
         self._kind, self._names = kind, names
 
     def _known(self) -> dict[str, str]:
-        return {attribute(one): one for one in self._names()}
+        return {attribute(name): name for name in self._names()}
 
     def __getattr__(self, name: str) -> str:
         known = {} if name.startswith("__") else self._known()
@@ -68,26 +68,26 @@ def attribute(name: str) -> str:
 
 def of_core(kind: str) -> list[str]:
     """The names that the core has of a kind."""
-    return [one["name"] for one in _core.registries() if one["kind"] == kind]
+    return [registry["name"] for registry in _core.registries() if registry["kind"] == kind]
 
 
 def _kinds() -> dict[str, str]:
     """Kinds of policies by attribute."""
-    kinds = dict.fromkeys(one["kind"] for one in _core.registries())
+    kinds = dict.fromkeys(registry["kind"] for registry in _core.registries())
     ending = " policy"
-    return {attribute(one.removesuffix(ending)): one for one in kinds if one.endswith(ending)}
+    return {attribute(kind.removesuffix(ending)): kind for kind in kinds if kind.endswith(ending)}
 
 
 def _drives() -> list[str]:
     from ssdlab.rig import profiles
 
-    return [one.name for one in profiles()]
+    return [profile.name for profile in profiles()]
 
 
 def _procedures() -> list[str]:
     from ssdlab.protocols import protocols
 
-    return [one.name for one in protocols()]
+    return [protocol.name for protocol in protocols()]
 
 
 drives = Names("drive", _drives)

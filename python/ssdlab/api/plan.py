@@ -163,12 +163,12 @@ def plan_cache(
     folder = None if save_rigs is None else make_folder(Path(save_rigs))
     if folder is not None:
         # Before hours of simulation: none of the rigs to come may meet a file of somebody else.
-        check_rigs(folder, (one.name for one in folder.glob("*.toml")))
+        check_rigs(folder, (path.name for path in folder.glob("*.toml")))
     with working(study.subject, progress, cluster, fresh=fresh) as callback:
-        found = simulated(study.variants(), callback)
+        plan = simulated(study.variants(), callback)
     if folder is not None:
-        write_rigs(folder, found.rigs())
-    return Report(study.judge(found))
+        write_rigs(folder, plan.rigs())
+    return Report(study.judge(plan))
 
 
 def plan_storage(
@@ -270,7 +270,11 @@ def _lists(
             "--thresholds", thresholds, expected, lambda uses: 1 <= uses <= THRESHOLD_MAX
         )
     if policies is not None:
-        known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
+        known = [
+            registry["name"]
+            for registry in _core.registries()
+            if registry["kind"] == "replacement policy"
+        ]
         known.remove("optimal")  # it knows the future
         found["policies"] = _known("replacement policy", known, units.words("--policies", policies))
     if modes is not None:
@@ -298,13 +302,13 @@ def _presets(names: Sequence[str]) -> list[str]:
 
 
 def _candidates(texts: Sequence[str | DriveRig]) -> list[Candidate]:
-    found = [candidate_of(text) for text in texts or DEFAULTS]
-    if len(found) > CANDIDATES_MAX:
-        raise InputError(f"--candidate: found {len(found)}, expected at most {CANDIDATES_MAX}")
-    for one in found:
+    candidates = [candidate_of(text) for text in texts or DEFAULTS]
+    if len(candidates) > CANDIDATES_MAX:
+        raise InputError(f"--candidate: found {len(candidates)}, expected at most {CANDIDATES_MAX}")
+    for candidate in candidates:
         # The core says what is wrong with a preset, a chunk, a number of drives, or a rig.
-        one.check()
-    return found
+        candidate.check()
+    return candidates
 
 
 def _hot(given: Size | None, contiguous: bool, candidates: Sequence[Candidate]) -> HotSet:
@@ -319,7 +323,7 @@ def _hot(given: Size | None, contiguous: bool, candidates: Sequence[Candidate]) 
     hot = size("--hot", given)
     if hot < 1 << 20:
         raise InputError(f"--hot {given}: expected at least 1MiB, or all")
-    least = min(candidates, key=lambda one: one.pool.usable_bytes)
+    least = min(candidates, key=lambda candidate: candidate.pool.usable_bytes)
     if hot > least.pool.usable_bytes:
         raise InputError(
             f"--hot {given}: larger than {least.text} "
@@ -343,5 +347,7 @@ def _own(
         return OwnLoad(read_job(job), scale=scale, **how)
     if name is None:
         return None
-    one, depth = named_load(name), depth or DEPTH
-    return OwnLoad(named_job(one.options, one.name, depth=depth), one.prepare, scale, depth, **how)
+    load, depth = named_load(name), depth or DEPTH
+    return OwnLoad(
+        named_job(load.options, load.name, depth=depth), load.prepare, scale, depth, **how
+    )

@@ -116,7 +116,7 @@ def reliability(
 def _levels(text: str | None) -> tuple[str, ...]:
     if text is None:
         return ()
-    return tuple(one.lower().removeprefix("raid") for one in units.words("--levels", text))
+    return tuple(word.lower().removeprefix("raid") for word in units.words("--levels", text))
 
 
 def _failures(afr: float | None, mtbf: float | None) -> float:

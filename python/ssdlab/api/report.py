@@ -72,8 +72,8 @@ class Report:
     def verdicts(self) -> dict[str, Verdict]:
         """Those of all sections, by section."""
         return {
-            one.key or one.title or str(place): one.verdict
-            for place, one in enumerate(self.answer.sections)
+            section.key or section.title or str(place): section.verdict
+            for place, section in enumerate(self.answer.sections)
         }
 
     @property
@@ -124,7 +124,7 @@ class Report:
             return self.table
         if self.answer.lead.rows:
             return frame_of(self.answer.lead.rows)
-        told = [one for _, one in self.answer.tables()]
+        told = [table for _, table in self.answer.tables()]
         return table_frame(next(iter([*told, *self._tables.values()]), Table("", [], [])))
 
     def plot(self, title: str | None = None) -> LayoutDOM:
@@ -150,10 +150,10 @@ class Report:
 
     @property
     def _figures(self) -> list[Figure]:
-        return [one for section in self.answer.sections for one in section.figures]
+        return [figure for section in self.answer.sections for figure in section.figures]
 
     def _called(self, title: str) -> list[Figure]:
-        named = [one for one in self._figures if one.title == title]
+        named = [figure for figure in self._figures if figure.title == title]
         if not named:
             raise unknown_name("chart of this report", title, self.charts)
         return named
@@ -161,7 +161,7 @@ class Report:
     @property
     def charts(self) -> list[str]:
         """Titles of the charts, as :meth:`plot` and :meth:`chart` take them."""
-        return list(dict.fromkeys(one.title for one in self._figures))
+        return list(dict.fromkeys(figure.title for figure in self._figures))
 
     def page(self, path: str | Path, *, title: str | None = None) -> None:
         """Writes the page: one HTML file that needs no network.
@@ -207,7 +207,9 @@ def of_results(results: Sequence[Result], runs: Sequence[str] = ()) -> Report:
     """
     from ssdlab.answers import run
 
-    rows = [{"run": one.name, **numbers_of(row)} for one in results for row in one.summary()]
+    rows = [
+        {"run": result.name, **numbers_of(row)} for result in results for row in result.summary()
+    ]
     return Report(run.answer(results), results, runs, pl.DataFrame(rows, infer_schema_length=None))
 
 
@@ -235,17 +237,19 @@ def flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """A frame of what programs are told in rows."""
-    found = pl.DataFrame([flat(one) for one in rows], infer_schema_length=None, strict=False)
+    frame = pl.DataFrame([flat(row) for row in rows], infer_schema_length=None, strict=False)
     # What holds values in one row may be nothing in another.
-    whole = [one for one in found.columns if any(o.startswith(f"{one}_") for o in found.columns)]
-    return found.drop(one for one in whole if found[one].dtype == pl.Null)
+    whole = [
+        column for column in frame.columns if any(o.startswith(f"{column}_") for o in frame.columns)
+    ]
+    return frame.drop(one for one in whole if frame[one].dtype == pl.Null)
 
 
 def table_frame(table: Table) -> pl.DataFrame:
     """A table with the names and units that programs have (:mod:`ssdlab.quantities`); where rows
     say of which quantity they are, it is theirs."""
-    heads = [one.name for one in table.columns]
-    told = [one.quantity for one in table.columns]
+    heads = [column.name for column in table.columns]
+    told = [column.quantity for column in table.columns]
     names: list[str] = []
     for one in told:
         same = sum(name == one.name or name.startswith(f"{one.name}__") for name in names)
@@ -269,19 +273,19 @@ def table_frame(table: Table) -> pl.DataFrame:
 
 def _series(name: str, values: Sequence[float | str | None]) -> pl.Series:
     """Numbers; text where the cells of a column are mixed."""
-    if any(isinstance(one, str) for one in values):
+    if any(isinstance(value, str) for value in values):
         return pl.Series(name, [None if v is None else str(v) for v in values], pl.String())
     return pl.Series(name, values, pl.Float64(), strict=False)
 
 
-def _number(one: Number) -> tuple[str, Number]:
+def _number(number: Number) -> tuple[str, Number]:
     """A number under the name that programs have for it, in the unit of that."""
-    own = quantity(one.name, one.unit)
-    value = None if one.value is None else own.of(one.value)
-    return own.name, replace(one, value=value, unit=own.unit)
+    own = quantity(number.name, number.unit)
+    value = None if number.value is None else own.of(number.value)
+    return own.name, replace(number, value=value, unit=own.unit)
 
 
-def _equal(one: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.equals(other)
+def _equal(frame: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:
+    if frame is None or other is None:
+        return frame is other
+    return frame.equals(other)

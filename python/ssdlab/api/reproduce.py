@@ -65,9 +65,9 @@ def reproduced(answer: Answer) -> pl.DataFrame:
     """Every published number beside the simulated one."""
     return pl.concat(
         [
-            table_frame(one).insert_column(0, pl.lit(section.key).alias("experiment"))
+            table_frame(table).insert_column(0, pl.lit(section.key).alias("experiment"))
             for section in answer.sections[1:] or answer.sections
-            for one in section.tables[:1]
+            for table in section.tables[:1]
         ],
         how="diagonal_relaxed",
     )

@@ -66,7 +66,7 @@ class Rig:
             InputError: there is no such kind, key or part.
         """
         own = {
-            part: given._core if isinstance(given, Rig) else [one._core for one in given]
+            part: given._core if isinstance(given, Rig) else [rig._core for rig in given]
             for part, given in parts.items()
         }
         rig = _core.Rig.wrap(kind, dict(keys or {}), name=name or kind, summary=summary, **own)
@@ -102,13 +102,13 @@ class Rig:
         shape = ArrayShape(known, count or len(members), size("chunk", chunk))
         if not members:
             raise InputError("an array without drives has no capacity; give its drives")
-        names = dict.fromkeys(one.name for one in members)
+        names = dict.fromkeys(member.name for member in members)
         name = f"{LEVELS[known]}-{shape.count}-{'-'.join(names)}"
         summary = f"{shape.name}: {', '.join(names)}"
         if isinstance(drives, Rig):
             rig = array_of(drives._core, shape, name, summary)
         else:
-            rig = mixed([one._core for one in members], shape, name, summary)
+            rig = mixed([member._core for member in members], shape, name, summary)
         _core.rig_check(rig.to_toml(), rig_name=name)
         return cls._of(rig)
 

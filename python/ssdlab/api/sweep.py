@@ -21,7 +21,7 @@ from ssdlab.jobfile import read_job
 from ssdlab.output import write_to
 from ssdlab.progress import Notice
 from ssdlab.store import label
-from ssdlab.sweeps import Dataset, Order, Sweep, carry_out, forecast, from_line
+from ssdlab.sweeps import Dataset, Sweep, SweepOrder, carry_out, forecast, from_line
 from ssdlab.sweeps.search import BUDGET, Search
 
 FORESEEN = 24
@@ -91,7 +91,7 @@ def sweep(
         ExperimentError: the disk is full, or the cluster is gone.
     """
     with _temporary() as folder:
-        asked = Order(
+        asked = SweepOrder(
             job=None,
             on=None if on is None else _named(on, folder),
             vary={key: _values(values, folder) for key, values in (vary or {}).items()},
@@ -118,15 +118,15 @@ def sweep(
         )
 
 
-def below(job: str | Path | None) -> Order:
+def below(job: str | Path | None) -> SweepOrder:
     """What a job's text or file says, or the file of a sweep; raises InputError."""
     if isinstance(job, str) and "\n" in job:
-        return Order(job=read_job(job))
+        return SweepOrder(job=read_job(job))
     return from_line(None if job is None else Path(job))
 
 
 def swept(
-    order: Order,
+    order: SweepOrder,
     sweep: Sweep,
     out: Path | None,
     *,
@@ -163,13 +163,13 @@ def swept(
         outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
         if outcome.failed and not outcome.ran and not outcome.before:
             raise InputError(f"no run could be made; of the first: {outcome.failed[0][1].message}")
-        varied = [one.key for one in sweep.axes]
+        varied = [axis.key for axis in sweep.axes]
         table = dataset.of(sweep).sort(*varied, "seed", "job", "ddir")
         where = None if out is None else str(out)
         return Report(sweep_answer.answer(sweep, table, outcome, where, line), table=table)
 
 
-def searching(order: Order, sweep: Sweep) -> Search:
+def searching(order: SweepOrder, sweep: Sweep) -> Search:
     """What is searched; raises InputError."""
     return Search.of(sweep, order.search, order.target, order.budget or BUDGET)
 

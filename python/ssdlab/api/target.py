@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ssdlab.api.given import Size, keys, text
 from ssdlab.api.rig import Rig
-from ssdlab.engine.plans import Order
+from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
 from ssdlab.protocols import find
@@ -37,10 +37,10 @@ def target_of(
     """The target, and what may be written to it in its life; raises InputError."""
     given = rated(tbw)
     named = on.target() if isinstance(on, Rig) else on
-    found = resolve(
+    target = resolve(
         named, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
     )
-    return found, rating_for(found, given)
+    return target, rating_for(target, given)
 
 
 def order_of(
@@ -54,12 +54,12 @@ def order_of(
     scale: int,
     set: Mapping[str, object] | None = None,
     seed: int = 1,
-) -> Order:
+) -> ProtocolOrder:
     """A protocol on a target, as asked for; raises InputError where a part of it is wrong."""
     wanted = None if size is None else parse_bytes("--size", text(size))
     if wanted == 0:
         raise InputError(f'--size "{size}": expected more than nothing, such as 8g or 512m')
-    return Order(
+    return ProtocolOrder(
         protocol=find(protocol),
         target=target,
         given=keys(param),

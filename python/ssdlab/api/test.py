@@ -14,7 +14,7 @@ from ssdlab.api.watching import Watch, shown
 from ssdlab.api.working import unheard
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings
-from ssdlab.engine.plans import Announcement, Order, require_unfinished
+from ssdlab.engine.plans import Announcement, ProtocolOrder, require_unfinished
 from ssdlab.engine.ratings import rating_of
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.engine.speed import assumed
@@ -100,18 +100,18 @@ def test(
 
 
 def informed(
-    order: Order,
+    order: ProtocolOrder,
     *,
     assume_speed: str | None,
     like: str | None,
     logs: str | Path | None,
     gentle: bool = False,
-) -> Order:
+) -> ProtocolOrder:
     """With what is known of the drive, where fio's logs go, and whether the protocol only reads;
     raises InputError."""
     given = order.given
     if gentle:
-        if all(one.name != "gentle" for one in order.protocol.parameters):
+        if all(parameter.name != "gentle" for parameter in order.protocol.parameters):
             raise InputError(
                 f"--gentle: {order.protocol.name} writes; characterise can do with reads"
             )
@@ -126,7 +126,7 @@ def informed(
 
 
 def carried_out(
-    order: Order,
+    order: ProtocolOrder,
     store: RunStore,
     progress: Watch,
     notice: Notice | None,

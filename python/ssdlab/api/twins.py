@@ -88,7 +88,9 @@ def fit(
     if capacity is not None and size is not None and size < SMALLEST:
         raise InputError(f'--capacity "{capacity}": expected 1GB or more, such as 960GB')
     begin = None if start is None else str(start)
-    order = fits.Order(gathered.observed, size, begin, keys(fix), seed, quick, gathered.concluded)
+    order = fits.FitOrder(
+        gathered.observed, size, begin, keys(fix), seed, quick, gathered.concluded
+    )
     name = "twin" if out is None else Path(str(out)).stem
     with contextlib.ExitStack() as closing:
         # That it can be written is known before minutes are spent.
@@ -107,9 +109,9 @@ def fit(
 
 def _checked(place: str, observed: Sequence[Observation], seed: int, watch: Watch) -> Report:
     twin = Twin.load(place)
-    known = [one for one in observed if one.measured]
+    known = [observation for observation in observed if observation.measured]
     with shown(watch, "predicting") as callback:
-        loads = [one.load for one in known]
+        loads = [observation.load for observation in known]
         found = predictions.predict(twin, loads, seed=seed, progress=callback)
     return Report(fit_answer.check(twin, predictions.compare(known, found)))
 
@@ -160,7 +162,7 @@ def predicted(
 ) -> tuple[Answer, list[Prediction]]:
     """The answer and what it rests on; raises as :func:`predict`."""
     rows = [] if table is None else observations.read(Path(table))
-    asked = [("", one.load) for one in rows]
+    asked = [("", row.load) for row in rows]
     for one in [job] if isinstance(job, str | Path) else job or []:
         asked += predictions.loads_of(read_job(one))
     if not asked:

@@ -63,12 +63,12 @@ def choose(rows: Sequence[ArrayRow]) -> ArrayRow:
 
 
 def _headline(row: ArrayRow, *, alone: bool) -> str:
-    found = row.did
-    p99 = (found.percentile_ns(99.0) or 0) / 1e6
+    performance = row.did
+    p99 = (performance.percentile_ns(99.0) or 0) / 1e6
     text = (
-        f"For this load take {row.name}: {units.number(found.iops)} IOPS "
-        f"({units.number(found.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive and "
-        f"{100 * row.efficiency:.0f} % of {row.count} drives; 99 % of the I/Os within "
+        f"For this load take {row.name}: {units.number(performance.iops)} IOPS "
+        f"({units.number(performance.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive "
+        f"and {100 * row.efficiency:.0f} % of {row.count} drives; 99 % of the I/Os within "
         f"{units.number(p99)} ms; {units.number(row.usable_bytes / 1e9)} GB usable."
     )
     if alone:
@@ -111,9 +111,9 @@ def _time(row: ArrayRow) -> Iterator[str]:
     """Where the time went, and what all members share where that is busy most of the time."""
     parts = row.did.parts
     found = [
-        f"{100 * parts[one]:.0f} % went into {part_phrase(one)}"
-        for one in CAUSES
-        if parts.get(one, 0.0) >= SAID
+        f"{100 * parts[cause]:.0f} % went into {part_phrase(cause)}"
+        for cause in CAUSES
+        if parts.get(cause, 0.0) >= SAID
     ]
     if found:
         yield f"Of the time of its I/Os, {' and '.join(found)}."

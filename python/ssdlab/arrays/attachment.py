@@ -20,11 +20,11 @@ def shipped_attachments() -> dict[str, Attachment]:
     """Those that ship with ssdlab, by name. Being in the folder ``controllers`` is all it takes."""
     folder = resources.files("ssdlab") / "controllers"
     files = [f for f in folder.iterdir() if f.name.endswith(".toml")] if folder.is_dir() else []
-    found = {}
+    attachments = {}
     for file in sorted(files, key=lambda f: f.name):
         name = file.name.removesuffix(".toml")
-        found[name] = parse(file.read_text("utf-8"), name)
-    return found
+        attachments[name] = parse(file.read_text("utf-8"), name)
+    return attachments
 
 
 def attachment(name: str) -> Attachment:

@@ -35,7 +35,7 @@ def study(
 
     Raises as :func:`ssdlab.bench.run`.
     """
-    cases = {one: ArrayCase(one, job) for one in (None, *shapes)}
+    cases = {shape: ArrayCase(shape, job) for shape in (None, *shapes)}
     alone, *rows = rows_of(setup, setup.measure(cases, progress))
     chosen = choose(rows) if rows else None
     return Section(
@@ -52,11 +52,11 @@ def study(
 
 def _numbers(chosen: ArrayRow) -> list[Number]:
     """Of the array to take."""
-    found = chosen.did
+    performance = chosen.did
     return [
-        Number("rate", found.iops, "IOPS", "higher"),
-        Number("throughput", found.bytes_per_s / 1e6, "MB/s", "higher"),
-        Number("p99", ms(found.percentile_ns(99.0)), "ms", "lower"),
+        Number("rate", performance.iops, "IOPS", "higher"),
+        Number("throughput", performance.bytes_per_s / 1e6, "MB/s", "higher"),
+        Number("p99", ms(performance.percentile_ns(99.0)), "ms", "lower"),
         Number("usable", chosen.usable_bytes, "B", "higher"),
     ]
 

@@ -35,8 +35,8 @@ class ArrayCase:
     @property
     def cost(self) -> float:
         """Rough share of the work: what members do."""
-        one = self.shape
-        return 1.0 if one is None else EFFORT.get(one.level, 1.0) * one.count
+        shape = self.shape
+        return 1.0 if shape is None else EFFORT.get(shape.level, 1.0) * shape.count
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class DriveSetup:
     ) -> dict[Key, Performance]:
         """What each case did; raises as :func:`ssdlab.bench.run`."""
 
-        def variant(one: ArrayCase) -> bench.Variant[Performance]:
-            target = Sim(self.drive.name, self.rig(one.shape), self.drive.source)
-            state = one.prepare or self.prepare
+        def variant(case: ArrayCase) -> bench.Variant[Performance]:
+            target = Sim(self.drive.name, self.rig(case.shape), self.drive.source)
+            state = case.prepare or self.prepare
             settings = Settings(self.seed, state, overrides=self.overrides, interval_ms=100)
-            return bench.Variant(partial(performance, target, one.job, settings), one.cost)
+            return bench.Variant(partial(performance, target, case.job, settings), case.cost)
 
-        found = bench.run([variant(one) for one in cases.values()], progress)
-        return dict(zip(cases, found, strict=True))
+        performances = bench.run([variant(case) for case in cases.values()], progress)
+        return dict(zip(cases, performances, strict=True))
 
 
 def performance(target: Sim, job: JobText, settings: Settings, seat: bench.Seat) -> Performance:
@@ -92,5 +92,5 @@ def shapes(
         for count in counts
         for chunk in (chunks if level in STRIPED else chunks[:1])
     )
-    good = [one for one in grid if one.possible()]
-    return good, [one for one in grid if not one.possible()]
+    good = [shape for shape in grid if shape.possible()]
+    return good, [shape for shape in grid if not shape.possible()]

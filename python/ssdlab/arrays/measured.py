@@ -61,9 +61,9 @@ def _of_document(document: Any, path: Path) -> dict[str, Any]:
     try:
         shared = document.get("global options", {})
         for raw in document["jobs"]:
-            one = JobResult(str(raw.get("jobname", "")), raw)
-            options = {**shared, **one.options}
-            for stats in one.directions():
+            result = JobResult(str(raw.get("jobname", "")), raw)
+            options = {**shared, **result.options}
+            for stats in result.directions():
                 if stats.ddir not in ("read", "write") or not stats.clat.known:
                     continue
                 size = round(stats.io_bytes / stats.ios / 512) * 512 or 512
@@ -126,15 +126,15 @@ def _place(run: Path) -> Path:
         run = RunStore().find(str(run))
     if not run.is_dir() or (run / MANIFEST).is_file():
         return run
-    path = next((one for one in sorted(run.glob("*.json")) if one.is_file()), None)
+    path = next((path for path in sorted(run.glob("*.json")) if path.is_file()), None)
     if path is None:
         raise InputError(f"{run}: holds no fio result; name a kept run or a JSON+ document of fio")
     return path
 
 
 def _tables(tables: dict[tuple[str, int], dict[str, Any]], ddir: str) -> list[dict[str, Any]]:
-    own = {size: found for (one, size), found in tables.items() if one == ddir}
-    own = own or {size: found for (_, size), found in tables.items()}
+    own = {size: table for (one, size), table in tables.items() if one == ddir}
+    own = own or {size: table for (_, size), table in tables.items()}
     return [{"size": f"{size}B", **found} for size, found in sorted(own.items())]
 
 

@@ -99,14 +99,14 @@ def rows_of(setup: DriveSetup, did: Mapping[ArrayShape | None, Performance]) -> 
     alone = did[None]
     full = float(setup.capacity_bytes or alone.capacity_bytes)
     rows = []
-    for shape, one in did.items():
+    for shape, performance in did.items():
         count = 1 if shape is None else shape.count
-        usable = one.capacity_bytes / alone.capacity_bytes * full
+        usable = performance.capacity_bytes / alone.capacity_bytes * full
         rows.append(
             ArrayRow(
                 shape,
-                one,
-                one.iops / alone.iops if alone.iops else 0.0,
+                performance,
+                performance.iops / alone.iops if alone.iops else 0.0,
                 usable / (full * count),
                 price=None if setup.price is None else setup.price * count,
                 usable_bytes=usable,

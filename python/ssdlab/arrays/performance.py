@@ -63,25 +63,33 @@ class Performance:
         """Of a result, in the measurement windows of its jobs; or, ``whole``, from beginning to
         end: passes of one load compare only if all of their requests count."""
         spans = result.ssdlab["jobs"]
-        last = max(float(one["started_s"]) for one in spans) - TOGETHER_S
-        names = {str(one["name"]) for one in spans if float(one["started_s"]) >= last}
+        last = max(float(span["started_s"]) for span in spans) - TOGETHER_S
+        names = {str(span["name"]) for span in spans if float(span["started_s"]) >= last}
         measured = measure(result, whole=True) if whole else result.measurement
-        jobs = [one for one in measured.jobs if one.name in names]
-        begin = min(one.start_s + one.window.start_s for one in jobs)
-        end = max(one.start_s + one.window.end_s for one in jobs)
+        jobs = [job for job in measured.jobs if job.name in names]
+        begin = min(job.start_s + job.window.start_s for job in jobs)
+        end = max(job.start_s + job.window.end_s for job in jobs)
         stretch = Stretch.of(result, begin, end)
-        told = [one for job in jobs for one in job.directions if one.ddir in DIRECTIONS]
+        told = [
+            direction
+            for job in jobs
+            for direction in job.directions
+            if direction.ddir in DIRECTIONS
+        ]
         by_direction = {
-            ddir: merge(one.latency for one in told if one.ddir == ddir) for ddir in DIRECTIONS
+            ddir: merge(direction.latency for direction in told if direction.ddir == ddir)
+            for ddir in DIRECTIONS
         }
         return Performance(
-            jobs=tuple(one.name for one in jobs),
+            jobs=tuple(job.name for job in jobs),
             seconds=end - begin,
-            iops=sum(one.iops or 0.0 for one in told),
-            bytes_per_s=sum(one.bw_bytes or 0.0 for one in told),
+            iops=sum(direction.iops or 0.0 for direction in told),
+            bytes_per_s=sum(direction.bw_bytes or 0.0 for direction in told),
             capacity_bytes=int(result.ssdlab["target"]["capacity_bytes"]),
             waf=stretch.amplification,
-            latencies={ddir: one for ddir, one in by_direction.items() if one is not None},
+            latencies={
+                ddir: histogram for ddir, histogram in by_direction.items() if histogram is not None
+            },
             parts=_parts(result, jobs),
             **_members(stretch, end - begin),
         )
@@ -128,7 +136,7 @@ class Performance:
 def _parts(result: Result, jobs: Sequence[JobMeasurement]) -> dict[str, float]:
     """Where the time of the I/Os went, by share."""
     spent: dict[str, float] = {}
-    for direction in (one for job in jobs for one in job.directions):
+    for direction in (direction for job in jobs for direction in job.directions):
         points, _ = attribution.of_direction(result, direction)
         for part, ns in points[0].ns.items() if points else ():
             spent[part] = spent.get(part, 0.0) + ns * points[0].ios
@@ -145,13 +153,13 @@ def _members(stretch: Stretch, seconds: float) -> dict[str, Any]:
     # Behind a card an array stands one place further down.
     array = re.escape(prefix := first_busy.removesuffix(_BUSY))
     busy_names = [one for one in grown if re.fullmatch(rf"{array}member\d+/member_busy_ns", one)]
-    members = [one.removesuffix("busy_ns") for one in busy_names]
+    members = [name.removesuffix("busy_ns") for name in busy_names]
 
     def share(name: str, of: float = 1.0) -> float:
         # A command under way counts up to its end: too much at one end, too little at the other.
         return min(1.0, grown[name] / (of * span_ns))
 
-    commands = sum(grown[f"{one}reads"] + grown[f"{one}writes"] for one in members)
+    commands = sum(grown[f"{member}reads"] + grown[f"{member}writes"] for member in members)
     host = grown[f"{prefix}array_reads"] + grown[f"{prefix}array_writes"]
     shared = {}
     if f"{prefix}bus_out_ns" in grown:
@@ -160,8 +168,8 @@ def _members(stretch: Stretch, seconds: float) -> dict[str, Any]:
         shared["card"] = share("busy_cores_ns", float(stretch.counters["cores"]))
         shared["host bus"] = share("busy_bus_ns")
     return {
-        "utilisation": Spread.of([share(f"{one}busy_ns") for one in members]),
-        "written": Spread.of([grown[f"{one}bytes_written"] for one in members]),
+        "utilisation": Spread.of([share(f"{member}busy_ns") for member in members]),
+        "written": Spread.of([grown[f"{member}bytes_written"] for member in members]),
         "member_ios": commands / host if host else None,
         "shared": shared,
     }

@@ -56,15 +56,15 @@ def chunk_sizes(
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """The job on arrays that differ in the size of a chunk, 4 to 1024 KiB."""
-    striped = [ArrayShape(one, count) for one in levels if one in STRIPED]
-    levels = [one.level for one in striped if one.possible()]
+    striped = [ArrayShape(level, count) for level in levels if level in STRIPED]
+    levels = [shape.level for shape in striped if shape.possible()]
     if not levels:
         raise InputError(
             f"--study chunk: none of these levels has chunks with {count} drives; "
             "give one of 0, 10, 5, 6 to --levels, and enough drives to --count"
         )
     shapes = [ArrayShape(level, count, kib << 10) for level in levels for kib in CHUNKS_KIB]
-    by = setup.measure({one: ArrayCase(one, load) for one in shapes}, progress)
+    by = setup.measure({shape: ArrayCase(shape, load) for shape in shapes}, progress)
     rates: dict[str, dict[int, float]] = {}
     for shape, did in by.items():
         rates.setdefault(shape.level_name, {})[shape.chunk >> 10] = did.iops
@@ -115,16 +115,18 @@ def scaling(
     counts = sorted(set(counts))
     cases = {0: ArrayCase(None, _whole_stripes(chunk))}
     cases |= {n: ArrayCase(ArrayShape("0", n, chunk), _whole_stripes(n * chunk)) for n in counts}
-    alone, *found = setup.measure(cases, progress).values()
+    alone, *performances = setup.measure(cases, progress).values()
     told = [foretell(alone.latency, n, chunk) for n in counts]
     rows = [
         {
             "count": n,
             "from_means_bw_bytes": n * alone.bytes_per_s,
-            "from_slowest_bw_bytes": one.by_slowest / one.by_means * (n * alone.bytes_per_s),
+            "from_slowest_bw_bytes": predicted.by_slowest
+            / predicted.by_means
+            * (n * alone.bytes_per_s),
             **simulated.as_json(),
         }
-        for n, one, simulated in zip(counts, told, found, strict=True)
+        for n, predicted, simulated in zip(counts, told, performances, strict=True)
     ]
     named: dict[str, tuple[str, Style]] = {
         "N x mean": ("from_means_bw_bytes", "dashed"),
@@ -135,7 +137,7 @@ def scaling(
         Curve(name, [float(n) for n in counts], [row[key] / 1e6 for row in rows], style, colour)
         for colour, (name, (key, style)) in enumerate(named.items())
     ]
-    last, n = found[-1], counts[-1]
+    last, n = performances[-1], counts[-1]
     lost = 1 - last.bytes_per_s / (n * alone.bytes_per_s)
     return Section(
         _scaled(n, last, told[-1], lost, f"write {binary(n * chunk)} at a time"),
@@ -214,8 +216,8 @@ def depths(
         for name, shape in places.items()
         for depth in DEPTHS
     }
-    found = setup.measure(cases, progress)
-    named = {name: [found[name, depth].iops for depth in DEPTHS] for name in places}
+    performances = setup.measure(cases, progress)
+    named = {name: [performances[name, depth].iops for depth in DEPTHS] for name in places}
     said = []
     for label, rates in list(named.items())[1:]:
         gains = [rate / base for rate, base in zip(rates, named[ONE], strict=True)]
@@ -234,7 +236,7 @@ def depths(
         title=f"Depth: {load}",
         rows=[
             {"array": places[name] and name, "depth": depth, **did.as_json()}
-            for (name, depth), did in found.items()
+            for (name, depth), did in performances.items()
         ],
     )
 
@@ -255,9 +257,9 @@ def degradation(
         for name, place in places.items()
         for state, steps in STATES
     }
-    found = setup.measure(cases, progress)
+    performances = setup.measure(cases, progress)
     states = [state for state, _ in STATES]
-    named = {name: [found[name, state].iops for state in states] for name in places}
+    named = {name: [performances[name, state].iops for state in states] for name in places}
     said = []
     told = {}
     for name, rates in named.items():
@@ -276,7 +278,8 @@ def degradation(
         key="degradation",
         title=f"Degradation: {shape.name}",
         rows=[
-            {"array": name, "state": state, **did.as_json()} for (name, state), did in found.items()
+            {"array": name, "state": state, **did.as_json()}
+            for (name, state), did in performances.items()
         ],
     )
 

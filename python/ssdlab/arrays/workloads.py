@@ -43,7 +43,7 @@ WORKLOADS = (
 
 def workload(name: str) -> NamedLoad:
     """The workload called ``name``."""
-    known = {one.name: one for one in WORKLOADS}
+    known = {load.name: load for load in WORKLOADS}
     if name not in known:
         raise unknown_name("load for arrays", name, known)
     return known[name]

@@ -71,7 +71,7 @@ def _pci_place(system: System, drive: SystemDrive) -> str | None:
     base = f"{drive.place}/device"
     ways = [drive.way, system.resolve(base)]
     controllers = [one for one in system.listed(base) if re.fullmatch(r"nvme\d+", one)]
-    ways += [system.resolve(f"{base}/{one}") for one in controllers]
+    ways += [system.resolve(f"{base}/{controller}") for controller in controllers]
     ways += [system.resolve(f"{way}/device") for way in ways[1:]]
     for way in ways:
         for place in ancestors(way):
@@ -98,7 +98,7 @@ def _sata(scene: Scene, drive: SystemDrive, port: str) -> Finding:
     base = f"sys/class/ata_link/link{port}"
     files = (f"{base}/sata_spd", f"{base}/hw_sata_spd_limit")
     say = scene.about(drive, *files)
-    now, top = (re.match(r"(\d\.\d) Gbps", scene.system.read(one) or "") for one in files)
+    now, top = (re.match(r"(\d\.\d) Gbps", scene.system.read(file) or "") for file in files)
     if now is None:
         return say(UNKNOWN, "the speed of the SATA link could not be checked")
     if top is None or float(now[1]) >= float(top[1]):

@@ -36,8 +36,10 @@ CHECKS: tuple[AuditCheck, ...] = (
 
 def audit(scene: Scene) -> list[Finding]:
     """Runs every check; the worst findings first, otherwise in the order of the checks."""
-    found = [replace(one, check=check.name) for check in CHECKS for one in check.run(scene)]
-    return sorted(found, key=lambda one: -one.status.rank)
+    findings = [
+        replace(finding, check=check.name) for check in CHECKS for finding in check.run(scene)
+    ]
+    return sorted(findings, key=lambda finding: -finding.status.rank)
 
 
 def audit_path(target: str, system: System | None = None) -> tuple[Scene, list[Finding]]:

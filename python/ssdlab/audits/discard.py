@@ -21,7 +21,7 @@ _WHY_MORE = {
 
 def trim_path(scene: Scene) -> Iterator[Finding]:
     """Every layer that lets no TRIM through though those below would."""
-    real = [one for one in scene.layers if one.kind != "partition"]
+    real = [layer for layer in scene.layers if layer.kind != "partition"]
     stopped = False
     for layer in real:
         able, below = layer.takes_trim(scene.system), list(_real(layer.below))
@@ -34,7 +34,7 @@ def trim_path(scene: Scene) -> Iterator[Finding]:
         elif layer.kind == "disk":
             stopped = True
             yield _drive(scene, layer)
-        elif all(one.takes_trim(scene.system) for one in below):
+        elif all(layer.takes_trim(scene.system) for layer in below):
             stopped = True
             yield scene.about(layer, *_files(layer, *below))(
                 PROBLEM,
@@ -43,7 +43,7 @@ def trim_path(scene: Scene) -> Iterator[Finding]:
                 _allow(scene.system, layer),
             )
     if not stopped:
-        way = " > ".join(one.title for one in real)
+        way = " > ".join(layer.title for layer in real)
         yield scene.about(real[0], *_files(*real))(OK, f"TRIM reaches the drive ({way})")
 
 
@@ -54,12 +54,12 @@ def _files(*layers: Layer) -> list[str]:
 
 def _real(layers: Sequence[Layer]) -> Iterator[Layer]:
     """The layers with partitions stepped over."""
-    for one in layers:
-        yield from _real(one.below) if one.kind == "partition" else (one,)
+    for layer in layers:
+        yield from _real(layer.below) if layer.kind == "partition" else (layer,)
 
 
 def _drive(scene: Scene, layer: Layer) -> Finding:
-    drive = next(one for one in scene.drives if one.name == layer.name)
+    drive = next(drive for drive in scene.drives if drive.name == layer.name)
     queue = f"{layer.place}/queue"
     files = [*_files(layer), f"{queue}/rotational"]
     if drive.rotational and not drive.virtual:
@@ -100,9 +100,9 @@ def trim_used(scene: Scene) -> Iterator[Finding]:
     mount, system = scene.mount, scene.system
     if mount is None or "ro" in mount.options:
         return
-    if not all(one.takes_trim(system) for one in scene.tops):
+    if not all(layer.takes_trim(system) for layer in scene.tops):
         return
-    if all(one.rotational and not one.virtual for one in scene.drives):
+    if all(drive.rotational and not drive.virtual for drive in scene.drives):
         return
     seen = Seen.of_mount(mount)
     say, points = FindingsAt(mount.point, (seen,)), _fstab(system)

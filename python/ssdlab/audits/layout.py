@@ -18,10 +18,10 @@ FULL, NEARLY_FULL = 0.05, 0.15
 def alignment(scene: Scene) -> Iterator[Finding]:
     """Whether partitions begin where a flash page does."""
     turning = all(drive.rotational for drive in scene.drives)
-    inside = [(one.below[0], one.name) for one in scene.layers if one.kind == "partition"]
+    inside = [(layer.below[0], layer.name) for layer in scene.layers if layer.kind == "partition"]
     if not inside:
         # Of a whole drive or array, all of its partitions.
-        tops = [one for one in scene.tops if one.kind in ("disk", "raid", "loop")]
+        tops = [layer for layer in scene.tops if layer.kind in ("disk", "raid", "loop")]
         inside = [(top, name) for top in tops for name in scene.system.partitions(top.name)]
     for parent, name in inside:
         yield _aligned(scene, parent, name, turning=turning)

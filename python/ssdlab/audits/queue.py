@@ -135,7 +135,7 @@ def read_ahead(scene: Scene) -> Iterator[Finding]:
     drives = scene.drives
     tops = [layer for layer in scene.tops if layer.kind != "partition"]
     ssd = {drive.name for drive in drives if drive.ssd}
-    devices: dict[str, Layer | SystemDrive] = {one.name: one for one in tops}
+    devices: dict[str, Layer | SystemDrive] = {layer.name: layer for layer in tops}
     for one in (devices | {drive.name: drive for drive in drives}).values():
         file = f"{one.place}/queue/read_ahead_kb"
         kb, say = scene.system.number(file), scene.about(one, file)

@@ -100,7 +100,9 @@ class Scene:
     @property
     def drives(self) -> list[SystemDrive]:
         """The disks at the bottom."""
-        return [drive_called(self.system, one.name) for one in self.layers if one.kind == "disk"]
+        return [
+            drive_called(self.system, layer.name) for layer in self.layers if layer.kind == "disk"
+        ]
 
     def ask(self, name: str) -> Health:
         """Asks a drive for its health; raises an SsdlabError where it tells none."""
@@ -144,7 +146,7 @@ def look(system: System, target: str) -> Scene:
     if mount is None:
         raise InputError(f"{target}: no mounted file system holds it")
     tops = tuple(stack(system, one) for one in below_mount(system, mount))
-    if not tops or all(one.kind == "memory" for one in tops):
+    if not tops or all(layer.kind == "memory" for layer in tops):
         raise InputError(
             f"{target}: is on {mount.kind} ({mount.source}), below which no drive can be seen; "
             "name the drive itself"
@@ -210,7 +212,7 @@ def stack(system: System, name: str, depth: int = 0) -> Layer:
     place = f"{CLASS}/{name}"
 
     def down(names: list[str]) -> tuple[Layer, ...]:
-        return tuple(stack(system, one, depth + 1) for one in names)
+        return tuple(stack(system, name, depth + 1) for name in names)
 
     if system.is_partition(name):
         return Layer(name, "partition", f"{name} (partition)", down([system.disk_of(name)]))

@@ -132,12 +132,12 @@ def health(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
         yield scene.about(drive)(UNKNOWN, what, fix=f"sudo {install}" if install else None)
         return
     said = judge(told)
-    bad = [one for one in said if one.severity is not Severity.GOOD]
-    for one in bad:
-        say = FindingsAt(drive.name, (Seen("SMART", one.evidence),))
-        yield say(_STATUS[one.severity], one.what, fix=f"ssdlab health /dev/{drive.name}")
+    bad = [finding for finding in said if finding.severity is not Severity.GOOD]
+    for finding in bad:
+        say = FindingsAt(drive.name, (Seen("SMART", finding.evidence),))
+        yield say(_STATUS[finding.severity], finding.what, fix=f"ssdlab health /dev/{drive.name}")
     if not bad:
-        say = FindingsAt(drive.name, tuple(Seen("SMART", one.evidence) for one in said))
+        say = FindingsAt(drive.name, tuple(Seen("SMART", finding.evidence) for finding in said))
         yield say(OK, "the drive reports no failure, and its rated endurance is not used up")
     if told.is_ssd and drive.rotational and not drive.virtual:
         file = f"{drive.place}/queue/rotational"

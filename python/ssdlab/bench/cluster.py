@@ -155,13 +155,13 @@ def connected(address: str, notice: Notice) -> Iterator[Cluster]:
                     f"--cluster {address}: no Dask scheduler answers there ({said})"
                 ) from None
             stack.callback(_quietly, client.close, timeout=1)
-        found = Cluster(client, address, notice, count if local else 1)
-        found.check()
+        cluster = Cluster(client, address, notice, count if local else 1)
+        cluster.check()
         shown = "dashboard" in client.scheduler_info()["services"]
         told = f"; dashboard: {client.dashboard_link}" if shown else ""
-        threads = sum(one for one, _ in found.workers().values())
+        threads = sum(one for one, _ in cluster.workers().values())
         notice(f"cluster {address}: {threads} threads{told}")
-        yield found
+        yield cluster
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ def content_of(job: JobText) -> str:
 
     Raises InputError where a file cannot be read.
     """
-    text = _REPLAYED.sub(lambda one: f"read_iolog={_hash(job, one[1])}", job.text)
+    text = _REPLAYED.sub(lambda match: f"read_iolog={_hash(job, match[1])}", job.text)
     beside = list(_beside(job, job.text, DEPTH_MAX))
     if job.replay != Replay():
         beside.append(json.dumps(asdict(job.replay)))
@@ -48,9 +48,9 @@ def _beside(job: JobText, text: str, depth: int) -> Iterator[str]:
 
 
 def _hash(job: JobText, name: str) -> str:
-    found = Path(job.traces()(name)[0])
-    status = found.stat()
-    return _of_file(found, status.st_size, status.st_mtime_ns)
+    path = Path(job.traces()(name)[0])
+    status = path.stat()
+    return _of_file(path, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=1024)

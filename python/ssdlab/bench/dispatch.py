@@ -21,8 +21,16 @@ from distributed import Future, KilledWorker
 
 from ssdlab.bench.cluster import Cluster
 from ssdlab.bench.packing import Parcels, pack, unpack
-from ssdlab.bench.variant import STOPPED, Agenda, Take, Tally, Tolerant, Variant, WorkerLostError
-from ssdlab.bench.worker import Batch, Came, Item, keep, work
+from ssdlab.bench.variant import (
+    STOPPED,
+    Agenda,
+    BatchProgress,
+    Take,
+    Tolerant,
+    Variant,
+    WorkerLostError,
+)
+from ssdlab.bench.worker import VariantOutcome, WorkBatch, WorkItem, keep, work
 from ssdlab.errors import ExperimentError, Interrupted, MemoryShortError
 from ssdlab.progress import ProgressCallback
 
@@ -67,8 +75,8 @@ class Dispatch:
         progress: ProgressCallback | None,
     ) -> None:
         self._cluster, self._variants, self._take = cluster, variants, take
-        self._agenda, self._tally = Agenda(variants), Tally(variants, progress)
-        uses = Counter(one.start for one in variants if one.start is not None)
+        self._agenda, self._tally = Agenda(variants), BatchProgress(variants, progress)
+        uses = Counter(variant.start for variant in variants if variant.start is not None)
         self._shared = {start for start, count in uses.items() if count > 1}
         self._again: deque[int] = deque()
         """What is run again, each in a batch of its own."""
@@ -187,7 +195,7 @@ class Dispatch:
 
     def _send(self, places: list[int], worker: str, *, alone: bool = False) -> None:
         items = [self._item(place) for place in places]
-        batch = Batch(items, self._topic, self._cluster.beside, alone)
+        batch = WorkBatch(items, self._topic, self._cluster.beside, alone)
         content = pack(batch, self._parcels)
         key = f"{self._topic}-{next(self._numbers)}"
         # Of parcels only what the batch needs: the others need not be there.
@@ -196,9 +204,11 @@ class Dispatch:
         self._sent[key] = _Sent(places, worker, future, alone)
         future.add_done_callback(lambda one: self._come.put(one.key))
 
-    def _item(self, place: int) -> Item:
-        one = self._variants[place]
-        return Item(place, one.body, one.start if one.start in self._shared else None)
+    def _item(self, place: int) -> WorkItem:
+        variant = self._variants[place]
+        return WorkItem(
+            place, variant.body, variant.start if variant.start in self._shared else None
+        )
 
     def _keep(self, name: str, content: bytes) -> None:
         self._kept[name] = self._cluster.client.submit(
@@ -238,19 +248,19 @@ class Dispatch:
             del self._sent[key]
             self._again.extend(sent.places)
 
-    def _take_all(self, sent: _Sent, came: Sequence[Came]) -> None:
+    def _take_all(self, sent: _Sent, came: Sequence[VariantOutcome]) -> None:
         wrong: list[BaseException] = []
-        for one in came:
-            if one.error is None:
-                self._take(one.place, one.result)
-                self._tally.note({one.place: 1.0})
-            elif isinstance(one.error, MemoryShortError) and not sent.alone:
-                self._last.append(one.place)
+        for outcome in came:
+            if outcome.error is None:
+                self._take(outcome.place, outcome.result)
+                self._tally.note({outcome.place: 1.0})
+            elif isinstance(outcome.error, MemoryShortError) and not sent.alone:
+                self._last.append(outcome.place)
             else:
-                wrong.append(one.error)
+                wrong.append(outcome.error)
         if wrong:
             raise wrong[0]
-        seconds = sum(one.seconds for one in came) / len(came)
+        seconds = sum(outcome.seconds for outcome in came) / len(came)
         before = seconds if self._seconds is None else self._seconds
         self._seconds = (1 - LEARNT) * before + LEARNT * seconds
 

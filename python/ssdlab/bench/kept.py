@@ -190,7 +190,7 @@ def text(asked: str, make: Callable[[], str]) -> str:
 
 
 @dataclass
-class Kept:
+class KeptRuns:
     """What was run before, for the runs of one variant; and how many of them it was."""
 
     fresh: bool = False

@@ -126,10 +126,10 @@ def _rig(text: str, name: str) -> _core.Rig:
 
 def _attachment(name: str, values: list[tuple[str, str]]) -> _core.Attachment:
     """With the same keys; where they are known from stays behind."""
-    found = _core.Attachment()
+    attachment = _core.Attachment()
     for key, value in values:
-        found = found.having(key, value, name=name)
-    return found
+        attachment = attachment.having(key, value, name=name)
+    return attachment
 
 
 def _job(name: str, text: str, folder: Path, replay: Replay, carried: Carried | None) -> JobText:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from ssdlab.bench.kept import Kept
+from ssdlab.bench.kept import KeptRuns
 from ssdlab.bench.variant import Seat, Take, Tolerant, Variant
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class Reuse:
 
     def offered(self, variants: Sequence[Variant[Any]]) -> list[Variant[Any]]:
         """The variants, with what was run before."""
-        return [replace(one, body=self._offered(one.body)) for one in variants]
+        return [replace(variant, body=self._offered(variant.body)) for variant in variants]
 
     def _offered(self, body: Callable[[Seat], T]) -> Callable[[Seat], Any]:
         if isinstance(body, Tolerant):  # engines look for that
@@ -66,6 +66,6 @@ class _Counted(Generic[T]):
     fresh: bool
 
     def __call__(self, seat: Seat) -> _Came[T]:
-        kept = Kept(self.fresh)
+        kept = KeptRuns(self.fresh)
         result = self.body(replace(seat, kept=kept))
         return _Came(result, kept.runs, kept.reused)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from ssdlab.bench.content import content_of
-from ssdlab.bench.kept import Kept, built
+from ssdlab.bench.kept import KeptRuns, built
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
@@ -38,7 +38,7 @@ class Around:
 class Session:
     """Raises InputError where the rig is wrong, or takes more memory than the terms allow."""
 
-    def __init__(self, target: Sim, terms: Terms, kept: Kept | None) -> None:
+    def __init__(self, target: Sim, terms: Terms, kept: KeptRuns | None) -> None:
         self._target, self._terms, self._kept = target, terms, kept
         asked = [*built(), target.name, target.rig, [*terms.overrides.items()], terms.seed]
         self._state: str | None = _digest(asked)

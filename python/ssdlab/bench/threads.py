@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ssdlab.bench.variant import STOPPED, Agenda, Seat, Shelf, Take, Tally, Variant
+from ssdlab.bench.variant import STOPPED, Agenda, BatchProgress, Seat, Shelf, Take, Variant
 from ssdlab.errors import Interrupted, MemoryShortError
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
@@ -38,7 +38,7 @@ class Threads:
         at_once = max(1, min(len(os.sched_getaffinity(0)), len(variants)))
         free = available_bytes()
         share = None if free is None or at_once == 1 else free // at_once
-        uses = Counter(one.start for one in variants if one.start is not None)
+        uses = Counter(variant.start for variant in variants if variant.start is not None)
         shared = {start: count for start, count in uses.items() if count > 1}
         with tempfile.TemporaryDirectory(prefix="ssdlab-") as folder:
             crew = _Crew(variants, take, progress, Shelf(Path(folder), shared), shared)
@@ -47,7 +47,7 @@ class Threads:
 
 
 @dataclass
-class _Came:
+class _Finished:
     """What came of a variant; an error where that ended it."""
 
     place: int
@@ -67,7 +67,7 @@ class _Crew:
         shared: dict[str, int],
     ) -> None:
         self._variants, self._take, self._shelf, self._shared = variants, take, shelf, shared
-        self._tally = Tally(variants, progress)
+        self._tally = BatchProgress(variants, progress)
         self._next = threading.Lock()
         self._stop = threading.Event()
 
@@ -75,8 +75,8 @@ class _Crew:
         """Runs what is on the agenda, and answers the places of what needs more memory."""
         if not agenda.left:
             return []
-        came: queue.Queue[_Came | None] = queue.Queue(AHEAD_MAX)
-        wrong: list[_Came] = []
+        came: queue.Queue[_Finished | None] = queue.Queue(AHEAD_MAX)
+        wrong: list[_Finished] = []
         with ThreadPoolExecutor(at_once) as pool:
             gone = threading.Event()
             try:
@@ -89,40 +89,44 @@ class _Crew:
                 if isinstance(stopped, KeyboardInterrupt):
                     raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
                 raise
-        short = [one for one in wrong if memory is not None and _short(one)]
-        if bad := [one for one in wrong if one not in short]:
+        short = [finished for finished in wrong if memory is not None and _short(finished)]
+        if bad := [finished for finished in wrong if finished not in short]:
             # What was stopped because of another says less than the other.
-            first = min(bad, key=lambda one: (isinstance(one.error, Interrupted), one.place))
+            first = min(
+                bad, key=lambda finished: (isinstance(finished.error, Interrupted), finished.place)
+            )
             assert first.error is not None
             raise first.error
         if agenda.left:
             raise Interrupted(STOPPED)  # between two of them
-        return sorted(one.place for one in short)
+        return sorted(finished.place for finished in short)
 
-    def _gather(self, came: queue.Queue[_Came | None], at_work: int, wrong: list[_Came]) -> None:
+    def _gather(
+        self, came: queue.Queue[_Finished | None], at_work: int, wrong: list[_Finished]
+    ) -> None:
         while at_work:
             try:
                 # A signal need not break off a wait without an end: polars has waits restart.
-                one = came.get(timeout=SIGNALS_S)
+                finished = came.get(timeout=SIGNALS_S)
             except queue.Empty:
                 continue
-            if one is None:
+            if finished is None:
                 at_work -= 1
-            elif one.error is not None:
-                wrong.append(one)
+            elif finished.error is not None:
+                wrong.append(finished)
             else:
-                self._take(one.place, one.result)
+                self._take(finished.place, finished.result)
 
     def _serve(
-        self, agenda: Agenda, holder: int, memory: int | None, came: queue.Queue[_Came | None],
+        self, agenda: Agenda, holder: int, memory: int | None, came: queue.Queue[_Finished | None],
         gone: threading.Event,
     ) -> None:  # fmt: skip
         """What one of the threads does."""
 
-        def hand_over(one: _Came | None) -> None:
+        def hand_over(finished: _Finished | None) -> None:
             while not gone.is_set():
                 try:
-                    return came.put(one, timeout=SIGNALS_S)
+                    return came.put(finished, timeout=SIGNALS_S)
                 except queue.Full:
                     pass
             return None
@@ -135,7 +139,7 @@ class _Crew:
             hand_over(self._one(places[0], memory))
         hand_over(None)
 
-    def _one(self, place: int, memory: int | None) -> _Came:
+    def _one(self, place: int, memory: int | None) -> _Finished:
         variant = self._variants[place]
         try:
             # Asked here too: a short one may end before the core reports for the first time.
@@ -143,16 +147,16 @@ class _Crew:
                 raise Interrupted(STOPPED)
             if variant.wanted is not None and not variant.wanted():
                 self._tell(place, 1.0)
-                return _Came(place, None)
+                return _Finished(place, None)
             start = variant.start if variant.start in self._shared else None
             result = variant.body(Seat(partial(self._hear, place), memory, self._shelf, start))
             self._tell(place, 1.0)
         except BaseException as error:
-            one = _Came(place, error=error)
-            if memory is None or not _short(one):
+            finished = _Finished(place, error=error)
+            if memory is None or not _short(finished):
                 self._stop.set()
-            return one
-        return _Came(place, result)
+            return finished
+        return _Finished(place, result)
 
     def _hear(self, place: int, news: Progress) -> bool:
         return self._tell(place, news.fraction or 0.0)
@@ -163,5 +167,5 @@ class _Crew:
         return not self._stop.is_set()
 
 
-def _short(one: _Came) -> bool:
-    return isinstance(one.error, MemoryShortError)
+def _short(finished: _Finished) -> bool:
+    return isinstance(finished.error, MemoryShortError)

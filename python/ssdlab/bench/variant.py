@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from ssdlab.bench.kept import Kept
+from ssdlab.bench.kept import KeptRuns
 from ssdlab.bench.session import Session
 from ssdlab.errors import ExperimentError, InputError, MemoryShortError, SsdlabError
 from ssdlab.jobfile import JobText
@@ -87,7 +87,7 @@ class Seat:
     shelf: Shelf | None = None
     start: str | None = None
     """:attr:`Variant.start`, where others have the same."""
-    kept: Kept | None = None
+    kept: KeptRuns | None = None
     """What was run before, where it may be taken."""
 
     def run(self, target: Sim, job: JobText, settings: Settings) -> Result:
@@ -212,13 +212,13 @@ class Agenda:
         return taken
 
 
-class Tally:
+class BatchProgress:
     """How far all variants are. May be told from several threads."""
 
     def __init__(self, variants: Sequence[Variant[Any]], progress: ProgressCallback | None) -> None:
         self._variants, self._progress = variants, progress
         self._done = [0.0] * len(variants)
-        self._cost = sum(one.cost for one in variants)
+        self._cost = sum(variant.cost for variant in variants)
         self._whole = 0.0  # kept up, since there may be very many variants
         self._finished = 0
         self._lock = threading.Lock()

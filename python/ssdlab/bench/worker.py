@@ -27,7 +27,7 @@ LIMIT_SHARE = 0.7
 
 
 @dataclass(frozen=True)
-class Item:
+class WorkItem:
     """A variant of a batch."""
 
     place: int
@@ -36,10 +36,10 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Batch:
+class WorkBatch:
     """Variants that are sent together."""
 
-    items: list[Item]
+    items: list[WorkItem]
     topic: str
     """Where it is told how far they are."""
     beside: int
@@ -49,7 +49,7 @@ class Batch:
 
 
 @dataclass
-class Came:
+class VariantOutcome:
     """What came of a variant."""
 
     place: int
@@ -96,26 +96,26 @@ def keep(content: bytes) -> bytes:
 
 
 def work(content: bytes, parcels: Mapping[str, bytes]) -> bytes:
-    """Runs a packed :class:`Batch`; what came of each of it, as a packed list of :class:`Came`.
+    """Runs a packed :class:`WorkBatch`; a packed list of :class:`VariantOutcome`, one of each.
 
     It ends with the first that fails, but those that need more memory.
     """
     worker = get_worker()
     room, key = _room(worker), worker.get_current_task()
-    batch: Batch = unpack(content, parcels, room.folder)
+    batch: WorkBatch = unpack(content, parcels, room.folder)
     memory = None if batch.alone else _share(room, batch.beside)
-    came: list[Came] = []
+    came: list[VariantOutcome] = []
     for item in batch.items:
-        one = _one(room, key, batch.topic, item, memory)
-        came.append(one)
-        if one.error is not None and (
-            memory is None or not isinstance(one.error, MemoryShortError)
+        outcome = _one(room, key, batch.topic, item, memory)
+        came.append(outcome)
+        if outcome.error is not None and (
+            memory is None or not isinstance(outcome.error, MemoryShortError)
         ):
             break
     return pack(came)
 
 
-def _one(room: _Room, key: str, topic: str, item: Item, memory: int | None) -> Came:
+def _one(room: _Room, key: str, topic: str, item: WorkItem, memory: int | None) -> VariantOutcome:
     def report(news: Progress) -> bool:
         return room.hear(key, topic, item.place, news.fraction or 0.0)
 
@@ -125,12 +125,12 @@ def _one(room: _Room, key: str, topic: str, item: Item, memory: int | None) -> C
             raise Interrupted(STOPPED)
         result = item.body(Seat(report, memory, room.shelf, item.start))
     except SsdlabError as error:
-        return Came(item.place, time.monotonic() - began, error=error)
+        return VariantOutcome(item.place, time.monotonic() - began, error=error)
     except Exception as error:
         # It may be one that does not survive the way.
         told = RuntimeError("".join(traceback.format_exception(error)))
-        return Came(item.place, time.monotonic() - began, error=told)
-    return Came(item.place, time.monotonic() - began, result)
+        return VariantOutcome(item.place, time.monotonic() - began, error=told)
+    return VariantOutcome(item.place, time.monotonic() - began, result)
 
 
 def _room(worker: Worker) -> _Room:

@@ -28,7 +28,7 @@ _HEAD, _EXTENT = struct.Struct("=QQIIII"), struct.Struct("=QQQQQIIII")
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """A file's extents, as FIEMAP tells them (Documentation/filesystems/fiemap.rst)."""
 
     extents: int
@@ -46,7 +46,7 @@ def stretches_of(descriptor: int, size: int) -> list[tuple[int, int]]:
         return [(0, size)]
 
 
-def layout(descriptor: int) -> Layout | None:
+def layout(descriptor: int) -> FileLayout | None:
     """How an open file lies; None where its file system does not tell."""
     extents = shared = compressed = at = 0
     while True:
@@ -66,9 +66,9 @@ def layout(descriptor: int) -> Layout | None:
             compressed += length if flags & _ENCODED else 0
             at = start + length
             if flags & _LAST:
-                return Layout(extents, shared, compressed)
+                return FileLayout(extents, shared, compressed)
         if not mapped:
-            return Layout(extents, shared, compressed)
+            return FileLayout(extents, shared, compressed)
 
 
 class Hold:
@@ -82,7 +82,7 @@ class Hold:
         """Whether going on is safe; False once another program wants the file."""
         if self.leased:
             return not self._asked
-        return not any(one.writes for one in openers_of(self.path))
+        return not any(opener.writes for opener in openers_of(self.path))
 
     def ask(self, _signal: int, _frame: FrameType | None) -> None:
         """The kernel's signal: somebody waits to open the file."""
@@ -128,13 +128,13 @@ def alone_with(descriptor: int, path: Path) -> Iterator[Hold]:
 
 
 def _unleased(path: Path) -> Hold:
-    if any(one.writes for one in openers_of(path)):
+    if any(opener.writes for opener in openers_of(path)):
         raise _opened(path)
     return Hold(path, leased=False)
 
 
 def _opened(path: Path) -> RefusedError:
-    names = ", ".join(sorted({str(one) for one in openers_of(path)}))
+    names = ", ".join(sorted({str(opener) for opener in openers_of(path)}))
     return RefusedError(
         f"{path}: is open in {names or 'the kernel (a loop device or swap) or a hidden program'}; "
         "what is written there meanwhile would be lost; close it first"

@@ -40,8 +40,8 @@ _TRIM_ONLY = (
 )
 
 KINDS = {
-    one.name: one
-    for one in (
+    kind.name: kind
+    for kind in (
         Kind("nvme-sanitize", "NVMe sanitize, block erase", True, _ERASED),
         Kind("nvme-format", "NVMe format with user data erase", True, _ERASED),
         Kind("nvme-sanitize-crypto", "NVMe sanitize, crypto erase", True, _KEY),

@@ -166,9 +166,9 @@ def _choice(device: BlockDevice, method: str | None, tried: list[str]) -> Iterat
             tried.append(f"{one.kind.summary}: {one.obstacle}")
 
 
-def _announcement(one: Method) -> str:
-    long = f", which takes about {one.expected_s / 60:.0f} min" if one.expected_s else ""
-    return f"purging by {one.kind.summary}{long}"
+def _announcement(method: Method) -> str:
+    long = f", which takes about {method.expected_s / 60:.0f} min" if method.expected_s else ""
+    return f"purging by {method.kind.summary}{long}"
 
 
 def _stopped(path: Path) -> Interrupted:
@@ -184,29 +184,31 @@ def _forget_cached(device: BlockDevice) -> None:
 # --- the ways
 
 
-def _discard(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
-    secure = one.name == "secure-discard"
+def _discard(device: BlockDevice, method: Method, progress: ProgressCallback | None) -> None:
+    secure = method.name == "secure-discard"
     with safety.opened(device, os.O_RDWR) as descriptor:
         try:
             size = device.capacity_bytes
             for offset in range(0, size, _DISCARD_STEP):
                 discard(descriptor, offset, min(_DISCARD_STEP, size - offset), secure=secure)
-                tell(progress, offset / size, one.kind.summary)
+                tell(progress, offset / size, method.kind.summary)
         except KeyboardInterrupt:
             raise _stopped(device.path) from None
 
 
-def _nvme_format(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
-    command = format_command(str(device.path), f"--ses={2 if one.name.endswith('crypto') else 1}")
+def _nvme_format(device: BlockDevice, method: Method, progress: ProgressCallback | None) -> None:
+    command = format_command(
+        str(device.path), f"--ses={2 if method.name.endswith('crypto') else 1}"
+    )
     with _to_the_end(device):
-        said = admin.run(command, _waiting(one, progress))
+        said = admin.run(command, _waiting(method, progress))
     if said.status:
         raise UnsupportedError(f"nvme format failed: {said.complaint}")
 
 
-def _nvme_sanitize(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
+def _nvme_sanitize(device: BlockDevice, method: Method, progress: ProgressCallback | None) -> None:
     control = controller(device.name)
-    action = 4 if one.name.endswith("crypto") else 2
+    action = 4 if method.name.endswith("crypto") else 2
     said = admin.run(["nvme", "sanitize", control, f"--sanact={action}"])
     if said.status:
         raise UnsupportedError(f"nvme sanitize failed: {said.complaint}")
@@ -231,19 +233,19 @@ def _nvme_sanitize(device: BlockDevice, one: Method, progress: ProgressCallback 
             # Idle right after the start: the log is not up to date yet.
             if state.state == "idle" and time.monotonic() - began > 60:
                 raise ExperimentError(f"{device.path}: the drive took the sanitize and did nothing")
-            tell(progress, state.fraction, one.kind.summary)
+            tell(progress, state.fraction, method.kind.summary)
             time.sleep(_POLL_S)
 
 
-def _ata_erase(device: BlockDevice, one: Method, progress: ProgressCallback | None) -> None:
+def _ata_erase(device: BlockDevice, method: Method, progress: ProgressCallback | None) -> None:
     path = str(device.path)
-    option = "--security-erase-enhanced" if one.name.endswith("enhanced") else "--security-erase"
+    option = "--security-erase-enhanced" if method.name.endswith("enhanced") else "--security-erase"
     said = admin.run([*_AS_USER, "--security-set-pass", _PASSWORD, path])
     if said.status:
         raise UnsupportedError(f"setting the password that an erase needs failed: {said.complaint}")
     try:
         with _to_the_end(device):
-            said = admin.run([*_AS_USER, option, _PASSWORD, path], _waiting(one, progress))
+            said = admin.run([*_AS_USER, option, _PASSWORD, path], _waiting(method, progress))
     finally:
         # A whole erase clears the password; whatever else happened must not leave the drive locked.
         _clear_password(device)
@@ -278,10 +280,10 @@ def _to_the_end(device: BlockDevice, stays: str = "it was waited for") -> Iterat
         ) from None
 
 
-def _waiting(one: Method, progress: ProgressCallback | None) -> Callable[[float], None]:
+def _waiting(method: Method, progress: ProgressCallback | None) -> Callable[[float], None]:
     def report(seconds: float) -> None:
-        share = None if not one.expected_s else min(0.99, seconds / one.expected_s)
-        tell(progress, share, one.kind.summary)
+        share = None if not method.expected_s else min(0.99, seconds / method.expected_s)
+        tell(progress, share, method.kind.summary)
 
     return report
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from ssdlab import safety
 from ssdlab.care.blockio import PIECE_BYTES, Place, all_zero, block_of, place_of, transfer
 from ssdlab.care.extents import (
+    FileLayout,
     Hold,
-    Layout,
     alone_with,
     layout,
     open_for_rewrite,
@@ -50,13 +50,13 @@ _NO_DRIVE = frozenset({"tmpfs", "ramfs", "overlay", "nfs", "nfs4", "cifs", "smb3
 
 
 @dataclass(frozen=True)
-class Plan:
+class RefreshPlan:
     """What refreshing will write."""
 
     place: Place
     data_bytes: int
     hole_bytes: int
-    layout: Layout | None
+    layout: FileLayout | None
     remarks: tuple[str, ...]
 
     @property
@@ -76,7 +76,7 @@ class Plan:
 class Refreshed:
     """What refreshing did."""
 
-    plan: Plan
+    plan: RefreshPlan
     before: Speed
     after: Speed | None = None
     written_bytes: int = 0
@@ -111,7 +111,7 @@ class Refreshed:
         return "slower" if self.gain < 1 - chance else "same"
 
 
-def plan(path: Path) -> Plan:
+def plan(path: Path) -> RefreshPlan:
     """What refreshing ``path`` would write; changes nothing.
 
     Raises InputError where it cannot be refreshed.
@@ -119,7 +119,7 @@ def plan(path: Path) -> Plan:
     place = place_of(path)
     if place.is_device:
         device = safety.inspect(path)
-        return Plan(place, device.capacity_bytes, 0, None, ())
+        return RefreshPlan(place, device.capacity_bytes, 0, None, ())
     _refuse_kind(place)
     if place.size_bytes == 0:
         raise InputError(f"{path}: is empty, so there is nothing to rewrite")
@@ -129,7 +129,7 @@ def plan(path: Path) -> Plan:
     data = sum(end - start for start, end in stretches)
     if data == 0:
         raise InputError(f"{path}: is all holes, so there is nothing to rewrite")
-    return Plan(place, data, place.size_bytes - data, laid, tuple(_remarks(place, laid)))
+    return RefreshPlan(place, data, place.size_bytes - data, laid, tuple(_remarks(place, laid)))
 
 
 def why_refused(path: Path, *, freeze: bool = False, unshare: bool = False) -> str | None:
@@ -408,7 +408,7 @@ def _buffered(descriptor: int) -> Iterator[None]:
 # --- what is refused, and what is said
 
 
-def _refuse_shared(planned: Plan, unshare: bool) -> None:
+def _refuse_shared(planned: RefreshPlan, unshare: bool) -> None:
     shared = planned.layout.shared_bytes if planned.layout else 0
     if shared and not unshare:
         raise RefusedError(
@@ -433,7 +433,7 @@ def _refuse_kind(place: Place) -> None:
         )
 
 
-def _remarks(place: Place, laid: Layout | None) -> Iterator[str]:
+def _remarks(place: Place, laid: FileLayout | None) -> Iterator[str]:
     if place.kind in COPY_ON_WRITE:
         yield (
             f"{place.kind} writes elsewhere instead of in place: the file moves, snapshots keep "

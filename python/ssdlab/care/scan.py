@@ -64,7 +64,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class Slow:
+class SlowPiece:
     """A piece that took suspiciously long."""
 
     offset: int
@@ -116,7 +116,7 @@ class Scan:
     zero: npt.NDArray[np.bool_]
     """Pieces that hold zeros only."""
     errors: list[Unreadable] = field(default_factory=list)
-    slow: list[Slow] = field(default_factory=list)
+    slow: list[SlowPiece] = field(default_factory=list)
     slow_zones: list[SlowZone] = field(default_factory=list)
     """Slow when they were read again too, or not read again."""
     pieces_done: int = 0
@@ -140,7 +140,7 @@ class Scan:
     @property
     def unreadable_bytes(self) -> int:
         """What could not be read."""
-        return sum(one.length for one in self.errors)
+        return sum(error.length for error in self.errors)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -161,9 +161,9 @@ class Scan:
         """Speed of all that was read; NaN where nothing was."""
         return _speed(self, 0, len(self.ns))
 
-    def slow_places(self) -> list[Slow]:
+    def slow_places(self) -> list[SlowPiece]:
         """Pieces that were slow each time."""
-        return [one for one in self.slow if one.slow_place]
+        return [piece for piece in self.slow if piece.slow_place]
 
     def zones(self, count: int = ZONES) -> list[Zone]:
         """The scan in equal parts, from the beginning on."""
@@ -336,7 +336,8 @@ def suspect(found: Scan, slow_place: bool | None = None) -> None:
     # Nothing is above a limit that is NaN.
     pieces = map(int, np.flatnonzero(np.nan_to_num(found.ns) > found.limits[1]))
     found.slow = [
-        Slow(i * PIECE_BYTES, found.length(i), float(found.ns[i]), (), slow_place) for i in pieces
+        SlowPiece(i * PIECE_BYTES, found.length(i), float(found.ns[i]), (), slow_place)
+        for i in pieces
     ]
 
 
@@ -354,10 +355,10 @@ def _repeat(
             time.sleep(min(rest_s * 2**number, REST_MAX_S))
         still = []
         for place in sorted(left):
-            one = found.slow[place]
-            if (took := _timed(reader, one.offset, one.length, clock)) is not None:
-                again, slow = (*one.again_ns, took), took > limit
-                found.slow[place] = Slow(one.offset, one.length, one.ns, again, slow)
+            piece = found.slow[place]
+            if (took := _timed(reader, piece.offset, piece.length, clock)) is not None:
+                again, slow = (*piece.again_ns, took), took > limit
+                found.slow[place] = SlowPiece(piece.offset, piece.length, piece.ns, again, slow)
                 still += [place] * slow
             tell(progress, 1.0, f"reading {len(left)} slow pieces again, round {number + 1}")
         left = still

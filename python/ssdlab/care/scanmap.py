@@ -30,19 +30,19 @@ class MapCell:
     bad_bytes: int
 
 
-def cells(found: Scan, count: int) -> list[MapCell]:
+def cells(scan: Scan, count: int) -> list[MapCell]:
     """The scan in at most ``count`` cells of equal length, the last perhaps shorter."""
-    pieces = len(found.ns)
+    pieces = len(scan.ns)
     each = max(1, -(-pieces // count))
-    median, _ = found.limits
-    slow = {one.offset // PIECE_BYTES for one in found.slow_places()}
-    late = {one.offset // PIECE_BYTES for one in found.slow} - slow
-    bad = _lost(found)
+    median, _ = scan.limits
+    slow = {place.offset // PIECE_BYTES for place in scan.slow_places()}
+    late = {piece.offset // PIECE_BYTES for piece in scan.slow} - slow
+    bad = _lost(scan)
     out = []
     for first in range(0, pieces, each):
         after = min(first + each, pieces)
         own = range(first, after)
-        part = found.ns[first:after]
+        part = scan.ns[first:after]
         read = part[np.isfinite(part)]
         mean = float(read.mean()) if len(read) else float("nan")
         slowest = float(read.max()) if len(read) else float("nan")
@@ -56,21 +56,21 @@ def cells(found: Scan, count: int) -> list[MapCell]:
             state = "late"
         elif not len(read):
             # A piece that failed and then came whole in halves has no time of its own.
-            state = "late" if first < found.pieces_done else "unread"
-        elif found.zero[first:after][np.isfinite(part)].all():
+            state = "late" if first < scan.pieces_done else "unread"
+        elif scan.zero[first:after][np.isfinite(part)].all():
             state = "zero"
         else:
             state = _speed(mean / median)
-        end = min(after * PIECE_BYTES, found.wanted_bytes)
+        end = min(after * PIECE_BYTES, scan.wanted_bytes)
         start = first * PIECE_BYTES
         out.append(MapCell(start, end - start, state, mean, slowest, lost))
     return out
 
 
-def _lost(found: Scan) -> dict[int, int]:
+def _lost(scan: Scan) -> dict[int, int]:
     """Unreadable bytes of each piece that has any."""
     lost: dict[int, int] = {}
-    for error in found.errors:
+    for error in scan.errors:
         at, end = error.offset, error.offset + error.length
         while at < end:
             piece = at // PIECE_BYTES

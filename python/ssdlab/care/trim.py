@@ -17,7 +17,7 @@ from pathlib import Path
 from ssdlab.audits.scene import Layer, below_mount, stack
 from ssdlab.errors import ExperimentError, InputError, RefusedError
 from ssdlab.opened import descriptor_of, opening
-from ssdlab.system import Mount, Space, System, space
+from ssdlab.system import FileSystemSpace, Mount, System, space
 from ssdlab.units import size_text
 
 BLKDISCARD = 0x1277
@@ -46,7 +46,7 @@ class Trimmed:
     """What trimming a file system did, or would do."""
 
     mount: Mount
-    space: Space
+    space: FileSystemSpace
     """Before it."""
     trimmed_bytes: int | None
     """As the file system counts them; None in a dry run."""
@@ -58,7 +58,7 @@ class Trimmed:
     @property
     def reaches_a_drive(self) -> bool | None:
         """Whether what is trimmed reaches the lowest layer; None where nobody can tell."""
-        told = [one.passes for one in self.layers]
+        told = [layer.passes for layer in self.layers]
         return False if False in told else None if None in told else True
 
 
@@ -87,7 +87,7 @@ def way_down(mount: Mount) -> list[Passage]:
     if not tops:
         said = f"{mount.source} is no block device: what is below it could not be checked"
         return [Passage(mount.source, said, None)]
-    return [one for top in tops for one in _passages(system, top)]
+    return [passage for top in tops for passage in _passages(system, top)]
 
 
 def _passages(system: System, layer: Layer) -> Iterator[Passage]:
@@ -184,7 +184,9 @@ def _cannot_trim(mount: Mount, error: OSError) -> Exception:
     if error.errno == errno.EINVAL:
         return InputError(f"{mount.point}: --min is more than this file system can take")
     if error.errno in _UNSUPPORTED:
-        stops = next((one.sentence for one in way_down(mount) if one.passes is False), "")
+        stops = next(
+            (passage.sentence for passage in way_down(mount) if passage.passes is False), ""
+        )
         reason = f"; {stops}" if stops else ""
         return InputError(f"{mount.point}: {mount.kind} there cannot be trimmed{reason}")
     return ExperimentError(f"{mount.point}: trimming failed ({error.strerror})")

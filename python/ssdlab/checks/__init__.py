@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cache
 
 from ssdlab.answer import Check, Status
-from ssdlab.checks.base import Case, Evidence, Found, Probe, State, StepEvidence, answers
+from ssdlab.checks.base import Case, Evidence, Probe, State, StepEvidence, Symptom, answers
 from ssdlab.checks.facts import Facts, facts
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
@@ -25,10 +25,10 @@ __all__ = [
     "Check",
     "Evidence",
     "Facts",
-    "Found",
     "Probe",
     "Status",
     "StepEvidence",
+    "Symptom",
     "examine",
     "examine_run",
     "of_execution",
@@ -46,10 +46,11 @@ ORDER: tuple[Status, ...] = ("bad", "doubt", "unknown", "good")
 def probes() -> tuple[Probe, ...]:
     """All checks, by name."""
     modules = [
-        importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)
+        importlib.import_module(f"{__name__}.{module.name}")
+        for module in pkgutil.iter_modules(__path__)
     ]
     found = [one for module in modules for one in getattr(module, "PROBES", ())]
-    return tuple(sorted(found, key=lambda one: one.name))
+    return tuple(sorted(found, key=lambda probe: probe.name))
 
 
 def examine(evidence: Evidence) -> list[Check]:
@@ -68,8 +69,8 @@ def examine(evidence: Evidence) -> list[Check]:
         if key in evidence.records
     }
     case = Case(evidence, taken)
-    found = [check for probe in probes() for check in answers(probe, probe.look(case))]
-    return sorted(found, key=lambda check: ORDER.index(check.status))
+    checks = [check for probe in probes() for check in answers(probe, probe.look(case))]
+    return sorted(checks, key=lambda check: ORDER.index(check.status))
 
 
 def of_result(result: Result) -> Evidence:

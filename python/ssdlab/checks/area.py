@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.checks.base import Case, Found, Probe, StepEvidence
+from ssdlab.checks.base import Case, Probe, StepEvidence, Symptom
 from ssdlab.checks.facts import Facts, JobFacts, Moved
 from ssdlab.units import size_text
 
@@ -32,9 +32,9 @@ SLC_SHARE = 1 / 3
 """A drive of three-bit cells can take up to a third of its free room in one bit per cell."""
 
 
-def _unwritten(case: Case) -> list[Found]:
+def _unwritten(case: Case) -> list[Symptom]:
     grid = _Grid(case)
-    found: list[Found] = []
+    symptoms: list[Symptom] = []
     for step in case.evidence.steps:
         facts = case.facts.get(step.key)
         if facts is None:
@@ -43,12 +43,12 @@ def _unwritten(case: Case) -> list[Found]:
         for work in facts.works:
             read = work.direction("read")
             if read is not None and (case.real or facts.flash) and not step.on_purpose:
-                found.append(_judged(case, facts, work, read, grid))
+                symptoms.append(_judged(case, facts, work, read, grid))
             grid.work(work)
-    return found
+    return symptoms
 
 
-def _judged(case: Case, facts: Facts, work: JobFacts, read: Moved, grid: _Grid) -> Found:
+def _judged(case: Case, facts: Facts, work: JobFacts, read: Moved, grid: _Grid) -> Symptom:
     file = facts.observed.get("file") or {}
     after = file.get("after")
     if after is not None:
@@ -62,18 +62,18 @@ def _judged(case: Case, facts: Facts, work: JobFacts, read: Moved, grid: _Grid) 
         how = "not written since the drive was purged, trimmed or new"
     if empty is not None and empty > EMPTY_DOUBT:
         text = f"{work.name} reads a range of which {100 * empty:.0f} % was {how}"
-        return Found("bad" if empty > EMPTY_BAD else "doubt", text, facts.key)
+        return Symptom("bad" if empty > EMPTY_BAD else "doubt", text, facts.key)
     small = (work.block or 0) >= 4096 and work.in_flight == 1 and work.random
     if case.real and small and work.direct and 0 < read.lat_mean_ns < FLASH_READ_NS:
         text = (
             f"{work.name} reads in {read.lat_mean_ns / 1e3:.3g} us on average, "
             f"and no NAND answers in less than {FLASH_READ_NS / 1e3:.0f} us"
         )
-        return Found("doubt", text, facts.key)
+        return Symptom("doubt", text, facts.key)
     if empty is None:
         text = f"{work.name} reads what it has not written; whether it ever was, nobody recorded"
-        return Found("unknown", text, facts.key)
-    return Found("good", "what was read had been written", facts.key)
+        return Symptom("unknown", text, facts.key)
+    return Symptom("good", "what was read had been written", facts.key)
 
 
 def _empty_of_file(after: Mapping[str, object], work: JobFacts) -> float:
@@ -93,7 +93,7 @@ class _Grid:
     """How much of each piece of the target holds data, as far as the steps tell."""
 
     def __init__(self, case: Case) -> None:
-        capacities = [one.capacity for one in case.facts.values() if one.capacity]
+        capacities = [fact.capacity for fact in case.facts.values() if fact.capacity]
         self._capacity = case.evidence.capacity or max(capacities, default=0)
         first = {"empty": 0.0, "full": 1.0, "unknown": math.nan}[case.evidence.initial]
         self._share: Floats = np.full(CELLS, first)
@@ -155,8 +155,8 @@ def _workers(work: JobFacts) -> int:
     return int(text) if text.isdigit() else 1
 
 
-def _span(case: Case) -> list[Found]:
-    found: list[Found] = []
+def _span(case: Case) -> list[Symptom]:
+    symptoms: list[Symptom] = []
     written = 0
     measured = {step.key for step in case.evidence.steps if step.measured}
     for step in case.evidence.steps:
@@ -170,11 +170,11 @@ def _span(case: Case) -> list[Found]:
             written += wrote.bytes if wrote else 0
             if step.key in measured and work.name not in facts.fills and not step.on_purpose:
                 rules = _simulated if facts.rig is not None else _real
-                found += rules(case, facts, work, written)
-    return found
+                symptoms += rules(case, facts, work, written)
+    return symptoms
 
 
-def _simulated(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Found]:
+def _simulated(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Symptom]:
     """A simulated drive's caches are known."""
     rig = facts.rig
     if rig is None or work.direction("write") is None:
@@ -185,18 +185,18 @@ def _simulated(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterat
             f"{work.name} works on {size_text(work.length)}, and the drive's write buffer "
             f"holds {size_text(rig.buffer_bytes)}"
         )
-        yield Found("bad", text, facts.key)
+        yield Symptom("bad", text, facts.key)
     elif rig.slc_bytes and written < rig.slc_bytes and not full:
         text = (
             f"{size_text(written)} had been written by the end of {work.name}, and the drive's "
             f"SLC cache holds up to {size_text(rig.slc_bytes)}"
         )
-        yield Found("doubt", text, facts.key)
+        yield Symptom("doubt", text, facts.key)
     else:
-        yield Found("good", "the range is larger than the drive's caches", facts.key)
+        yield Symptom("good", "the range is larger than the drive's caches", facts.key)
 
 
-def _real(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Found]:
+def _real(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Symptom]:
     """Rules of thumb with their reasons: a real drive does not tell its caches."""
     capacity = int(facts.drive.get("capacity_bytes") or case.evidence.capacity or 0)
     length = work.length
@@ -206,7 +206,7 @@ def _real(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Fo
     small = length < max(SMALL, capacity * DRAM_SHARE) and length < capacity / 2
     if work.direction("read") is not None and small:
         text = f"{work.name} reads within {size_text(length)}{of}: data or map may lie in its RAM"
-        yield Found("doubt", text, facts.key)
+        yield Symptom("doubt", text, facts.key)
     elif facts.drive.get("rotational"):
         return  # a disk of which the kernel thinks that it turns has no SLC cache
     elif work.direction("write") is not None and written < SLC_SHARE * capacity:
@@ -214,9 +214,9 @@ def _real(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Fo
             f"{size_text(written)} had been written by the end of {work.name}{of}: "
             "an SLC cache may have taken all of it"
         )
-        yield Found("doubt", text, facts.key)
+        yield Symptom("doubt", text, facts.key)
     else:
-        yield Found("good", "more was touched than a drive's caches hold", facts.key)
+        yield Symptom("good", "more was touched than a drive's caches hold", facts.key)
 
 
 PROBES = (

@@ -14,7 +14,7 @@ from ssdlab.results import TargetKind
 StepKind = Literal["job", "purge", "trim", "idle"]
 State = Literal["empty", "full", "unknown"]
 
-Look = Callable[["Case"], Sequence["Found"]]
+Look = Callable[["Case"], Sequence["Symptom"]]
 """What a check finds in a run."""
 SHOWN = 3
 """So many different pieces of evidence are told one by one."""
@@ -78,7 +78,7 @@ class Case:
     def measured(self) -> list[Facts]:
         """The jobs that are measurements."""
         keys = {step.key for step in self.evidence.steps if step.measured}
-        return [one for key, one in self.facts.items() if key in keys]
+        return [fact for key, fact in self.facts.items() if key in keys]
 
     @property
     def real(self) -> bool:
@@ -87,7 +87,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Found:
+class Symptom:
     """One thing that a check found."""
 
     status: Status
@@ -97,13 +97,17 @@ class Found:
     """The step that it was seen at; None for all of them."""
 
 
-def of_jobs(look: Callable[[Facts], Iterable[Found]], *, real: bool = False) -> Look:
+def of_jobs(look: Callable[[Facts], Iterable[Symptom]], *, real: bool = False) -> Look:
     """Looks at the facts of each result by itself; ``real``: only where it ran on a real drive."""
 
-    def of_all(case: Case) -> list[Found]:
+    def of_all(case: Case) -> list[Symptom]:
         if real and not case.real:
             return []
-        return [replace(one, key=facts.key) for facts in case.facts.values() for one in look(facts)]
+        return [
+            replace(symptom, key=facts.key)
+            for facts in case.facts.values()
+            for symptom in look(facts)
+        ]
 
     return of_all
 
@@ -125,22 +129,22 @@ class Probe:
     whole is labelled then."""
 
 
-def answers(probe: Probe, found: Sequence[Found]) -> list[Check]:
+def answers(probe: Probe, symptoms: Sequence[Symptom]) -> list[Check]:
     """The answers of a probe: one for each kind of trouble, or else a single good or unknown."""
-    made = [_answer(probe, status, found) for status in ("bad", "doubt")]
-    troubles = [one for one in made if one is not None]
+    made = [_answer(probe, status, symptoms) for status in ("bad", "doubt")]
+    troubles = [check for check in made if check is not None]
     if troubles:
         return troubles
     rest: tuple[Status, ...] = ("unknown", "good")
-    return [one for status in rest if (one := _answer(probe, status, found))][:1]
+    return [check for status in rest if (check := _answer(probe, status, symptoms))][:1]
 
 
-def _answer(probe: Probe, status: Status, found: Sequence[Found]) -> Check | None:
-    own = [one for one in found if one.status == status]
+def _answer(probe: Probe, status: Status, symptoms: Sequence[Symptom]) -> Check | None:
+    own = [symptom for symptom in symptoms if symptom.status == status]
     if not own:
         return None
-    everywhere = any(one.key is None for one in own)
-    keys = tuple(dict.fromkeys(one.key for one in own if one.key is not None))
+    everywhere = any(symptom.key is None for symptom in own)
+    keys = tuple(dict.fromkeys(symptom.key for symptom in own if symptom.key is not None))
     return Check(
         name=probe.name,
         title=probe.title,
@@ -151,11 +155,11 @@ def _answer(probe: Probe, status: Status, found: Sequence[Found]) -> Check | Non
     )
 
 
-def _together(found: Sequence[Found]) -> str:
+def _together(symptoms: Sequence[Symptom]) -> str:
     """The evidence in one sentence; the first pieces where there are many."""
     by_text: dict[str, int] = {}
-    for one in found:
-        by_text[one.evidence] = by_text.get(one.evidence, 0) + 1
+    for symptom in symptoms:
+        by_text[symptom.evidence] = by_text.get(symptom.evidence, 0) + 1
     pieces = [
         text if count == 1 else f"{text} ({count} steps)"
         for text, count in list(by_text.items())[:SHOWN]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ssdlab.checks.base import Found, Probe, of_jobs
+from ssdlab.checks.base import Probe, Symptom, of_jobs
 from ssdlab.checks.facts import Facts
 from ssdlab.units import percent, size_text
 
@@ -15,17 +15,17 @@ DIFFERS_MUCH = 0.25
 """From this share on the number is one of another drive. Ours."""
 
 
-def _built(facts: Facts) -> Iterator[Found]:
+def _built(facts: Facts) -> Iterator[Symptom]:
     for one in facts.built.values():
         asked, became = one["over_provisioning_asked"], one["over_provisioning"]
         off = abs(became / asked - 1)
         if off <= DIFFERS:
-            yield Found("good", f"over-provisioning was built as asked for: {percent(became)}")
+            yield Symptom("good", f"over-provisioning was built as asked for: {percent(became)}")
             continue
         superblocks = f"{one['superblocks']:,} superblocks"
         if size := one.get("superblock_bytes"):
             superblocks += f" of {size_text(size)}"
-        yield Found(
+        yield Symptom(
             "bad" if off > DIFFERS_MUCH else "doubt",
             f"over-provisioning became {percent(became)} instead of {percent(asked)}, as the drive "
             f"has only {superblocks}; a larger capacity or fewer nand.pages_per_block come nearer, "

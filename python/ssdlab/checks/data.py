@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ssdlab.answer import Status
-from ssdlab.checks.base import Found, Probe, of_jobs
+from ssdlab.checks.base import Probe, Symptom, of_jobs
 from ssdlab.checks.facts import Facts, JobFacts
 
 COMPRESSING = re.compile(
@@ -26,46 +26,46 @@ def compresses(facts: Facts) -> bool | None:
     return True if COMPRESSING.search(str(facts.drive.get("model", ""))) else None
 
 
-def _data(facts: Facts) -> Iterator[Found]:
+def _data(facts: Facts) -> Iterator[Symptom]:
     for work in facts.works:
         if work.direction("write") is None:
             continue
         if work.known:
             yield from _of(facts, work)
         else:
-            yield Found("unknown", f"{work.name}: what it writes is not recorded")
+            yield Symptom("unknown", f"{work.name}: what it writes is not recorded")
 
 
-def _of(facts: Facts, work: JobFacts) -> Iterator[Found]:
+def _of(facts: Facts, work: JobFacts) -> Iterator[Symptom]:
     drive = compresses(facts)
     if facts.rig is not None and not drive:
         return  # such a drive cannot tell data apart
     status: Status = "bad" if drive or drive is None else "doubt"
     if work.flag("zero_buffers"):
-        yield Found(status, f"{work.name} writes zeros (zero_buffers)")
+        yield Symptom(status, f"{work.name} writes zeros (zero_buffers)")
     elif work.option("buffer_pattern"):
-        yield Found(status, f"{work.name} writes one pattern (buffer_pattern)")
+        yield Symptom(status, f"{work.name} writes one pattern (buffer_pattern)")
     elif (percent := _percent(work, "buffer_compress_percentage")) > 0:
         where = "this drive compresses" if drive else "drives and file systems may compress it"
-        yield Found("doubt", f"{work.name} writes data that shrinks by {percent} %, and {where}")
+        yield Symptom("doubt", f"{work.name} writes data that shrinks by {percent} %, and {where}")
     elif (percent := _percent(work, "dedupe_percentage")) > 0:
-        yield Found(
+        yield Symptom(
             "doubt", f"{work.name} writes the same blocks again ({percent} %: dedupe_percentage)"
         )
     elif facts.rig is not None:
-        yield Found("good", "what is written does not shrink")
+        yield Symptom("good", "what is written does not shrink")
     elif work.flag("refill_buffers"):
-        yield Found("good", "fresh random data for each write (refill_buffers)")
+        yield Symptom("good", "fresh random data for each write (refill_buffers)")
     elif not work.flag("scramble_buffers", default=True):
         text = f"{work.name} writes the same buffers again and again (scramble_buffers=0)"
-        yield Found("bad" if drive else "doubt", text)
+        yield Symptom("bad" if drive else "doubt", text)
     elif drive or _may_shrink(facts):
-        yield Found(
+        yield Symptom(
             "doubt",
             f"{work.name} writes buffers that are alike but for some bytes (no refill_buffers)",
         )
     else:
-        yield Found("good", "random buffers, changed a little for each write")
+        yield Symptom("good", "random buffers, changed a little for each write")
 
 
 def _may_shrink(facts: Facts) -> bool:

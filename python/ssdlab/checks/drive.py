@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ssdlab.checks.base import Found, Probe, of_jobs
+from ssdlab.checks.base import Probe, Symptom, of_jobs
 from ssdlab.checks.facts import Facts
 from ssdlab.checks.machine import limited
 
@@ -32,13 +32,13 @@ def _smart(facts: Facts) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     return (smart["before"], smart["after"]) if smart.get("before") and smart.get("after") else None
 
 
-def _hot(facts: Facts) -> Iterator[Found]:
+def _hot(facts: Facts) -> Iterator[Symptom]:
     troubles = list(_throttled(facts))
     yield from troubles
     found = _temperature(facts)
     if found is None:
         if not troubles:
-            yield Found("unknown", "the drive does not tell its temperature")
+            yield Symptom("unknown", "the drive does not tell its temperature")
         return
     before, after, limit = found
     told = f"{after:.0f} C at the end, limit {limit:.0f} C"
@@ -49,22 +49,22 @@ def _hot(facts: Facts) -> Iterator[Found]:
         for m in work.moved
     )
     if after >= limit:
-        yield Found("bad", f"the drive was too hot: {told}")
+        yield Symptom("bad", f"the drive was too hot: {told}")
     elif falls and after > before and after >= limit - 2 * NEAR_C:
-        yield Found("bad", f"the speed falls while the drive gets hot: {told}")
+        yield Symptom("bad", f"the speed falls while the drive gets hot: {told}")
     elif after >= limit - NEAR_C:
-        yield Found("doubt", f"the drive was nearly too hot: {told}")
+        yield Symptom("doubt", f"the drive was nearly too hot: {told}")
     elif not troubles:
-        yield Found("good", f"the drive kept cool: {told}")
+        yield Symptom("good", f"the drive kept cool: {told}")
 
 
-def _throttled(facts: Facts) -> Iterator[Found]:
+def _throttled(facts: Facts) -> Iterator[Symptom]:
     """Counters that grow while somebody throttles."""
     for name, which in (("warning_temp_time", "warning"), ("critical_comp_time", "critical")):
         if (grown := _grown_in_log(facts, name)) > 0:
-            yield Found("bad", f"the drive was above its {which} temperature for {grown} min")
+            yield Symptom("bad", f"the drive was above its {which} temperature for {grown} min")
     if (count := int(facts.observed.get("cpu_throttles") or 0)) > 0:
-        yield Found("doubt", f"processors throttled {count} times from heat")
+        yield Symptom("doubt", f"processors throttled {count} times from heat")
 
 
 def _grown_in_log(facts: Facts, name: str) -> int:
@@ -90,32 +90,32 @@ def _temperature(facts: Facts) -> tuple[float, float, float] | None:
         told[1].get("limit_max"),
         LIMIT_C,
     )
-    return float(before), float(after), float(next(one for one in limits if one))
+    return float(before), float(after), float(next(limit for limit in limits if limit))
 
 
-def _failed(facts: Facts) -> Iterator[Found]:
+def _failed(facts: Facts) -> Iterator[Symptom]:
     troubles = [*_of_fio(facts), *_grown(facts)]
     yield from troubles
     if not troubles:
-        yield Found("good", "no errors")
+        yield Symptom("good", "no errors")
 
 
-def _of_fio(facts: Facts) -> Iterator[Found]:
+def _of_fio(facts: Facts) -> Iterator[Symptom]:
     for work in facts.works:
         if work.error:
-            yield Found("bad", f"{work.name} ended with: {os.strerror(work.error)}")
+            yield Symptom("bad", f"{work.name} ended with: {os.strerror(work.error)}")
         short = sum(moved.short_ios for moved in work.moved)
         dropped = sum(moved.drop_ios for moved in work.moved)
         if short:
-            yield Found("doubt", f"{work.name}: {short:,} I/Os came back short")
+            yield Symptom("doubt", f"{work.name}: {short:,} I/Os came back short")
         if dropped:
-            yield Found("doubt", f"{work.name}: {dropped:,} I/Os were dropped")
+            yield Symptom("doubt", f"{work.name}: {dropped:,} I/Os were dropped")
 
 
-def _grown(facts: Facts) -> Iterator[Found]:
+def _grown(facts: Facts) -> Iterator[Symptom]:
     """Error counters of the drive that grew during the run."""
     if (more := _grown_in_log(facts, "media_errors")) > 0:
-        yield Found("bad", f"{more} new media errors (SMART)")
+        yield Symptom("bad", f"{more} new media errors (SMART)")
     raw = [
         {
             int(one["id"]): int((one.get("raw") or {}).get("value", 0))
@@ -125,40 +125,40 @@ def _grown(facts: Facts) -> Iterator[Found]:
     ]
     for number, name in GROWN.items():
         if (more := raw[1].get(number, 0) - raw[0].get(number, 0)) > 0:
-            yield Found("bad", f"{more} more {name} (SMART)")
+            yield Symptom("bad", f"{more} more {name} (SMART)")
 
 
-def _still(facts: Facts) -> Iterator[Found]:
+def _still(facts: Facts) -> Iterator[Symptom]:
     """Seconds without an I/O. Of a simulated drive they are a result and no doubt about it."""
     for work in facts.works:
         for moved in work.moved:
-            one = moved.sampling
-            if one is None or limited(work):
+            sampling = moved.sampling
+            if sampling is None or limited(work):
                 continue
-            if one.zero_s >= 0.5:
-                yield Found(
+            if sampling.zero_s >= 0.5:
+                yield Symptom(
                     "doubt",
-                    f"{work.name}: no {moved.ddir} was completed in {one.zero_s:.0f} of "
-                    f"{one.seconds:.0f} s",
+                    f"{work.name}: no {moved.ddir} was completed in {sampling.zero_s:.0f} of "
+                    f"{sampling.seconds:.0f} s",
                 )
             else:
-                yield Found("good", "I/Os were completed in every second")
+                yield Symptom("good", "I/Os were completed in every second")
 
 
-def _missing(facts: Facts) -> Iterator[Found]:
+def _missing(facts: Facts) -> Iterator[Symptom]:
     for work in facts.works:
         for moved in work.moved:
-            one = moved.sampling
-            if one is None:
-                yield Found("unknown", f"{work.name}: there is no series")
-            elif one.gap_s > 0 and not limited(work):
-                yield Found(
+            sampling = moved.sampling
+            if sampling is None:
+                yield Symptom("unknown", f"{work.name}: there is no series")
+            elif sampling.gap_s > 0 and not limited(work):
+                yield Symptom(
                     "doubt",
-                    f"{work.name}: {one.gap_s:.1f} of {one.seconds:.0f} s have no sample of "
-                    f"their own, up to {one.longest_gap_s:.1f} s at a time",
+                    f"{work.name}: {sampling.gap_s:.1f} of {sampling.seconds:.0f} s have no sample "
+                    f"of their own, up to {sampling.longest_gap_s:.1f} s at a time",
                 )
             else:
-                yield Found("good", "no interval is missing")
+                yield Symptom("good", "no interval is missing")
 
 
 PROBES = (

@@ -119,7 +119,7 @@ class JobFacts(Workload):
 
     def direction(self, ddir: str) -> Moved | None:
         """What it did in one direction; None without any I/O."""
-        return next((one for one in self.moved if one.ddir == ddir), None)
+        return next((moved for moved in self.moved if moved.ddir == ddir), None)
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,11 @@ def facts(
     size = capacity or about.get("target", {}).get("capacity_bytes")
     bare = _bare(result.job_text)
     found = [
-        replace(one, options={**bare.get("global", {}), **bare.get(one.name, {}), **one.options})
-        for one in workloads(0, result.document)
+        replace(
+            workload,
+            options={**bare.get("global", {}), **bare.get(workload.name, {}), **workload.options},
+        )
+        for workload in workloads(0, result.document)
     ]
     works = tuple(_work(workload, result, size, judged) for workload in found)
     text = (result.rig_toml or rig) if result.kind == "sim" else None

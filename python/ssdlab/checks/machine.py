@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ssdlab.answer import Status
-from ssdlab.checks.base import Found, Probe, of_jobs
+from ssdlab.checks.base import Probe, Symptom, of_jobs
 from ssdlab.checks.facts import Facts, JobFacts
 from ssdlab.units import size_text
 
@@ -32,18 +32,18 @@ _BUSY = ("user", "nice", "system")
 _POLLS = ("hipri", "sqthread_poll", "thinktime_spin", "gtod_cpu")
 
 
-def _of(facts: Facts) -> Iterator[Found]:
+def _of(facts: Facts) -> Iterator[Symptom]:
     seen = facts.observed
     if not seen:
-        yield Found("unknown", "what else went on was not recorded")
+        yield Symptom("unknown", "what else went on was not recorded")
         return
     troubles = [*_of_disk(facts, seen), *_of_cpu(facts, seen)]
     yield from troubles
     if not troubles:
-        yield Found("good", "hardly any I/O or processor time but fio's")
+        yield Symptom("good", "hardly any I/O or processor time but fio's")
 
 
-def _of_disk(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Found]:
+def _of_disk(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Symptom]:
     """What the drive did beyond what fio asked for."""
     disk = seen.get("disk") or {}
     if not disk or not all(work.direct and work.engine != "null" for work in facts.works):
@@ -61,7 +61,7 @@ def _of_disk(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Found]:
         more_ios = int(disk["read_ios"]) + int(disk["write_ios"]) - ios - SLACK_IOS
         status = _status(more_ios, ios)
     if status is not None:
-        yield Found(
+        yield Symptom(
             status,
             f"besides fio's I/O the drive read {size_text(extra['read'])} and wrote "
             f"{size_text(extra['write'])} (fio: {size_text(mine)})",
@@ -82,42 +82,42 @@ def _laid_out(facts: Facts, seen: Mapping[str, Any]) -> int:
     return max(0, int(last.get("bytes", 0)) - int(first.get("bytes", 0))) if reads else 0
 
 
-def _of_cpu(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Found]:
+def _of_cpu(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Symptom]:
     cpu = seen.get("cpu_seconds") or {}
     whole = sum(value for name, value in cpu.items() if name != "own")
     if whole > 0:
         others = sum(cpu.get(name, 0.0) for name in _BUSY) - cpu.get("own", 0.0)
         if others > OTHERS_CPU * whole:
-            yield Found(
+            yield Symptom(
                 "doubt", f"other programs used {100 * others / whole:.0f} % of the processors"
             )
         if (stolen := cpu.get("steal", 0.0)) > STEAL * whole:
-            yield Found(
+            yield Symptom(
                 "doubt", f"the hypervisor gave {100 * stolen / whole:.0f} % of the time to others"
             )
     waited = (seen.get("pressure_seconds") or {}).get("memory_some", 0.0)
     if waited > MEMORY * float(seen.get("seconds") or 1.0):
-        yield Found("doubt", f"tasks waited {waited:.1f} s for memory")
+        yield Symptom("doubt", f"tasks waited {waited:.1f} s for memory")
 
 
-def _bound(facts: Facts) -> Iterator[Found]:
+def _bound(facts: Facts) -> Iterator[Symptom]:
     for work in facts.works:
         if any(work.flag(name) for name in _POLLS) or not work.moved or work.engine == "null":
             continue
         if not work.timed:
-            yield Found("unknown", "fio's processor time was not recorded", facts.key)
+            yield Symptom("unknown", "fio's processor time was not recorded", facts.key)
             continue
         used = work.cpu_percent
         text = f"{work.name}: a worker of fio used {used:.0f} % of a processor"
         status: Status = "bad" if used >= CPU_BAD else "doubt" if used >= CPU_DOUBT else "good"
-        yield Found(
+        yield Symptom(
             status, "fio had processor time to spare" if status == "good" else text, facts.key
         )
     cpu = facts.observed.get("cpu_seconds") or {}
     whole = sum(value for name, value in cpu.items() if name != "own")
     idle = cpu.get("idle", 0.0) + cpu.get("iowait", 0.0)
     if whole > 0 and idle < (1 - ALL_BUSY) * whole:
-        yield Found("doubt", "all processors were busy all the time")
+        yield Symptom("doubt", "all processors were busy all the time")
 
 
 def limited(work: JobFacts) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ssdlab.checks.base import Case, Found, Probe, of_jobs
+from ssdlab.checks.base import Case, Probe, Symptom, of_jobs
 from ssdlab.checks.facts import Facts, JobFacts
 
 RAM = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
@@ -28,12 +28,12 @@ CODING = 0.8
 """8b/10b coding of SATA and SAS up to 6 Gb/s."""
 
 
-def _cache(case: Case) -> Sequence[Found]:
-    found = of_jobs(_of, real=True)(case)
-    return found or [Found("good", "direct I/O past the page cache")] if case.real else []
+def _cache(case: Case) -> Sequence[Symptom]:
+    symptoms = of_jobs(_of, real=True)(case)
+    return symptoms or [Symptom("good", "direct I/O past the page cache")] if case.real else []
 
 
-def _of(facts: Facts) -> Iterator[Found]:
+def _of(facts: Facts) -> Iterator[Symptom]:
     for work in facts.works:
         yield from _of_work(facts, work)
     yield from _of_file_system(facts)
@@ -41,72 +41,72 @@ def _of(facts: Facts) -> Iterator[Found]:
     yield from _of_counters(facts)
 
 
-def _of_work(facts: Facts, work: JobFacts) -> Iterator[Found]:
+def _of_work(facts: Facts, work: JobFacts) -> Iterator[Symptom]:
     if not work.known:
-        yield Found("unknown", f"{work.name}: the result does not list its options")
+        yield Symptom("unknown", f"{work.name}: the result does not list its options")
         return
     if work.engine == "null":
-        yield Found("bad", f"{work.name} uses the engine null, which does no I/O")
+        yield Symptom("bad", f"{work.name} uses the engine null, which does no I/O")
         return
     if work.engine == "mmap":
-        yield Found("bad", f"{work.name} uses mmap, through the page cache")
+        yield Symptom("bad", f"{work.name} uses mmap, through the page cache")
     elif not work.direct:
         writes_through = work.option("sync") not in ("", "0", "none") or (
             work.option("fsync", "fdatasync") == "1"
         )
         if writes_through and work.direction("read") is None:
-            yield Found(
+            yield Symptom(
                 "doubt", f"{work.name} writes through the page cache and waits for each write"
             )
         else:
-            yield Found("bad", f"{work.name} goes through the page cache (direct=0)")
+            yield Symptom("bad", f"{work.name} goes through the page cache (direct=0)")
     for moved in work.moved:
         if work.in_flight == 1 and 0 < moved.lat_mean_ns < DEVICE_NS and moved.ddir != "trim":
-            yield Found(
+            yield Symptom(
                 "bad",
                 f"{work.name}: a {moved.ddir} takes {moved.lat_mean_ns / 1e3:.2g} us on average, "
                 f"less than any drive can do ({DEVICE_NS / 1e3:.0f} us)",
             )
         limit = _link(facts)
         if limit is not None and moved.bw_bytes > limit:
-            yield Found(
+            yield Symptom(
                 "bad",
                 f"{work.name}: {moved.bw_bytes / 1e6:,.0f} MB/s of {moved.ddir}s, and the drive's "
                 f"link carries {limit / 1e6:,.0f} MB/s",
             )
 
 
-def _of_file_system(facts: Facts) -> Iterator[Found]:
+def _of_file_system(facts: Facts) -> Iterator[Symptom]:
     kind = facts.file_system
     if not kind:
         return
     options = str((facts.surroundings.get("file_system") or {}).get("options", ""))
     if kind in RAM:
-        yield Found("bad", f"the file lies on {kind}, which is memory")
+        yield Symptom("bad", f"the file lies on {kind}, which is memory")
     elif kind in COPY_ON_WRITE:
-        yield Found(
+        yield Symptom(
             "doubt", f"the file lies on {kind}, which places, checks and caches data by itself"
         )
     elif kind in NETWORK or kind.startswith("fuse."):
-        yield Found("doubt", f"the file lies on {kind}, with other caches behind it")
+        yield Symptom("doubt", f"the file lies on {kind}, with other caches behind it")
     if "compress" in options:
-        yield Found("doubt", "the file system compresses (mount options)")
+        yield Symptom("doubt", "the file system compresses (mount options)")
 
 
-def _of_layers(facts: Facts) -> Iterator[Found]:
+def _of_layers(facts: Facts) -> Iterator[Symptom]:
     seen = facts.observed
     if seen.get("loop_direct") is False:
-        yield Found(
+        yield Symptom(
             "bad",
             "the loop device goes through the page cache of its file (losetup --direct-io=off)",
         )
     members = seen.get("members") or []
     if len(members) > 1 or "raid" in seen:
         level = str(seen.get("raid", "several drives"))
-        yield Found("doubt", f"the target is an array ({level}: {', '.join(map(str, members))})")
+        yield Symptom("doubt", f"the target is an array ({level}: {', '.join(map(str, members))})")
 
 
-def _of_counters(facts: Facts) -> Iterator[Found]:
+def _of_counters(facts: Facts) -> Iterator[Symptom]:
     """What the drive itself counted, against what fio says."""
     disk: Mapping[str, Any] = facts.observed.get("disk") or {}
     if not disk or any(work.engine == "null" for work in facts.works):
@@ -117,7 +117,7 @@ def _of_counters(facts: Facts) -> Iterator[Found]:
         if told < ENOUGH or counted >= REACHED * told or (ddir == "read" and empty):
             continue
         did = "read were read from" if ddir == "read" else "written had reached"
-        yield Found(
+        yield Symptom(
             "bad",
             f"only {100 * counted / told:.0f} % of the bytes {did} the drive, by its counters",
         )

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssdlab.answer import Status
-from ssdlab.checks.base import Case, Found, Probe
+from ssdlab.checks.base import Case, Probe, Symptom
 
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then
 finds done (idle-time collection begins after seconds to minutes). Ours."""
 
 
-def _steady(case: Case) -> list[Found]:
+def _steady(case: Case) -> list[Symptom]:
     return [*_rounds(case), *(_series(case) if case.evidence.single else ())]
 
 
-def _rounds(case: Case) -> Iterator[Found]:
+def _rounds(case: Case) -> Iterator[Symptom]:
     """The rounds of a test against the rule of the PTS."""
     for record in case.evidence.records.rounds.values():
         own = [key for key in case.facts if key.startswith(_prefixes(record.window_rounds()))]
         if record.steady:
-            yield Found("good", f"{record.title}: steady after {record.count} rounds")
+            yield Symptom("good", f"{record.title}: steady after {record.count} rounds")
             continue
         if record.count < record.window:
             text = f"{record.title}: {record.count} rounds, a window needs {record.window}"
@@ -31,45 +31,45 @@ def _rounds(case: Case) -> Iterator[Found]:
                 f"{record.title}: not steady within {record.count} rounds ({', '.join(loose)} "
                 "beyond 20 % of the mean or a trend of 10 %)"
             )
-        yield from (Found("doubt", text, key) for key in own)
+        yield from (Symptom("doubt", text, key) for key in own)
         if not own:
-            yield Found("doubt", text)
+            yield Symptom("doubt", text)
 
 
 def _prefixes(rounds: range) -> tuple[str, ...]:
     return tuple(f"round{number:02d}/" for number in rounds)
 
 
-def _series(case: Case) -> Iterator[Found]:
+def _series(case: Case) -> Iterator[Symptom]:
     """The series of a single run, of all jobs that do more than fill."""
-    for one in case.measured:
-        for work in one.works:
-            if work.name in one.fills:
+    for facts in case.measured:
+        for work in facts.works:
+            if work.name in facts.fills:
                 continue
             window = work.window
             if window is not None and window.verdict == "unknown":
-                yield Found("unknown", f"{work.name}: there is no series to judge by", one.key)
+                yield Symptom("unknown", f"{work.name}: there is no series to judge by", facts.key)
             elif window is None or window.verdict == "short":
                 # Writes begin with the speed of a rested drive; reads are steady soon.
                 status: Status = "doubt" if work.direction("write") else "unknown"
-                yield Found(status, f"{work.name}: too short to judge", one.key)
+                yield Symptom(status, f"{work.name}: too short to judge", facts.key)
             elif window.steady:
                 since = f" from {window.start_s:.0f} s on" if window.start_s else ""
-                yield Found("good", f"{work.name}: steady{since} by the PTS rule", one.key)
+                yield Symptom("good", f"{work.name}: steady{since} by the PTS rule", facts.key)
             else:
                 text = f"{work.name}: not steady; its numbers are of the whole job"
-                yield Found("doubt", text, one.key)
+                yield Symptom("doubt", text, facts.key)
 
 
-def _quick(case: Case) -> list[Found]:
+def _quick(case: Case) -> list[Symptom]:
     if not case.evidence.quick:
         return []
-    return [Found("doubt", "a quick run: durations were divided, rounds are few")]
+    return [Symptom("doubt", "a quick run: durations were divided, rounds are few")]
 
 
-def _pauses(case: Case) -> list[Found]:
+def _pauses(case: Case) -> list[Symptom]:
     """Pauses between steps that are none of the protocol's own, as after an interruption."""
-    found: list[Found] = []
+    symptoms: list[Symptom] = []
     ended: float | None = None
     timed = False
     for step in case.evidence.steps:
@@ -78,23 +78,23 @@ def _pauses(case: Case) -> list[Found]:
             pause = step.started - ended
             if pause > PAUSE_S:
                 text = f"{pause / 60:,.0f} min passed between {step.key} and the step before it"
-                found.append(Found("doubt", text, step.key))
+                symptoms.append(Symptom("doubt", text, step.key))
         ended = step.ended
-    if found or not timed:
-        return found
-    return [Found("good", f"no pause between steps longer than {PAUSE_S:.0f} s")]
+    if symptoms or not timed:
+        return symptoms
+    return [Symptom("good", f"no pause between steps longer than {PAUSE_S:.0f} s")]
 
 
-def _resumed(case: Case) -> list[Found]:
+def _resumed(case: Case) -> list[Symptom]:
     """What others did to the drive, or a step cut short, while the run was interrupted: from there
     on the drive is in another state than the steps before it left."""
-    found: list[Found] = []
+    symptoms: list[Symptom] = []
     changes: list[str] = []
     for step in case.evidence.steps:
         changes += case.evidence.resumed.get(step.key, ())
         if changes:
-            found.append(Found("doubt", "; ".join(changes), step.key))
-    return found
+            symptoms.append(Symptom("doubt", "; ".join(changes), step.key))
+    return symptoms
 
 
 PROBES = (

@@ -95,7 +95,7 @@ def command(
     view: View,
 ) -> None:
     """Try a change: repeat a measurement with and without it and say whether it mattered."""
-    found = ab(
+    report = ab(
         target,
         protocol=protocol,
         job=job,
@@ -113,4 +113,4 @@ def command(
         progress=not view.quiet,
         notice=notice,
     )
-    view.show(found.answer, whole=True)
+    view.show(report.answer, whole=True)

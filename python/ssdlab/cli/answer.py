@@ -120,10 +120,10 @@ class View:
         if ends:
             say(console, "; ".join(ends))
 
-    def print_table(self, one: Table) -> None:
+    def print_table(self, table: Table) -> None:
         """Prints what ``quiet`` leaves: in columns in a pipe too, since cron mails it to people."""
         console = self.console
-        print_table(console, one, wide=self.wide or not console.is_terminal)
+        print_table(console, table, wide=self.wide or not console.is_terminal)
 
 
 def answering(command: Callable[..., None]) -> Callable[..., None]:
@@ -138,14 +138,14 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
             continue
         kinds = get_type_hints(groups[name], include_extras=True)
         options += [
-            own.replace(name=one.name, annotation=kinds[one.name], default=one.default)
-            for one in fields(groups[name])
+            own.replace(name=field.name, annotation=kinds[field.name], default=field.default)
+            for field in fields(groups[name])
         ]
 
     @functools.wraps(command)
     def answered(**given: Any) -> None:
         made = {
-            name: kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
             for name, kind in groups.items()
         }
         for one in made.values():
@@ -154,7 +154,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
         command(**made, **given)
 
     answered.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    answered.__annotations__ = {one.name: one.annotation for one in options}
+    answered.__annotations__ = {option.name: option.annotation for option in options}
     return answered
 
 
@@ -170,11 +170,11 @@ def _print(console: Console, answer: Answer, view: View, *, whole: bool, most: i
             say(console, "; ".join(_key_numbers(answer)))
         for sentence in answer.lead.sentences[1:] if whole else ():
             say(console, sentence)
-        lead = [one for of, one in answer.tables() if of is answer.lead]
+        lead = [table for of, table in answer.tables() if of is answer.lead]
         # A protocol's numbers are its answer; other studies set things side by side.
         first = [] if shown and answer.kind == "protocol" else lead[:1]
-        for one in lead if whole else first:
-            print_table(console, one, answer.marks, wide=view.wide, most=most)
+        for table in lead if whole else first:
+            print_table(console, table, answer.marks, wide=view.wide, most=most)
         for note in answer.notes if whole else ():
             say(console, note)
     print_checks(console, answer.checks, verbose=view.verbose)
@@ -187,34 +187,35 @@ def _print_all(console: Console, answer: Answer, view: View) -> None:
         for sentence in list(section.sentences)[0 if place else 1 :]:
             say(console, f"- {sentence}")
         shown = [numbers_table(section.numbers)] if section.numbers else []
-        shown += [one for of, one in answer.tables() if of is section]
-        for one in shown:
-            print_table(console, one, answer.marks, wide=view.wide)
+        shown += [table for of, table in answer.tables() if of is section]
+        for table in shown:
+            print_table(console, table, answer.marks, wide=view.wide)
     for note in answer.notes:
         say(console, note)
 
 
 def _key_numbers(answer: Answer) -> Iterator[str]:
-    known = [one for one in answer.lead.numbers if one.value is not None]
-    for one in known[:KEY_NUMBERS]:
-        mark = MARK if any(key in answer.marks for key in one.sources) else ""
-        yield f"{one.name}: {units.with_unit(one.value, one.unit)}{mark}"
+    known = [number for number in answer.lead.numbers if number.value is not None]
+    for number in known[:KEY_NUMBERS]:
+        mark = MARK if any(key in answer.marks for key in number.sources) else ""
+        yield f"{number.name}: {units.with_unit(number.value, number.unit)}{mark}"
     if len(known) > KEY_NUMBERS:
         yield f"{len(known) - KEY_NUMBERS} more with --verbose"
 
 
 def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = False) -> None:
     """Each doubt once, and what passed; why it matters only where everything is told."""
-    troubles = [one for one in checks if one.trouble]
+    troubles = [check for check in checks if check.trouble]
     told = [
-        f"{'not valid' if one.status == 'bad' else 'in doubt'} ({one.title}): {one.evidence}"
-        + (f"; {one.why}" if verbose else "")
-        for one in troubles
+        f"{'not valid' if trouble.status == 'bad' else 'in doubt'} ({trouble.title}): "
+        + trouble.evidence
+        + (f"; {trouble.why}" if verbose else "")
+        for trouble in troubles
     ]
     if told:
         say(console, ("\n" if verbose else " ").join(f"{one}." for one in told))
-    good = [one.title for one in checks if one.status == "good"]
-    unknown = [one.title for one in checks if one.status == "unknown"]
+    good = [check.title for check in checks if check.status == "good"]
+    unknown = [check.title for check in checks if check.status == "unknown"]
     if good and not troubles and not unknown:
         say(console, f"all {len(good)} checks passed")
     elif verbose and (good or unknown):
@@ -234,25 +235,28 @@ def print_rows(
 
 
 def print_table(
-    console: Console, one: Table, marks: frozenset[str] = frozenset(), *, wide: bool = False,
+    console: Console, table: Table, marks: frozenset[str] = frozenset(), *, wide: bool = False,
     most: int | None = None,
 ) -> None:  # fmt: skip
     """A table: columns where they fit, else a block for each row; tab-separated in a pipe."""
-    if most is not None and len(one.rows) > most:
-        said = f"{most:,} of {len(one.rows):,} rows; --csv and --verbose give all. "
-        one = replace(one, rows=one.rows[:most], anchors=(), note=said + one.note)
-    heads = [heading(column) for column in one.columns]
+    if most is not None and len(table.rows) > most:
+        said = f"{most:,} of {len(table.rows):,} rows; --csv and --verbose give all. "
+        table = replace(table, rows=table.rows[:most], anchors=(), note=said + table.note)
+    heads = [heading(column) for column in table.columns]
     rows = [
-        [cell_text(cell, column.unit, marks) for cell, column in zip(row, one.columns, strict=True)]
-        for row in one.rows
+        [
+            cell_text(cell, column.unit, marks)
+            for cell, column in zip(row, table.columns, strict=True)
+        ]
+        for row in table.rows
     ]
-    if one.title:
-        say(console, f"\n{one.title}")
+    if table.title:
+        say(console, f"\n{table.title}")
     if not (wide or console.is_terminal):
         for line in [heads, *rows]:
             print("\t".join(line), file=console.file)  # rich makes spaces of tabs
     else:
-        counts = [n for n in range(len(heads)) if _counts(one, n)]
+        counts = [n for n in range(len(heads)) if _counts(table, n)]
         widths = [GAP + max(map(len, column)) for column in zip(heads, *rows, strict=True)]
         # Prose at the end of short cells is broken into lines there.
         broken = not counts and sum(widths[:-1]) <= console.width // 2
@@ -264,8 +268,8 @@ def print_table(
             _print_blocks(console, heads, rows, max(1, next(iter(counts), 1)))
     if any(text.endswith(MARK) for row in rows for text in row):
         say(console, MARK_NOTE)
-    if one.note:
-        say(console, one.note)
+    if table.note:
+        say(console, table.note)
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Grid:
@@ -279,9 +283,9 @@ def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Collection
     return grid
 
 
-def _counts(one: Table, column: int) -> bool:
+def _counts(table: Table, column: int) -> bool:
     """Whether a column holds numbers: it is set to the right."""
-    return any(not isinstance(row[column], str | None) for row in one.rows)
+    return any(not isinstance(row[column], str | None) for row in table.rows)
 
 
 def _print_blocks(
@@ -298,9 +302,9 @@ def _print_blocks(
 
 def _write_csv(answer: Answer, folder: Path) -> None:
     make_folder(folder)
-    for name, one in named_tables(answer):
+    for name, table in named_tables(answer):
         text = StringIO()
-        csv.writer(text, lineterminator="\n").writerows(table_values(one))
+        csv.writer(text, lineterminator="\n").writerows(table_values(table))
         write_to(folder / f"{name}.csv", text.getvalue())
 
 
@@ -310,9 +314,9 @@ def _write_xlsx(answer: Answer, place: Output) -> None:
     content = BytesIO()
     with xlsxwriter.Workbook(content, {"in_memory": True, "nan_inf_to_errors": True}) as book:
         bold = book.add_format({"bold": True})
-        for name, one in named_tables(answer):
+        for name, table in named_tables(answer):
             sheet = book.add_worksheet(name)
-            for row, values in enumerate(table_values(one)):
+            for row, values in enumerate(table_values(table)):
                 sheet.write_row(row, 0, values, bold if row == 0 else None)
             sheet.freeze_panes(1, 1)
             sheet.autofit()

@@ -36,7 +36,7 @@ class Commands(TyperGroup):
 
 def module_of(arguments: Sequence[str]) -> ModuleType | None:
     """The module of the command that a command line names, loaded; None where it names none."""
-    name = next((one for one in arguments if not one.startswith("-")), None)
+    name = next((argument for argument in arguments if not argument.startswith("-")), None)
     if name not in COMMANDS:
         return None
     return importlib.import_module(f"ssdlab.cli.{MODULES.get(name, name)}")
@@ -64,7 +64,7 @@ def root() -> Any:
     command = get_command(app)
     # Shells find the completions among what is installed (python/ssdlab.data).
     own = ("install_completion", "show_completion")
-    command.params = [one for one in command.params if one.name not in own]
+    command.params = [param for param in command.params if param.name not in own]
     return command
 
 

@@ -15,7 +15,7 @@ from ssdlab.cli.options import ReuseOptions, Seed, SetKeys, keys
 from ssdlab.output import write_rigs
 
 if light.BODIES:
-    from ssdlab.api.array import Asked, array, ask
+    from ssdlab.api.array import ArrayQuestion, array, ask
     from ssdlab.arrays.rigs import LEVELS, array_rig
     from ssdlab.cli.output import notice, results, say
 
@@ -48,7 +48,7 @@ def command(
         typer.Option(
             "--workload",
             metavar="NAME",
-            help=f"A load by name: {', '.join(one.name for one in WORKLOADS)}.",
+            help=f"A load by name: {', '.join(workload.name for workload in WORKLOADS)}.",
         ),
     ] = None,
     depth: Annotated[
@@ -125,7 +125,7 @@ def command(
         _save(ask(**arrays), save_rigs)
         return
     started = time.monotonic()
-    found = array(
+    report = array(
         **arrays,
         job=job_file,
         workload=load,
@@ -141,10 +141,10 @@ def command(
         progress=not view.quiet,
         notice=None if view.quiet else notice,
     )
-    view.show(found.answer, seconds=time.monotonic() - started)
+    view.show(report.answer, seconds=time.monotonic() - started)
 
 
-def _save(asked: Asked, folder: Path) -> None:
+def _save(asked: ArrayQuestion, folder: Path) -> None:
     rigs = {}
     for shape in asked.grid.shapes:
         chunk = "" if shape.level in ("1", "linear") else f"-{shape.chunk >> 10}k"

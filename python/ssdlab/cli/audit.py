@@ -19,7 +19,7 @@ if light.BODIES:
 
 
 @dataclass(frozen=True)
-class Outputs(View):
+class AuditView(View):
     """How the answer is wanted."""
 
     quiet: QuietButTrouble = False
@@ -43,12 +43,12 @@ def command(
         ),
     ] = Path("/"),
     *,
-    view: Outputs,
+    view: AuditView,
 ) -> None:
     """Check the settings below a path: TRIM, queues, caches, links, alignment. Changes nothing."""
     scene, findings = audited(target, root)
-    found = audit_report(scene, findings)
-    view.show(found.answer, whole=True, document=found.document)
-    troubles = [one for one in findings if one.status is not Status.OK]
+    report = audit_report(scene, findings)
+    view.show(report.answer, whole=True, document=report.document)
+    troubles = [finding for finding in findings if finding.status is not Status.OK]
     if view.quiet and troubles:
         view.print_table(replace(audit_answer.table(troubles), title=""))

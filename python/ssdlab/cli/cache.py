@@ -22,7 +22,11 @@ if light.BODIES:
 
 
 def _policies(incomplete: str) -> list[str]:
-    known = [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
+    known = [
+        registry["name"]
+        for registry in _core.registries()
+        if registry["kind"] == "replacement policy"
+    ]
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{one}" for one in ["all", *known] if one.startswith(last)]
 
@@ -84,7 +88,7 @@ def command(
     cache_bytes and byte_miss_ratio.
     """
     started = time.monotonic()
-    found = cache(
+    report = cache(
         trace,
         policies=policies,
         sizes=sizes,
@@ -97,7 +101,7 @@ def command(
     )
     if parquet is not None:
         content = BytesIO()
-        found.frame().write_parquet(content)
+        report.frame().write_parquet(content)
         parquet.write(content.getvalue())
-    rows = list(found.answer.lead.rows)
-    view.show(found.answer, seconds=time.monotonic() - started, whole=True, document=rows)
+    rows = list(report.answer.lead.rows)
+    view.show(report.answer, seconds=time.monotonic() - started, whole=True, document=rows)

@@ -27,7 +27,7 @@ def command(
     view: View,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
-    found = explain(
+    report = explain(
         run, tries=tries, out=out, fresh=where.fresh, cluster=where.cluster, progress=not view.quiet
     )
-    view.show(found.answer, whole=True)
+    view.show(report.answer, whole=True)

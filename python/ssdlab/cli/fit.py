@@ -18,7 +18,7 @@ if light.BODIES:
 
 
 @dataclass(frozen=True)
-class Outputs(View):
+class FitView(View):
     """How the answer is wanted; ``-o`` is the twin."""
 
     report: Annotated[
@@ -90,11 +90,11 @@ def command(
     ] = None,
     seed: Seed = 1,
     *,
-    view: Outputs,
+    view: FitView,
 ) -> None:
     """Fit a rig to measurements of a drive: its twin, which any command takes as a drive."""
     started = time.monotonic()
-    found = fit(
+    report = fit(
         sources,
         out=view.out,
         capacity=capacity,
@@ -106,4 +106,4 @@ def command(
         seed=seed,
         progress=not view.quiet,
     )
-    view.show(found.answer, seconds=time.monotonic() - started, whole=True)
+    view.show(report.answer, seconds=time.monotonic() - started, whole=True)

@@ -25,7 +25,7 @@ if light.BODIES:
     from ssdlab.api.looks import SCHEMA, health_of, surveyed
     from ssdlab.cli.output import check_stdout, on_stdout
     from ssdlab.smart import plugin, prometheus
-    from ssdlab.smart.report import Reading, Report, Unread, unread_error
+    from ssdlab.smart.report import HealthReport, Reading, Unread, unread_error
 
 EXIT_CODE = "--exit-code"
 
@@ -94,7 +94,7 @@ COMMAND_CLASS = PlugInCommand
 
 
 @dataclass(frozen=True)
-class Outputs(View):
+class HealthView(View):
     """How the answer is wanted, and where else it is written."""
 
     quiet: QuietButTrouble = False
@@ -147,7 +147,7 @@ def command(
     attributes: Attributes = False,
     out: KeptWhere = None,
     *,
-    outputs: Outputs,
+    outputs: HealthView,
 ) -> None:
     """Say how worn and how healthy drives are, and how long they will last."""
 
@@ -174,8 +174,8 @@ def _line(reading: Reading) -> str:
     return json.dumps({"schema": SCHEMA, **reading.document}, allow_nan=False) + "\n"
 
 
-def _show(readings: Sequence[Reading], outputs: Outputs, *, attributes: bool) -> None:
-    reports = [one for one in readings if isinstance(one, Report)]
+def _show(readings: Sequence[Reading], outputs: HealthView, *, attributes: bool) -> None:
+    reports = [reading for reading in readings if isinstance(reading, HealthReport)]
     if not reports:
         return
     answer = health_of(readings, attributes=attributes)
@@ -184,12 +184,12 @@ def _show(readings: Sequence[Reading], outputs: Outputs, *, attributes: bool) ->
         trouble = health_answer.findings(reports, calm=False)
         shown = [replace(trouble, title="")] if trouble.rows else []
         shown += health_answer.attribute_tables(reports) if attributes else []
-        for one in shown:
-            outputs.print_table(one)
+        for table in shown:
+            outputs.print_table(table)
 
 
 def _answer_as_plug_in(
-    readings: Callable[[], list[Reading]], outputs: Outputs, *, attributes: bool
+    readings: Callable[[], list[Reading]], outputs: HealthView, *, attributes: bool
 ) -> plugin.State:
     """Prints the line of a plug-in, and what there is to say besides; the exit status."""
     try:

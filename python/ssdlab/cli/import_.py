@@ -21,12 +21,12 @@ if light.BODIES:
     from ssdlab.api.imports import imported
     from ssdlab.cli.console import progress
     from ssdlab.fits import observations
-    from ssdlab.imports import Foreign
+    from ssdlab.imports import ForeignDocument
     from ssdlab.store import RunStore
 
 
 @dataclass(frozen=True)
-class Outputs(View):
+class ImportView(View):
     """How the answer is wanted, and the table for fits."""
 
     table: Annotated[
@@ -68,7 +68,7 @@ def command(
     ] = False,
     out: KeptWhere = None,
     *,
-    view: Outputs,
+    view: ImportView,
 ) -> None:
     """Read fio results of others: JSON of any version, folders of bench-fio, ezFIO, CBT, logs."""
     started = time.monotonic()
@@ -89,17 +89,21 @@ def command(
     done.check()
 
 
-def _table(found: Sequence[Foreign]) -> str:
+def _table(documents: Sequence[ForeignDocument]) -> str:
     """The workloads and numbers of all documents as CSV; of the state of the drive nothing is said.
 
     Raises InputError where they are of several drives.
     """
-    labels = list(dict.fromkeys(one.label for one in found))
+    labels = list(dict.fromkeys(foreign_document.label for foreign_document in documents))
     if len(labels) > 1:
         raise InputError(
             f"--table: the documents are of {len(labels)} drives, {', '.join(labels[:3])} ...; "
             "a table is of one: name its folder alone, or give all of them one --name"
         )
-    rows = [row for one in found for row in observations.observations(one.result)]
+    rows = [
+        row
+        for foreign_document in documents
+        for row in observations.observations(foreign_document.result)
+    ]
     frame = observations.frame(rows)
     return observations.text(frame.with_columns(state=None))

@@ -28,7 +28,7 @@ def asks_for_words(arguments: Sequence[str], environment: Mapping[str, str]) -> 
     """
     if COMPLETE in environment or not arguments:
         return True
-    first = next((one for one in arguments if one.startswith("-")), "")
+    first = next((argument for argument in arguments if argument.startswith("-")), "")
     return first in ("-h", "--help")
 
 
@@ -64,5 +64,5 @@ def _of_core(kind: str) -> list[str]:
     from ssdlab import _core
 
     if kind == "policies":
-        return [one["name"] for one in _core.registries()]
-    return [name for one in _core.job_options() for name in (one["name"], *one["aliases"])]
+        return [registry["name"] for registry in _core.registries()]
+    return [name for option in _core.job_options() for name in (option["name"], *option["aliases"])]

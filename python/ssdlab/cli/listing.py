@@ -55,7 +55,7 @@ def command(
     wrong: list[InputError] = []
     if kind == "runs":
         runs, wrong = RunStore(out).listing()
-        headings, rows = list(RUN_HEADS), [run_row(one) for one in runs]
+        headings, rows = list(RUN_HEADS), [run_row(run) for run in runs]
     else:
         headings, rows = _rows(kind)
     write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
@@ -70,16 +70,18 @@ def command(
 
 def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     if kind == "drives":
-        return ["drive", "what it is"], [[one.name, one.summary] for one in profiles()]
+        return ["drive", "what it is"], [[profile.name, profile.summary] for profile in profiles()]
     if kind == "controllers":
-        found = shipped_attachments()
-        return ["controller", "what it is"], [[k, one.summary] for k, one in found.items()]
+        attachments = shipped_attachments()
+        return ["controller", "what it is"], [
+            [k, attachment.summary] for k, attachment in attachments.items()
+        ]
     if kind == "protocols":
         from ssdlab.engine.protocol import GROUPS
         from ssdlab.protocols import protocols
 
         return ["protocol", "what it answers", "kind"], [
-            [one.name, one.summary, GROUPS[one.group]] for one in protocols()
+            [protocol.name, protocol.summary, GROUPS[protocol.group]] for protocol in protocols()
         ]
     if kind == "setups":
         return ["setup", "what it sets", "values", "with pts", "source"], [
@@ -94,13 +96,13 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
         from ssdlab.checks import probes
 
         return ["check of", "name", "what it looks at"], [
-            *(["a run", one.name, one.looks_for] for one in probes()),
-            *(["an audit", one.name, one.summary] for one in CHECKS),
+            *(["a run", probe.name, probe.looks_for] for probe in probes()),
+            *(["an audit", check.name, check.summary] for check in CHECKS),
         ]
     if kind == "options":
         return ["option", "also", "simulated", "meaning"], [
-            [one["name"], ", ".join(one["aliases"]), one["effect"], one["summary"]]
-            for one in _core.job_options()
+            [option["name"], ", ".join(option["aliases"]), option["effect"], option["summary"]]
+            for option in _core.job_options()
         ]
     own = {"devices": "device", "parts": "NAND part"}
     other = (*own.values(), "trace format")

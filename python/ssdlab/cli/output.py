@@ -16,7 +16,7 @@ from ssdlab.output import Output
 
 def on_stdout(*documents: Output | None) -> bool:
     """Whether one of the documents goes to standard output, where words would spoil it."""
-    return any(one is not None and one.is_stdout for one in documents)
+    return any(document is not None and document.is_stdout for document in documents)
 
 
 def check_stdout(documents: Mapping[str, Output | None], taken: str | None = None) -> None:

@@ -152,7 +152,7 @@ def command(
 ) -> None:
     """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
     started = time.monotonic()
-    found = plan_cache(
+    report = plan_cache(
         pool=pool,
         cache=cache,
         trace=trace,
@@ -181,4 +181,4 @@ def command(
         cluster=where.cluster,
         progress=not view.quiet,
     )
-    view.show(found.answer, seconds=time.monotonic() - started)
+    view.show(report.answer, seconds=time.monotonic() - started)

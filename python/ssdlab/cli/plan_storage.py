@@ -40,7 +40,7 @@ def command(
         typer.Option(
             "--workload",
             metavar="NAME",
-            help=f"A load by name instead: {', '.join(one.name for one in WORKLOADS)}.",
+            help=f"A load by name instead: {', '.join(workload.name for workload in WORKLOADS)}.",
         ),
     ] = None,
     prices_file: Annotated[
@@ -88,7 +88,7 @@ def command(
 ) -> None:
     """Compare what may be bought: speed, space, life, safety, price; and what to take for what."""
     started = time.monotonic()
-    found = plan_storage(
+    report = plan_storage(
         candidate=candidate_,
         job=job_file,
         workload=load,
@@ -105,4 +105,4 @@ def command(
         cluster=where.cluster,
         progress=not view.quiet,
     )
-    view.show(found.answer, seconds=time.monotonic() - started)
+    view.show(report.answer, seconds=time.monotonic() - started)

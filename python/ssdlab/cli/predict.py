@@ -20,7 +20,7 @@ if light.BODIES:
 
 
 @dataclass(frozen=True)
-class Outputs(View):
+class PredictView(View):
     """How the answer is wanted; ``-o`` is the table of answers."""
 
     report: Annotated[
@@ -64,11 +64,11 @@ def command(
     ] = None,
     seed: Seed = 1,
     *,
-    view: Outputs,
+    view: PredictView,
 ) -> None:  # fmt: skip
     """Predict what a drive does under workloads, with 90 % intervals."""
     started = time.monotonic()
-    answer, found = predicted(twin, jobs, table, seed, not view.quiet)
+    answer, predictions = predicted(twin, jobs, table, seed, not view.quiet)
     if view.out is not None:
-        view.out.write(text(found))
+        view.out.write(text(predictions))
     view.show(answer, seconds=time.monotonic() - started, whole=True)

@@ -64,16 +64,16 @@ def command(
         if dry_run:
             refused = safety.why_file_refused(target.absolute(), allowed=use_existing_file)
             about = f"a file on {place.kind}"
-            found = purge_answer.ways(target, [Method(KINDS["punch"])], about, refused)
-            view.show(found, whole=True, document=found.data)
+            answer = purge_answer.ways(target, [Method(KINDS["punch"])], about, refused)
+            view.show(answer, whole=True, document=answer.data)
             return
         with progress(f"purging {target}", quiet=view.quiet) as callback:
             done = purge_file(target, progress=callback, allowed=use_existing_file)
     else:
         device = safety.inspect(target)
         if dry_run:
-            found = _ways(device, given)
-            view.show(found, whole=True, document=found.data)
+            answer = _ways(device, given)
+            view.show(answer, whole=True, document=answer.data)
             return
         rating = rating_of(target, given)
         with progress(f"purging {target}", quiet=view.quiet) as callback:
@@ -85,8 +85,8 @@ def command(
                 progress=callback,
                 notice=notice,
             )
-    found = purge_answer.answer(target, done)
-    view.show(found, whole=True, document=found.data)
+    answer = purge_answer.answer(target, done)
+    view.show(answer, whole=True, document=answer.data)
 
 
 def _ways(device: BlockDevice, given: float | None) -> Answer:

@@ -61,8 +61,8 @@ def command(
         planned = plan(target)
         refused = why_refused(target, freeze=freeze, unshare=unshare)
         share = share_text(0, planned.data_bytes, rating)
-        found = refresh_answer.planned(planned, share, refused)
-        view.show(found, whole=True, document=found.data)
+        answer = refresh_answer.planned(planned, share, refused)
+        view.show(answer, whole=True, document=answer.data)
         return
     with progress(f"refreshing {target}", quiet=view.quiet) as callback:
         if place.is_device:
@@ -79,5 +79,5 @@ def command(
             done = refresh_file(
                 target, unshare=unshare, rating=rating, progress=callback, notice=notice
             )
-    found = refresh_answer.answer(done)
-    view.show(found, whole=True, document=found.data)
+    answer = refresh_answer.answer(done)
+    view.show(answer, whole=True, document=answer.data)

@@ -147,7 +147,7 @@ def command(
     view: View,
 ) -> None:
     """Say how likely an array loses data: by closed form and by simulation, with wear."""
-    found = reliability(
+    report = reliability(
         level=level,
         members=members,
         copies=copies,
@@ -172,4 +172,4 @@ def command(
         cluster=where.cluster,
         progress=not (view.quiet or on_stdout(view.json_, view.report)),
     )
-    view.show(found.answer)
+    view.show(report.answer)

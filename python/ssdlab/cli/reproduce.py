@@ -54,7 +54,7 @@ def command(
         _save_jobs(find(names or []), save_jobs)
         return
     started = time.monotonic()
-    found = reproduce(
+    report = reproduce(
         *(names or []),
         quick=quick,
         full=full,
@@ -63,12 +63,12 @@ def command(
         cluster=where.cluster,
         progress=not view.quiet,
     )
-    view.show(found.answer, seconds=time.monotonic() - started, whole=names == [TWIN])
+    view.show(report.answer, seconds=time.monotonic() - started, whole=names == [TWIN])
 
 
 def _save_jobs(experiments: list[Experiment], folder: Path) -> None:
     make_folder(folder)
-    files = {n: text for one in experiments for n, text in one.job_files().items()}
+    files = {n: text for experiment in experiments for n, text in experiment.job_files().items()}
     for name, text in files.items():
         write_to(folder / name, text)
     stdout().print(f"wrote {len(files)} job files to {folder}", markup=False, soft_wrap=True)

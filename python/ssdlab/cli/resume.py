@@ -36,7 +36,7 @@ def command(
         say_plan(what, view)
         return
     started = time.monotonic()
-    found = go_on(
+    report = go_on(
         folder.path,
         tbw=tbw,
         destroy=destroy,
@@ -44,4 +44,4 @@ def command(
         progress=not view.quiet,
         notice=notice,
     )
-    show(found, folder, view, started)
+    show(report, folder, view, started)

@@ -112,12 +112,12 @@ def _say_plans(
 ) -> None:
     """What each job would do; nothing is run, and nothing opened for writing."""
     plans = [asdict(target.preview(text, Settings(rating=rating))) for text in texts]
-    write_json(json_, [{"job": text.name, **one} for text, one in zip(texts, plans, strict=True)])
+    write_json(json_, [{"job": text.name, **plan} for text, plan in zip(texts, plans, strict=True)])
     console = results(json_)
-    for text, one in zip(texts, plans, strict=True):
-        say(console, f"{text.name}: {one['sentence']}; nothing was done yet")
-        if one["refused"] is not None:
-            say(console, f"but as it is now it would be refused: {one['refused']}")
+    for text, plan in zip(texts, plans, strict=True):
+        say(console, f"{text.name}: {plan['sentence']}; nothing was done yet")
+        if plan["refused"] is not None:
+            say(console, f"but as it is now it would be refused: {plan['refused']}")
 
 
 def _log_folders(logs: Path | None, jobs: list[Path]) -> list[Path | None]:
@@ -133,14 +133,14 @@ def _log_folders(logs: Path | None, jobs: list[Path]) -> list[Path | None]:
 
 def show(result: Result, job: str, view: View, seconds: float) -> None:
     """Prints and writes what a run that has just been kept found."""
-    found = run_answer([result])
+    answer = run_answer([result])
     simulated = units.duration(result.ssdlab.get("simulated_seconds"))
     clock = f", {simulated} simulated" if result.kind == "sim" else " with fio"
     seed = f", seed {result.ssdlab['seed']}" if result.kind == "sim" else ""
     title = f"{job} on {result.name}{clock}{seed}"
     assert result.folder is not None
     view.show(
-        replace(found, title=title),
+        replace(answer, title=title),
         seconds=seconds,
         kept=result.folder,
         follow=f"ssdlab report {result.folder.name}",

@@ -71,31 +71,31 @@ def command(
 ) -> None:
     """Read a drive or file, say what is unreadable or slow, and draw a map of it. Only reads."""
     with progress(f"scanning {target}", quiet=view.quiet) as callback:
-        found = scanned(
+        scan = scanned(
             target, whole=whole, size=size, prepare=prepare, set=keys(set_), progress=callback
         )
-    _show(found, view)
+    _show(scan, view)
 
 
-def _show(found: Scan, view: View) -> None:
+def _show(scan: Scan, view: View) -> None:
     """Says and writes what was found, also by a scan that ended early; leaves with its status."""
-    require_whole(found)
+    require_whole(scan)
     if not view.quiet:
-        _draw(found, view.console)
-    view.show(scan_answer.answer(found), whole=True)
-    if found.stopped:
-        done = f"{size_text(found.read_bytes)} of {size_text(found.wanted_bytes)}"
-        sentence = f"{found.target}: {found.stopped} after {done}; what was found is kept"
-        raise (Interrupted if found.stopped == STOPPED else ExperimentError)(sentence)
-    if found.errors:
+        _draw(scan, view.console)
+    view.show(scan_answer.answer(scan), whole=True)
+    if scan.stopped:
+        done = f"{size_text(scan.read_bytes)} of {size_text(scan.wanted_bytes)}"
+        sentence = f"{scan.target}: {scan.stopped} after {done}; what was found is kept"
+        raise (Interrupted if scan.stopped == STOPPED else ExperimentError)(sentence)
+    if scan.errors:
         raise typer.Exit(ExperimentError.exit_status)
 
 
 # --- the words
 
 
-def _draw(found: Scan, console: Console) -> None:
-    shown = cells(found, COLUMNS * ROWS_MAX)
+def _draw(scan: Scan, console: Console) -> None:
+    shown = cells(scan, COLUMNS * ROWS_MAX)
     width = max(len(size_text(shown[i].offset)) for i in range(0, len(shown), COLUMNS))
     for first in range(0, len(shown), COLUMNS):
         row = Text(f"{size_text(shown[first].offset):>{width}} ")

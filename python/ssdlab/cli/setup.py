@@ -59,9 +59,9 @@ def command(
         return
     if target is None:
         raise InputError("--dry-run: name the drive or a file on it")
-    found = _real(target, setup)
-    records = tuning.preview(System().disk_below(found.path), found.setup)
-    write_json(json_, [one.as_json() for one in records])
+    fio = _real(target, setup)
+    records = tuning.preview(System().disk_below(fio.path), fio.setup)
+    write_json(json_, [record.as_json() for record in records])
     console = results(json_)
     say(console, f"{target}: what --setup {setup} would set; nothing was changed")
     _print(console, records)
@@ -71,17 +71,19 @@ def say_preview(console: Console, target: Target, values: Mapping[str, int | flo
     """What ``--setup`` of a target would set, where it was given; changes nothing."""
     if not tuning.parse(target.setup).wishes:
         return
-    found = real(set_up_for(target, values), f"{target.name}: is a simulated drive")
-    say(console, f"  --setup {found.setup} would set, and restore when the run ends:")
-    _print(console, tuning.preview(System().disk_below(found.path), found.setup))
+    fio = real(set_up_for(target, values), f"{target.name}: is a simulated drive")
+    say(console, f"  --setup {fio.setup} would set, and restore when the run ends:")
+    _print(console, tuning.preview(System().disk_below(fio.path), fio.setup))
 
 
 def restore_named(arguments: Sequence[str]) -> None:
     """Restores what killed runs have left set on the drives that a command line names."""
     # Nobody asked for this, so it says nothing where it cannot be done.
     with contextlib.suppress(SsdlabError, OSError, ValueError):
-        paths = (Path(one) for one in arguments if one and not one.startswith("-"))
-        for name in {System().disk_below(one) for one in paths} - {None}:
+        paths = (
+            Path(argument) for argument in arguments if argument and not argument.startswith("-")
+        )
+        for name in {System().disk_below(path) for path in paths} - {None}:
             tuning.restore_left(notice, name=name)
 
 

@@ -49,12 +49,12 @@ def command(
     out: KeptWhere = None,
 ) -> None:
     """Show a run; a drive, part or controller with sources; a protocol, device, policy, option."""
-    found = list(_things(name))
-    if not found and (folder := RunStore(out).seek(name)) is not None:
+    things = list(_things(name))
+    if not things and (folder := RunStore(out).seek(name)) is not None:
         run = open_run(folder)
         View(json_=json_).show(kept.answer([run]), kept=folder, whole=run.is_job)
         return
-    if not found:
+    if not things:
         near = nearest(name, light.names(*NAMED))
         hint = f' (did you mean "{near}"?)' if near else ""
         raise UnknownNameError(
@@ -62,10 +62,10 @@ def command(
             f"{hint}; ssdlab list drives|parts|controllers|protocols|devices|policies|options "
             "names them"
         )
-    write_json(json_, [one.as_json(name) for one in found])
+    write_json(json_, [thing.as_json(name) for thing in things])
     if not on_stdout(json_):
-        for one in found:
-            one.print()
+        for thing in things:
+            thing.print()
 
 
 @dataclass(frozen=True)
@@ -123,17 +123,18 @@ def _things(name: str) -> Iterator[_Thing]:
             )
 
 
-def _attachment(name: str, found: Attachment) -> _Thing:
+def _attachment(name: str, attachment: Attachment) -> _Thing:
     """What an array can stand behind; its keys are those of the device and of an array's bus."""
-    head = f"{name} (controller): {found.summary}"
-    return _Thing("controller", head, "", ("key", "value", "source"), tuple(found.values()))
+    head = f"{name} (controller): {attachment.summary}"
+    return _Thing("controller", head, "", ("key", "value", "source"), tuple(attachment.values()))
 
 
 def _profile(profile: Profile) -> _Thing:
     head = f"{profile.name}: {profile.summary}"
     # The keys as --set takes them.
     rows = tuple(
-        (one.key, one.text, one.origin, one.source) for one in knowledge.values(profile.rig())
+        (value.key, value.text, value.origin, value.source)
+        for value in knowledge.values(profile.rig())
     )
     headings = ("key", "value", "supplied by", "source")
     return _Thing("drive", head, "", headings, rows, "\n".join(knowledge.told(profile)))
@@ -142,8 +143,13 @@ def _profile(profile: Profile) -> _Thing:
 def _protocol(protocol: Protocol) -> _Thing:
     """What it answers, what can be changed, and what it does on a drive of 100 GB."""
     rows = tuple(
-        (one.name, ", ".join(one.choices) or type(one.default).__name__, str(one.default), one.help)
-        for one in protocol.parameters
+        (
+            parameter.name,
+            ", ".join(parameter.choices) or type(parameter.default).__name__,
+            str(parameter.default),
+            parameter.help,
+        )
+        for parameter in protocol.parameters
     )
     about = estimate.of(protocol.plan(example_setup(protocol)), assumed(EXAMPLE_SPEED))
     span = between(about.soon.low, about.never.high, units.duration)

@@ -23,7 +23,7 @@ if light.BODIES:
     from ssdlab.cli.output import notice, say, write_json
     from ssdlab.cli.run import show as show_run
     from ssdlab.store import RunStore
-    from ssdlab.sweeps import Dataset, Order, Sweep, forecast, from_line
+    from ssdlab.sweeps import Dataset, Sweep, SweepOrder, forecast, from_line
     from ssdlab.sweeps.search import AGAIN, BEST_MAX, FRONT_MAX
     from ssdlab.target import Settings
 
@@ -32,7 +32,7 @@ PRINTED_MAX = 100
 
 
 @dataclass(frozen=True)
-class Outputs(View):
+class SweepView(View):
     """How the answer is wanted; ``-o`` is the folder of the table."""
 
     report: Annotated[Output | None, document("--report", help="Write an HTML report there.")] = (
@@ -167,7 +167,7 @@ def command(
     variants: Variants,
     searching: SearchOptions,
     where: BenchOptions,
-    view: Outputs,
+    view: SweepView,
 ) -> None:
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
     started = time.monotonic()
@@ -181,7 +181,7 @@ def command(
         return
     if out is None:
         raise InputError("say with -o DIR where the table is kept")
-    found = swept(
+    report = swept(
         order,
         sweep,
         out,
@@ -191,17 +191,17 @@ def command(
         line=_line(job, on, set_, prepare, variants),
     )
     seconds = time.monotonic() - started
-    view.show(found.answer, seconds=seconds, kept=out, whole=True, most=PRINTED_MAX)
+    view.show(report.answer, seconds=seconds, kept=out, whole=True, most=PRINTED_MAX)
 
 
-def _show_run(order: Order, key: str, view: Outputs) -> None:
+def _show_run(order: SweepOrder, key: str, view: SweepView) -> None:
     """Does one of the runs again, and shows all of it."""
     started = time.monotonic()
-    found = {one.key: one for one in order.sweep(runs_max=None).runs() if one.key.startswith(key)}
-    if len(found) != 1 or not key:
-        many = f"{len(found)} runs have keys that begin so" if found else "no run has this key"
+    runs = {run.key: run for run in order.sweep(runs_max=None).runs() if run.key.startswith(key)}
+    if len(runs) != 1 or not key:
+        many = f"{len(runs)} runs have keys that begin so" if runs else "no run has this key"
         raise InputError(f'--run "{key}": {many}; the table and the page tell them')
-    (run,) = found.values()
+    (run,) = runs.values()
     with progress(run.job.name, quiet=view.quiet) as callback:
         settings = Settings(seed=run.seed, prepare=run.prepare, progress=callback)
         result = run.target.run(run.job, settings)
@@ -234,7 +234,7 @@ def _line(
 
 
 def _say_plan(
-    order: Order, sweep: Sweep, out: Path | None, cluster: str | None, view: View
+    order: SweepOrder, sweep: Sweep, out: Path | None, cluster: str | None, view: View
 ) -> None:
     memory = sweep.check()
     if order.search:
@@ -258,7 +258,7 @@ def _order(
     prepare: str | None,
     variants: Variants,
     searching: SearchOptions,
-) -> Order:
+) -> SweepOrder:
     """What the line says, over what its file says."""
     given = variants.vary or []
     vary = keys(given, "--vary", "job.iodepth=1..256x2")
@@ -266,7 +266,7 @@ def _order(
         named = [one.partition("=")[0].strip() for one in given]
         twice = next(one for one in named if named.count(one) > 1)
         raise InputError(f"--vary {twice}: is given twice; join its values by commas")
-    said = Order(
+    said = SweepOrder(
         on=on,
         vary=vary,
         zip=[units.words("--zip", one) for one in variants.zip_ or []],

@@ -102,10 +102,10 @@ def command(
     show(report_of(folder), folder, view, started)
 
 
-def show(found: Report, folder: RunFolder, view: View, started: float) -> None:
+def show(report: Report, folder: RunFolder, view: View, started: float) -> None:
     """Prints and writes what a run has found."""
     view.show(
-        found.answer,
+        report.answer,
         seconds=time.monotonic() - started,
         kept=folder.path,
         follow=f"ssdlab report {folder.id} -o report.html",

@@ -52,8 +52,8 @@ To = Annotated[
 @answering
 def info(trace: TraceFile, *, how: TraceOptions, view: View) -> None:
     """Characterise a trace: request sizes, mix, footprint, working set, reuse, order, arrivals."""
-    found = characterise(trace, **how.given, progress=not view.quiet)
-    view.show(found.answer, whole=True)
+    report = characterise(trace, **how.given, progress=not view.quiet)
+    view.show(report.answer, whole=True)
 
 
 @app.command("convert")

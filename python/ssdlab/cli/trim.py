@@ -36,5 +36,5 @@ def command(
 ) -> None:
     """Tell the drive which blocks of a file system are free (TRIM), and how far down that gets."""
     done = trim(path, min_bytes=parse_bytes("--min", min_), dry_run=dry_run)
-    found = trim_answer.answer(done)
-    view.show(found, whole=True, document=found.data)
+    answer = trim_answer.answer(done)
+    view.show(answer, whole=True, document=answer.data)

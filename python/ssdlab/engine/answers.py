@@ -71,21 +71,21 @@ def mean(cells: Iterable[Cell]) -> Cell:
     return best(cells, lambda values: sum(values) / len(values))
 
 
-def ratio(one: Cell, other: Cell, times: float = 1.0) -> Cell:
+def ratio(cell: Cell, other: Cell, times: float = 1.0) -> Cell:
     """``times`` one / other; nothing where either is missing or the other is nothing."""
-    known = one.value is not None and other.value
-    value = times * (one.value or 0.0) / other.value if known and other.value else None
-    return Cell(value, sources([one, other]))
+    known = cell.value is not None and other.value
+    value = times * (cell.value or 0.0) / other.value if known and other.value else None
+    return Cell(value, sources([cell, other]))
 
 
-def percent(one: Cell, other: Cell) -> Cell:
+def percent(cell: Cell, other: Cell) -> Cell:
     """100 one / other; nothing as in :func:`ratio`."""
-    return ratio(one, other, 100)
+    return ratio(cell, other, 100)
 
 
 def sources(cells: Iterable[Cell | None]) -> tuple[str, ...]:
     """The steps that cells come from, each once."""
-    return tuple(dict.fromkeys(key for one in cells if one is not None for key in one.sources))
+    return tuple(dict.fromkeys(key for cell in cells if cell is not None for key in cell.sources))
 
 
 # --- charts
@@ -106,7 +106,8 @@ def figure(
     drawn, cells = [], []
     for colour, (name, values) in enumerate(curves.items()):
         points = [
-            one if isinstance(one, tuple) else (place, one) for place, one in enumerate(values)
+            value if isinstance(value, tuple) else (place, value)
+            for place, value in enumerate(values)
         ]
         cells += [y for _, y in points if isinstance(y, Cell)]
         plain = [(float(x), y.value if isinstance(y, Cell) else y) for x, y in points]
@@ -123,7 +124,7 @@ def figure(
 
 def distribution(
     title: str,
-    found: Mapping[str, Histogram | None],
+    histograms: Mapping[str, Histogram | None],
     steps: Iterable[str],
     x_label: str = "latency, us",
     **more: Any,
@@ -131,7 +132,7 @@ def distribution(
     """The latency distributions (CCDF) of several sorts of I/O: how many take longer than a time
     (:meth:`ssdlab.histogram.Histogram.slower`)."""
     curves = {}
-    for name, histogram in found.items():
+    for name, histogram in histograms.items():
         value, share = (histogram or NOTHING).slower()
         curves[name] = zip(value / 1e3, 100 * share, strict=True)
     axes: dict[str, Any] = {
@@ -158,15 +159,15 @@ def charts(*figures: Figure) -> list[Figure]:
     return kept
 
 
-def _drawable(one: Curve, log_x: bool, log_y: bool) -> Curve:
+def _drawable(curve: Curve, log_x: bool, log_y: bool) -> Curve:
     points = [
         (float(x), float(y))
-        for x, y in zip(one.x, one.y, strict=True)
+        for x, y in zip(curve.x, curve.y, strict=True)
         if (x > 0 or not log_x) and (y > 0 or not log_y)
     ]
-    few = one.style == "line" and len(points) <= FEW_POINTS
-    style: Style = "points" if few else one.style
-    return Curve(one.name, [x for x, _ in points], [y for _, y in points], style, one.colour)
+    few = curve.style == "line" and len(points) <= FEW_POINTS
+    style: Style = "points" if few else curve.style
+    return Curve(curve.name, [x for x, _ in points], [y for _, y in points], style, curve.colour)
 
 
 @dataclass(frozen=True)
@@ -305,7 +306,7 @@ class Demand:
 
 def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table, Verdict]:
     """Whether a drive is fit for a purpose: in words, the demands as a table, and as a code."""
-    grades = {grade: [one for one in demands if one.grade == grade] for grade in GRADES}
+    grades = {grade: [demand for demand in demands if demand.grade == grade] for grade in GRADES}
     if len(grades["not measured"]) == len(demands):
         code = "not-measured"
         said = [f"Nothing has been measured that would say whether the drive is fit for {purpose}."]
@@ -318,25 +319,25 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table, 
         else:
             code, head = "fit", f"well fit for {purpose}"
         said = [units.sentence(f"{so_far}{head}")]
-        said += [units.sentence(f"Against it: {one.said()}") for one in grades["poor"]]
-        said += [units.sentence(f"A reservation: {one.said()}") for one in grades["enough"]]
+        said += [units.sentence(f"Against it: {demand.said()}") for demand in grades["poor"]]
+        said += [units.sentence(f"A reservation: {demand.said()}") for demand in grades["enough"]]
         if grades["good"]:
             said.append(units.sentence(f"Good: {units.listed([x.found for x in grades['good']])}"))
     rows = [
         (
-            one.name,
-            one.why,
-            _limit(one, one.good),
-            _limit(one, one.enough),
-            one.measured,
-            one.unit,
-            one.grade,
+            demand.name,
+            demand.why,
+            _limit(demand, demand.good),
+            _limit(demand, demand.enough),
+            demand.measured,
+            demand.unit,
+            demand.grade,
         )
-        for one in demands
+        for demand in demands
     ]
     heads = columns("demand | why | good | enough | measured | unit | grade")
     table = Table(f"What {purpose} asks", heads, rows)
-    return said, table, Verdict(code, {one.name: one.value for one in demands})
+    return said, table, Verdict(code, {demand.name: demand.value for demand in demands})
 
 
 def fitness(
@@ -351,8 +352,8 @@ def fitness(
     verdict."""
     head, table, code = verdict(purpose, demands)
     numbers = [
-        number(one.name, one.measured, one.unit, "lower" if one.lower else "higher")
-        for one in demands
+        number(demand.name, demand.measured, demand.unit, "lower" if demand.lower else "higher")
+        for demand in demands
     ]
     tables = [table, work_table(records, parts)]
     return Section([*head, *said], numbers, tables, charts(*figures), verdict=code)
@@ -367,14 +368,14 @@ def weighed(judged: Section, checks: Sequence[Check]) -> Section:
     """What was judged, taken back where a check says that the numbers cannot carry it: with one
     that is bad, or that doubts the path to the drive, its steadiness, or that it was alone."""
     against = [
-        one
-        for one in checks
-        if one.status == "bad" or (one.status == "doubt" and one.name in UNDECIDING)
+        check
+        for check in checks
+        if check.status == "bad" or (check.status == "doubt" and check.name in UNDECIDING)
     ]
     if not against or not judged.sentences or judged.verdict.code == NOT_DECIDED:
         return judged
-    names = units.listed(list(dict.fromkeys(one.title for one in against)))
-    remedies = dict.fromkeys(REMEDIES.get(one.name, REPEAT) for one in against)
+    names = units.listed(list(dict.fromkeys(check.title for check in against)))
+    remedies = dict.fromkeys(REMEDIES.get(check.name, REPEAT) for check in against)
     said, verdict = undecided(f"doubts about {names}", "; ".join(remedies))
     values = {"measured": judged.verdict.code, **judged.verdict.values}
     first, *rest = judged.sentences
@@ -385,8 +386,8 @@ def weighed(judged: Section, checks: Sequence[Check]) -> Section:
     )
 
 
-def _limit(one: Demand, limit: float) -> str:
-    return f"{'at most' if one.lower else 'at least'} {units.number(limit)}"
+def _limit(demand: Demand, limit: float) -> str:
+    return f"{'at most' if demand.lower else 'at least'} {units.number(limit)}"
 
 
 # --- what steps came to
@@ -462,6 +463,6 @@ def demands(
 
 def part_distributions(records: Records, title: str, parts: Iterable[Part], **more: Any) -> Figure:
     """The latency distributions of several parts, each of one step."""
-    found = {one.title: (str(one.keys), one.ddir, one.job) for one in parts}
+    found = {part.title: (str(part.keys), part.ddir, part.job) for part in parts}
     latencies = {name: records.latency(*at) for name, at in found.items()}
     return distribution(title, latencies, (key for key, _, _ in found.values()), **more)

@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ssdlab.engine.records import Records, RoundsRecord
-from ssdlab.engine.speed import GUESS, Span, Speeds
+from ssdlab.engine.speed import GUESS, SpeedBounds, Speeds
 from ssdlab.engine.steps import Idle, Job, Purge, Repeated, Rounds, Shape, Step, Then, Trim
 from ssdlab.results import TargetKind
 
-OVERHEAD_S = Span(0.5, 0.9)
+OVERHEAD_S = SpeedBounds(0.5, 0.9)
 """Of a job under the real fio: starting it, and reading what it wrote (measured: 0.5 s on an idle
 machine, 0.7 s on one with five times as much to do as it has cores)."""
-PURGE_S = {"sim": Span(0.0, 0.0), "file": Span(0.1, 1.0), "device": Span(0.2, 20.0)}
+PURGE_S = {
+    "sim": SpeedBounds(0.0, 0.0),
+    "file": SpeedBounds(0.1, 1.0),
+    "device": SpeedBounds(0.2, 20.0),
+}
 """Of a purge or TRIM by kind of target; a drive that erases itself for minutes says so itself."""
 BUFFER_BYTES = 16 << 20
 """What the write buffer of a drive may take at once."""
-NOTHING = Span(0.0, 0.0)
+NOTHING = SpeedBounds(0.0, 0.0)
 
 Expected = Step | Repeated
 
@@ -29,12 +33,12 @@ class WorkEstimate:
 
     steps_min: int = 0
     steps_max: int = 0
-    soon: Span = NOTHING
+    soon: SpeedBounds = NOTHING
     """Seconds, if every round test is steady at once: between the fastest and the slowest that the
     drive may be."""
-    never: Span = NOTHING
+    never: SpeedBounds = NOTHING
     """Seconds, if none is ever steady."""
-    written: Span = NOTHING
+    written: SpeedBounds = NOTHING
     """Bytes: at least by the slow drive that is steady at once, at most by the fast one that never
     is."""
 
@@ -59,20 +63,20 @@ def _of(step: Expected, speeds: Speeds, kind: TargetKind) -> WorkEstimate:
     if isinstance(step, Rounds):
         return _times(of(step.jobs(1), speeds, kind), min(step.window, step.most), step.most)
     if isinstance(step, Repeated):
-        one = _of(step.job, speeds, kind)
+        estimate = _of(step.job, speeds, kind)
         assert step.job.seconds is not None
         moves = _moves(step.job, speeds.of(step.job.shape), step.job.seconds)
         # A fast drive has moved the amount in few jobs, a slow one may never do.
         few, many = (max(1, math.ceil(step.amount / one)) for one in (moves.high, moves.low))
-        slow = _times(one, min(step.least, many), min(step.most, many))
-        fast = _times(one, min(step.least, few), min(step.most, few))
+        slow = _times(estimate, min(step.least, many), min(step.most, many))
+        fast = _times(estimate, min(step.least, few), min(step.most, few))
         share = step.job.shape.write_share
         return WorkEstimate(
             fast.steps_min,
             slow.steps_max,
-            Span(fast.soon.low, slow.soon.high),
-            Span(fast.never.low, slow.never.high),
-            Span(
+            SpeedBounds(fast.soon.low, slow.soon.high),
+            SpeedBounds(fast.never.low, slow.never.high),
+            SpeedBounds(
                 min(slow.written.low, step.amount * share),
                 # The last job goes on to its end.
                 min(fast.written.high, step.amount * share + moves.high),
@@ -88,20 +92,20 @@ def _of(step: Expected, speeds: Speeds, kind: TargetKind) -> WorkEstimate:
     return WorkEstimate(1, 1, seconds, seconds, written)
 
 
-def _times(one: WorkEstimate, least: int, most: int) -> WorkEstimate:
+def _times(estimate: WorkEstimate, least: int, most: int) -> WorkEstimate:
     return WorkEstimate(
-        one.steps_min * least,
-        one.steps_max * most,
-        one.soon.times(least),
-        one.never.times(most),
-        Span(one.written.low * least, one.written.high * most),
+        estimate.steps_min * least,
+        estimate.steps_max * most,
+        estimate.soon.times(least),
+        estimate.never.times(most),
+        SpeedBounds(estimate.written.low * least, estimate.written.high * most),
     )
 
 
-def _bounds(step: Job | Purge | Trim | Idle, speeds: Speeds) -> tuple[Span, Span]:
+def _bounds(step: Job | Purge | Trim | Idle, speeds: Speeds) -> tuple[SpeedBounds, SpeedBounds]:
     """Seconds and bytes written of a step."""
     if isinstance(step, Idle):
-        return Span(step.seconds, step.seconds), NOTHING
+        return SpeedBounds(step.seconds, step.seconds), NOTHING
     if not isinstance(step, Job):
         return NOTHING, NOTHING
     speed, share = speeds.of(step.shape), step.shape.write_share
@@ -109,18 +113,18 @@ def _bounds(step: Job | Purge | Trim | Idle, speeds: Speeds) -> tuple[Span, Span
         # I/Os in flight at the end of the time are waited for.
         late = step.shape.bs * step.shape.in_flight
         soonest = max(0, late - BUFFER_BYTES) / speed.high
-        seconds = Span(step.seconds + soonest, step.seconds + late / speed.low)
+        seconds = SpeedBounds(step.seconds + soonest, step.seconds + late / speed.low)
         return seconds, _moves(step, speed, step.seconds).times(share)
     most_s = math.inf if step.most_s is None else step.most_s
-    seconds = Span(*(min(step.amount / one, most_s) for one in (speed.high, speed.low)))
-    moved = Span(*(min(float(step.amount), one * most_s) for one in speed))
+    seconds = SpeedBounds(*(min(step.amount / one, most_s) for one in (speed.high, speed.low)))
+    moved = SpeedBounds(*(min(float(step.amount), one * most_s) for one in speed))
     return seconds, moved.times(share)
 
 
-def _moves(job: Job, speed: Span, seconds: float) -> Span:
+def _moves(job: Job, speed: SpeedBounds, seconds: float) -> SpeedBounds:
     """Bytes that a job bounded by time moves, with those in flight at its end."""
     late = job.shape.bs * job.shape.in_flight
-    return Span(speed.low * seconds + late, speed.high * seconds + late)
+    return SpeedBounds(speed.low * seconds + late, speed.high * seconds + late)
 
 
 def jobs(steps: Iterable[Expected]) -> Iterator[Job]:

@@ -73,7 +73,7 @@ class Spec(NamedTuple):
             "depth": f"depth {self.depth}",
             "jobs": f"{self.jobs} job{'' if self.jobs == 1 else 's'}",
         }
-        return ", ".join(words[one] for one in dimensions)
+        return ", ".join(words[dimension] for dimension in dimensions)
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,14 @@ def planes_of(specs: Iterable[Spec]) -> list[Plane]:
             for one in own:
                 lines.setdefault(one._replace(read_percent=0).at(axis, 0), []).append(one)
             spanned = [_spanned(pattern, line) for line in lines.values()]
-            made += [one for one in spanned if len(_values(one, axis)) >= LINE_MIN]
+            made += [plane for plane in spanned if len(_values(plane, axis)) >= LINE_MIN]
     return made
 
 
 def _spanned(pattern: str, specs: Sequence[Spec]) -> Plane:
     """The smallest plane that has all of them."""
-    mixes = sorted({one.read_percent for one in specs}, reverse=True)
-    blocks, depths, jobs = (sorted({getattr(one, name) for one in specs}) for name in DIMENSIONS)
+    mixes = sorted({spec.read_percent for spec in specs}, reverse=True)
+    blocks, depths, jobs = (sorted({getattr(spec, name) for spec in specs}) for name in DIMENSIONS)
     return Plane(pattern, mixes, blocks, depths, jobs)
 
 
@@ -192,7 +192,7 @@ def table(found: Found, planned: int) -> Table:
         [
             spec.pattern,
             f"{spec.read_percent}/{100 - spec.read_percent}",
-            *(spec.text(one) for one in DIMENSIONS),
+            *(spec.text(dimension) for dimension in DIMENSIONS),
             *(of[one] for one in what),
         ]
         for spec, of in found.items()
@@ -214,7 +214,7 @@ def row(spec: Spec, of: Mapping[str, Cell]) -> dict[str, Any]:
 def figures(plane: Plane, found: Found) -> list[Figure]:
     """Of a plane: heat maps of the dimensions in which it extends, or curves over the only one;
     and latency against IOPS."""
-    if not any(one in found for one in plane.specs()):
+    if not any(spec in found for spec in plane.specs()):
         return []
     if len(plane.axes) < 2:
         return [*_lines(plane, found), *_load_curves(plane, found)]
@@ -226,7 +226,7 @@ def figures(plane: Plane, found: Found) -> list[Figure]:
 
 
 def _values(plane: Plane, axis: str) -> dict[int, str]:
-    return {getattr(one, axis): one.text(axis) for one in plane.specs()}
+    return {getattr(spec, axis): spec.text(axis) for spec in plane.specs()}
 
 
 def _heats(plane: Plane, found: Found) -> list[Figure]:
@@ -236,7 +236,7 @@ def _heats(plane: Plane, found: Found) -> list[Figure]:
     slices = [first]
     if third:
         slices = [first.at(third[0], value) for value in _values(plane, third[0])]
-    held = [one for one in DIMENSIONS if one not in (down, across)]
+    held = [dimension for dimension in DIMENSIONS if dimension not in (down, across)]
     made = []
     for at in slices:
         group = units.sentence(f"{at.load}, {at.told(held)}")[:-1]
@@ -265,7 +265,7 @@ def _lines(plane: Plane, found: Found) -> list[Figure]:
     (axis,) = plane.axes
     names = _values(plane, axis)
     first = next(plane.specs())
-    held = first.told([one for one in DIMENSIONS if one != axis])
+    held = first.told([dimension for dimension in DIMENSIONS if dimension != axis])
     group = f"{plane.pattern.capitalize()}, {held}"
     made = []
     for what, title, unit in SHOWN:
@@ -292,7 +292,7 @@ def _load_curves(plane: Plane, found: Found) -> list[Figure]:
     if grows is None:
         return []
     curves: dict[str, list[Spec]] = {}
-    named = [one for one in plane.axes if one != grows]
+    named = [axis for axis in plane.axes if axis != grows]
     for spec in plane.specs():
         if spec in found:
             words = [mix_text(spec.read_percent)] if len(plane.mixes) > 1 else []
@@ -300,7 +300,7 @@ def _load_curves(plane: Plane, found: Found) -> list[Figure]:
             curves.setdefault(name or spec.load, []).append(spec)
     first = next(plane.specs())
     load = first.load if len(plane.mixes) == 1 else f"{plane.pattern} I/O"
-    held = first.told(one for one in DIMENSIONS if one not in plane.axes)
+    held = first.told(dimension for dimension in DIMENSIONS if dimension not in plane.axes)
     about = f"{load}, {held}" if held else load
     along = units.listed(list(_values(plane, grows).values()))
     note = f"Along a curve: {DIMENSIONS[grows]} {along}."
@@ -311,7 +311,7 @@ def _load_curves(plane: Plane, found: Found) -> list[Figure]:
                 "IOPS",
                 f"{title[0].lower()}{title[1:]}, us",
                 {
-                    name: [(_value(found[one], "iops"), found[one][what]) for one in specs]
+                    name: [(_value(found[spec], "iops"), found[spec][what]) for spec in specs]
                     for name, specs in curves.items()
                 },
                 log_x=True,

@@ -30,7 +30,7 @@ QUICK_CAPACITY = 4 << 30
 
 
 @dataclass(frozen=True)
-class Order:
+class ProtocolOrder:
     """A protocol on a target, as somebody asks for it."""
 
     protocol: Protocol
@@ -136,12 +136,12 @@ class Announcement:
             "parts": [
                 {
                     "part": title,
-                    "seconds_low": one.soon.low,
-                    "seconds_high": one.never.high,
-                    "bytes_low": round(one.written.low),
-                    "bytes_high": round(one.written.high),
+                    "seconds_low": part.soon.low,
+                    "seconds_high": part.never.high,
+                    "bytes_low": round(part.written.low),
+                    "bytes_high": round(part.written.high),
                 }
-                for title, one in self.parts.items()
+                for title, part in self.parts.items()
             ],
             "assumption": self.assumption,
             "speed_source": self.speeds.source,
@@ -149,7 +149,7 @@ class Announcement:
         }
 
 
-def plan(order: Order, store: RunStore) -> Announcement:
+def plan(order: ProtocolOrder, store: RunStore) -> Announcement:
     """What :func:`ssdlab.engine.runs.begin` would do, and whether it would be refused.
 
     Raises InputError where the order cannot be carried out on any target.
@@ -177,13 +177,13 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
         quick=manifest.quick,
         block=manifest.block,
     )
-    done = {one.key: one for one in folder.journal() if one.kind not in ("stop", "resume")}
+    done = {entry.key: entry for entry in folder.journal() if entry.kind not in ("stop", "resume")}
     records = Records(load=lambda key: folder.load(done[key]))
-    records.keys_ += [key for key, one in done.items() if one.kind == "job"]
+    records.keys_ += [key for key, entry in done.items() if entry.kind == "job"]
     left = estimate.remaining(protocol.plan(setup), done.__contains__, records)
     speeds = read(manifest.speeds)
-    if found := sources.of_folder(folder):
-        speeds = speeds.with_measured(found, f"as measured so far in the run {folder.id}")
+    if points := sources.of_folder(folder):
+        speeds = speeds.with_measured(points, f"as measured so far in the run {folder.id}")
     return Announcement(
         protocol,
         manifest.name,
@@ -210,26 +210,28 @@ def _values(folder: RunFolder, protocol: Protocol) -> dict[str, int | float | st
     """The parameters that the run was begun with."""
     given = folder.manifest.values
     try:
-        if missing := [one.name for one in protocol.parameters if one.name not in given]:
+        if missing := [
+            parameter.name for parameter in protocol.parameters if parameter.name not in given
+        ]:
             raise InputError(f"values.{missing[0]} is missing")
         return protocol.values({name: str(value) for name, value in given.items()})
     except InputError as error:
         raise documents.damaged(folder.path / MANIFEST, error.message) from None
 
 
-def announcement(order: Order, setup: Setup, store: RunStore) -> Announcement:
+def announcement(order: ProtocolOrder, setup: Setup, store: RunStore) -> Announcement:
     """What the order comes to on a target as set up."""
     steps = list(order.protocol.plan(setup))
     for job in estimate.jobs(steps):
         _core.check_job(job.text, job_name=job.key)
     speeds = _speeds(order, setup, store)
-    found = estimate.of(steps, speeds, setup.kind)
+    work_estimate = estimate.of(steps, speeds, setup.kind)
     guessed = _guessed(steps, speeds)
     return Announcement(
         order.protocol,
         order.target.name,
         setup,
-        found,
+        work_estimate,
         speeds,
         guessed,
         order.rating,
@@ -240,9 +242,9 @@ def announcement(order: Order, setup: Setup, store: RunStore) -> Announcement:
 def at_speeds(what: Announcement, steps: Sequence[Expected], speeds: Speeds) -> Announcement:
     """The same, now that more is known of the drive's speed."""
     setup = what.setup
-    found = estimate.of(steps, speeds, setup.kind)
+    work_estimate = estimate.of(steps, speeds, setup.kind)
     parts = _parts(what.protocol, steps, speeds, setup)
-    return replace(what, speeds=speeds, estimate=found, parts=parts)
+    return replace(what, speeds=speeds, estimate=work_estimate, parts=parts)
 
 
 def _parts(
@@ -257,25 +259,25 @@ def _parts(
     return {
         title: estimate.of(own, speeds, setup.kind)
         for name, title in protocol.parts.items()
-        if (own := [one for one in steps if part(one) == name])
+        if (own := [step for step in steps if part(step) == name])
     }
 
 
-def _speeds(order: Order, setup: Setup, store: RunStore) -> Speeds:
+def _speeds(order: ProtocolOrder, setup: Setup, store: RunStore) -> Speeds:
     """How fast the drive is, by the best that is known."""
     if order.assume is not None:
         return order.assume
-    found: Speeds | None = None
+    speeds: Speeds | None = None
     if order.like is not None:
-        found = rehearse(order.protocol, setup, order.like, seed=order.seed)
+        speeds = rehearse(order.protocol, setup, order.like, seed=order.seed)
     elif order.target.simulated and is_profile(order.target.name):
-        found = rehearse(
+        speeds = rehearse(
             order.protocol, setup, order.target.name, seed=order.seed, overrides=order.overrides
         )
-    if found is None and not order.target.simulated:
+    if speeds is None and not order.target.simulated:
         path = real(order.target, f"{order.target.name}: is simulated").path
-        found = sources.earlier(path, store)
-    return found or GUESS
+        speeds = sources.earlier(path, store)
+    return speeds or GUESS
 
 
 def _guessed(steps: Sequence[Expected], speeds: Speeds) -> bool:
@@ -289,7 +291,7 @@ def _guessed(steps: Sequence[Expected], speeds: Speeds) -> bool:
 # --- the order
 
 
-def check(order: Order) -> None:
+def check(order: ProtocolOrder) -> None:
     """Raises InputError where options do not go together."""
     sim = order.target.simulated
     if not sim and order.overrides:
@@ -300,7 +302,7 @@ def check(order: Order) -> None:
         raise InputError("--assume-speed and --like both say how fast the drive is; give one")
 
 
-def opened(order: Order) -> Opening:
+def opened(order: ProtocolOrder) -> Opening:
     """The target of an order, to be opened."""
     own = {**_smaller(order), **order.overrides}
     return opening.of(
@@ -314,7 +316,7 @@ def opened(order: Order) -> Opening:
     )
 
 
-def _smaller(order: Order) -> dict[str, str]:
+def _smaller(order: ProtocolOrder) -> dict[str, str]:
     """Overrides that make a drive smaller, where asked for; a shipped one for a quick run too."""
     factor = order.scale
     if (
@@ -330,7 +332,7 @@ def _smaller(order: Order) -> dict[str, str]:
 
 
 def setup_of(
-    order: Order, values: Mapping[str, int | float | str], target: Opening | Session
+    order: ProtocolOrder, values: Mapping[str, int | float | str], target: Opening | Session
 ) -> Setup:
     """The protocol as ordered, on a target that is opened or will be."""
     capacity = target.capacity

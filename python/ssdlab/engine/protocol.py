@@ -8,7 +8,7 @@ from typing import Any
 
 from ssdlab.answer import Section
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import COMPRESSIBLE, MIB, Parameter, Setup
+from ssdlab.engine.setup import COMPRESSIBLE, MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Step
 from ssdlab.errors import InputError, unknown_name
 
@@ -35,7 +35,7 @@ class Protocol:
     plan: Callable[[Setup], Sequence[Step]]
     judge: Callable[[Records, Setup], Section]
     """From whatever has been measured; never raises because a step is missing at the end."""
-    parameters: Sequence[Parameter] = ()
+    parameters: Sequence[ProtocolParameter] = ()
     quick_divisor: float = 60.0
     """What a quick run divides durations by."""
     active_share: Callable[[Mapping[str, int | float | str]], float] = field(
@@ -61,7 +61,7 @@ class Protocol:
 
         Raises InputError for a name or value that is none.
         """
-        known = {one.name: one for one in self.parameters}
+        known = {parameter.name: parameter for parameter in self.parameters}
         found: dict[str, int | float | str] = {n: p.default for n, p in known.items()}
         for name, text in given.items():
             if name not in known:
@@ -80,7 +80,7 @@ def procedure(
     source: str,
     plan: Callable[[Setup], Sequence[Step]],
     judge: Callable[[Records, Setup], Section],
-    *parameters: Parameter,
+    *parameters: ProtocolParameter,
     own_data: bool = False,
     **more: Any,
 ) -> tuple[Protocol, ...]:

@@ -67,14 +67,14 @@ def _by_wear(answer: Mapping[str, Any] | None, name: str) -> Rating | None:
 
 def _by_profile(model: str | None, capacity: int) -> Rating | None:
     """What the flash of a shipped profile of the same model takes."""
-    for one in profiles() if model else ():
-        if not is_model(one, model or ""):
+    for profile in profiles() if model else ():
+        if not is_model(profile, model or ""):
             continue
-        if abs(capacity_of(one.name) / capacity - 1) > _SIZES:
+        if abs(capacity_of(profile.name) / capacity - 1) > _SIZES:
             continue
-        small = small_drive(one.name, LEAST_CAPACITY, 1)
-        found = of_flash(small, capacity)
-        return found and Rating(found.bytes, f"{found.source} in the profile {one.name}")
+        small = small_drive(profile.name, LEAST_CAPACITY, 1)
+        rating = of_flash(small, capacity)
+        return rating and Rating(rating.bytes, f"{rating.source} in the profile {profile.name}")
     return None
 
 
@@ -95,7 +95,7 @@ def is_model(profile: Profile, model: str) -> bool:
     by the part number in its summary."""
     words = set(_words(model))
     names = re.findall(r"\(([A-Z0-9-]{6,})\)", profile.summary)
-    if any(one.lower() in model.lower() for one in names):
+    if any(name.lower() in model.lower() for name in names):
         return True
     maker, *wanted = _words(profile.name)
     # The maker's name is often left out by the drive; any other word makes it another model.

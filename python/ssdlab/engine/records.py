@@ -112,10 +112,10 @@ class Records(Mapping[str, Result]):
             return self._cache[key]
         if key not in self.keys_:
             raise KeyError(key)
-        self._cache[key] = found = self.load(key)
+        self._cache[key] = result = self.load(key)
         if len(self._cache) > KEPT:
             self._cache.popitem(last=False)
-        return found
+        return result
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys_)
@@ -134,9 +134,9 @@ class Records(Mapping[str, Result]):
         """What the jobs of a step did, by job and direction; nothing where it was not run."""
         return [
             stats
-            for one in (self[key].jobs if key in self.keys_ else ())
-            if job in (None, one.name)
-            for stats in one.directions()
+            for result in (self[key].jobs if key in self.keys_ else ())
+            if job in (None, result.name)
+            for stats in result.directions()
             if ddir in (None, stats.ddir)
         ]
 
@@ -167,12 +167,12 @@ class Records(Mapping[str, Result]):
             return (self.iops if what == "iops" else self.mbps)(key, ddir, job)
         if what == "waf":
             return self._waf(key) if key in self.keys_ else None
-        found = self.latency(key, ddir, job)
-        if found is None:
+        histogram = self.latency(key, ddir, job)
+        if histogram is None:
             return None
         if what.startswith("p"):
-            return found.percentile_us(float(what[1:]))
-        return us({"mean": found.mean_ns, "max": found.max_ns}[what])
+            return histogram.percentile_us(float(what[1:]))
+        return us({"mean": histogram.mean_ns, "max": histogram.max_ns}[what])
 
     def _waf(self, key: str) -> float | None:
         """Of a simulated drive by its counters, of a real one by those that it tells."""

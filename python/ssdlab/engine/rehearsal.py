@@ -73,7 +73,7 @@ def rehearse(
     """
     profile(name)
     plan = list(protocol.plan(setup))
-    shortest = min((one.seconds for one in estimate.jobs(plan) if one.seconds), default=None)
+    shortest = min((job.seconds for job in estimate.jobs(plan) if job.seconds), default=None)
     wanted = LEAST_CAPACITY
     if shortest is not None:
         # No job may become shorter than can be simulated.
@@ -152,7 +152,7 @@ class _Rehearsal:
             if self._late():
                 return None
             raise
-        found = moved_by(job, result)
-        if found is not None:
-            self.moved.append(found)
-        return found
+        point = moved_by(job, result)
+        if point is not None:
+            self.moved.append(point)
+        return point

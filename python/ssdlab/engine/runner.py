@@ -18,7 +18,7 @@ from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.speed import GUESS, SpeedPoint, Speeds, moved_by
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
-from ssdlab.engine.tally import Tally
+from ssdlab.engine.tally import RunTally
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress, ProgressCallback
@@ -67,7 +67,9 @@ class Execution:
         self._replayed_to = 0
         self.records = Records(load=lambda key: folder.load(self._done[key]))
         self._speeds = speeds
-        self._tally = Tally(self._load(protocol.plan(setup)), speeds, virtual=session.kind == "sim")
+        self._tally = RunTally(
+            self._load(protocol.plan(setup)), speeds, virtual=session.kind == "sim"
+        )
         self._kept_at = time.monotonic()
         self._keeping_s = 0.0
 
@@ -164,23 +166,25 @@ class Execution:
 
     def _once(self, step: Job | Purge | Trim | Idle, kind: str, action: Action) -> None:
         """Does a step and keeps it, unless that has been done."""
-        found = self._done.get(step.key)
+        journal_entry = self._done.get(step.key)
         load = self._load([step])
-        if found is not None and (self.session.kind != "sim" or found.number <= self._replayed_to):
-            self._note(found, None)
-            self._tally.skip(load, SpeedPoint.read(found.moved))
+        if journal_entry is not None and (
+            self.session.kind != "sim" or journal_entry.number <= self._replayed_to
+        ):
+            self._note(journal_entry, None)
+            self._tally.skip(load, SpeedPoint.read(journal_entry.moved))
             return
         began = _now()
-        self._tally.begin(step.title, load, again=found is not None)
+        self._tally.begin(step.title, load, again=journal_entry is not None)
         # Asked here too: a short step may end before it reports for the first time.
         if not self._progress(Progress(0.0)):
             raise Interrupted("stopped")
         answer = action(self._progress)
         result = answer if isinstance(answer, Result) else None
         moved = moved_by(step, result) if result is not None and isinstance(step, Job) else None
-        if found is not None:
-            self._compare(found, answer)
-            self._note(found, None)
+        if journal_entry is not None:
+            self._compare(journal_entry, answer)
+            self._note(journal_entry, None)
         else:
             self._number += 1
             entry = JournalEntry(
@@ -201,7 +205,7 @@ class Execution:
             self._done[step.key] = entry
             self._note(entry, result)
         self._tally.end(moved)
-        self._checkpoint((found or self._done[step.key]).number)
+        self._checkpoint((journal_entry or self._done[step.key]).number)
 
     def _note(self, entry: JournalEntry, result: Result | None) -> None:
         if entry.kind != "job":
@@ -260,8 +264,8 @@ def _steadiness(record: RoundsRecord) -> str:
     windows = record.windows()
     if not windows:
         return ""
-    excursion = max(one.excursion_share for one in windows.values())
-    slope = max(one.slope_share for one in windows.values())
+    excursion = max(window.excursion_share for window in windows.values())
+    slope = max(window.slope_share for window in windows.values())
     held = "steady" if record.steady else "not yet steady"
     return f"{held}: excursion {excursion:.0%} of 20%, slope {slope:.0%} of 10%"
 

@@ -14,7 +14,7 @@ from ssdlab.answer import Check, Section
 from ssdlab.engine import opening, plans, snapshots, sources
 from ssdlab.engine.answers import weighed
 from ssdlab.engine.findings import Findings, write
-from ssdlab.engine.plans import Announcement, Order, check, setup_of
+from ssdlab.engine.plans import Announcement, ProtocolOrder, check, setup_of
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.runner import Execution
 from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
@@ -48,7 +48,7 @@ Announce = Callable[[Announcement], object]
 
 
 def begin(
-    order: Order,
+    order: ProtocolOrder,
     store: RunStore,
     *,
     progress: ProgressCallback,
@@ -256,17 +256,17 @@ def _execute(
         if isinstance(error, SsdlabError) and failed:
             raise type(error)(error.message + kept) from None
         raise Interrupted("stopped" + kept) from None
-    found = _keep(folder, execution, examine, "complete")
+    findings = _keep(folder, execution, examine, "complete")
     session.remove_made()
     for _, path in folder.checkpoints():
         path.unlink(missing_ok=True)
-    return Finished(folder, found)
+    return Finished(folder, findings)
 
 
 def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Findings:
     records, protocol = execution.records, execution.protocol
     checks = examine(execution)
-    found = Findings(
+    findings = Findings(
         weighed(execution.judge(), checks),
         list(records.rounds.values()),
         dict(records.notes),
@@ -275,12 +275,12 @@ def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Sta
         protocol.source,
     )
     snapshots.keep(folder.path, execution.session.snapshot())
-    write(folder, found)
+    write(folder, findings)
     folder.set_status(status)
-    return found
+    return findings
 
 
-def _manifest(order: Order, what: Announcement, session: Session) -> dict[str, Any]:
+def _manifest(order: ProtocolOrder, what: Announcement, session: Session) -> dict[str, Any]:
     target, setup = order.target, what.setup
     return {
         "protocol": order.protocol.name,

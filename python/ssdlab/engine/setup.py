@@ -24,7 +24,7 @@ LEAST_SIM_S = 0.05
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ProtocolParameter:
     """Something about a protocol that a user may change; the default says of which kind."""
 
     name: str
@@ -65,8 +65,8 @@ class Parameter:
         return value
 
 
-COMPRESSIBLE = Parameter("compressible", 0, "percent by which the data shrinks", most=100)
-DEPTH = Parameter("depth", 32, "I/Os in flight")
+COMPRESSIBLE = ProtocolParameter("compressible", 0, "percent by which the data shrinks", most=100)
+DEPTH = ProtocolParameter("depth", 32, "I/Os in flight")
 
 
 @dataclass(frozen=True)

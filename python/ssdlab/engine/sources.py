@@ -9,7 +9,7 @@ from typing import Any
 
 from ssdlab.engine import estimate
 from ssdlab.engine.setup import Setup, bytes_of
-from ssdlab.engine.speed import Span, SpeedPoint, Speeds, around, measured, moved_by
+from ssdlab.engine.speed import SpeedBounds, SpeedPoint, Speeds, around, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Shape, Step
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
@@ -35,16 +35,16 @@ def earlier(path: Path, store: RunStore) -> Speeds | None:
     for entry in reversed(store.entries()[-LATEST:]):
         if entry.manifest.kind == "sim":
             continue
-        found = list(_moved_in(entry, str(path.absolute()), model))
-        if found:
-            return Speeds(measured(found), "earlier", f"as measured in the run {entry.id}")
+        points = list(_moved_in(entry, str(path.absolute()), model))
+        if points:
+            return Speeds(measured(points), "earlier", f"as measured in the run {entry.id}")
     return None
 
 
 def of_folder(folder: RunFolder) -> list[SpeedPoint]:
     """What the finished jobs of a protocol's run have moved."""
     found = (SpeedPoint.read(entry.moved) for entry in folder.journal())
-    return [one for one in found if one is not None]
+    return [point for point in found if point is not None]
 
 
 def _model(disk: str | None) -> str | None:
@@ -77,8 +77,8 @@ def _of_job(raw: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Speed
     options = {**common, **raw["job options"]}
     rw = str(options.get("rw", options.get("readwrite", "read")))
     sides = [raw[one] for one in ("read", "write")]
-    moved = [int(one["io_bytes"]) for one in sides]
-    seconds = max(float(one["runtime"]) for one in sides) / 1000
+    moved = [int(side["io_bytes"]) for side in sides]
+    seconds = max(float(side["runtime"]) for side in sides) / 1000
     size = bytes_of(str(options.get("bs", "4k")))
     if not size or not sum(moved) or seconds <= 0:
         return
@@ -105,15 +105,15 @@ def probe(
 ) -> Speeds:
     """The speeds in half a minute of the jobs that an amount bounds."""
     shapes = _shapes(plan)
-    known: dict[Shape, Span] = {}
+    known: dict[Shape, SpeedBounds] = {}
     for number, shape in enumerate(shapes):
         job = _brief(setup, f"probe{number}", shape, PROBE_S / len(shapes))
         text = JobText(job.key, job.text, Path.cwd())
         result = session.run(text, progress, seed=1)
-        if found := moved_by(job, result):
+        if point := moved_by(job, result):
             # Random writes become slower as the drive fills, and hardly ever faster.
             late = shape.random and shape.write_share > 0
-            value = found.bytes / found.seconds
+            value = point.bytes / point.seconds
             known[shape] = around(value, 2.5, 1.2) if late else around(value)
     words = f"as probed for {PROBE_S:g} s; drives that fill up may become slower than that"
     return Speeds(known, "probe", words)

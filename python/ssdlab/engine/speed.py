@@ -23,20 +23,20 @@ PURE = 0.02
 Source = Literal["assumed", "profile", "earlier", "probe", "guess"]
 
 
-class Span(NamedTuple):
+class SpeedBounds(NamedTuple):
     """A lower and an upper bound."""
 
     low: float
     high: float
 
-    def __add__(self, other: object) -> Span:
+    def __add__(self, other: object) -> SpeedBounds:
         """The bounds of a sum."""
-        assert isinstance(other, Span)
-        return Span(self.low + other.low, self.high + other.high)
+        assert isinstance(other, SpeedBounds)
+        return SpeedBounds(self.low + other.low, self.high + other.high)
 
-    def times(self, factor: float) -> Span:
+    def times(self, factor: float) -> SpeedBounds:
         """Both, so many times."""
-        return Span(self.low * factor, self.high * factor)
+        return SpeedBounds(self.low * factor, self.high * factor)
 
     @property
     def middle(self) -> float:
@@ -44,9 +44,9 @@ class Span(NamedTuple):
         return math.sqrt(self.low * self.high)
 
 
-def around(value: float, down: float = WITHIN, up: float = WITHIN) -> Span:
+def around(value: float, down: float = WITHIN, up: float = WITHIN) -> SpeedBounds:
     """From so many times less than ``value`` to so many times more."""
-    return Span(value / down, value * up)
+    return SpeedBounds(value / down, value * up)
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class SpeedPoint:
 
 def moved_by(job: Job, result: Result) -> SpeedPoint | None:
     """What a finished job moved; None where that was nothing."""
-    found = [stats for one in result.jobs for stats in one.directions()]
-    moved = sum(stats.io_bytes for stats in found)
-    seconds = max((stats.runtime_s for stats in found), default=0.0)
+    direction_stats = [stats for job in result.jobs for stats in job.directions()]
+    moved = sum(stats.io_bytes for stats in direction_stats)
+    seconds = max((stats.runtime_s for stats in direction_stats), default=0.0)
     return SpeedPoint(job.shape, moved, seconds) if moved and seconds else None
 
 
@@ -85,13 +85,13 @@ def moved_by(job: Job, result: Result) -> SpeedPoint | None:
 class Speeds:
     """What a drive is expected to do."""
 
-    known: Mapping[Shape, Span]
+    known: Mapping[Shape, SpeedBounds]
     """Bytes per second."""
     source: Source
     words: str
     """Where that comes from, for people."""
 
-    def of(self, shape: Shape) -> Span:
+    def of(self, shape: Shape) -> SpeedBounds:
         """Bytes per second of jobs of that shape."""
         if shape in self.known:
             return self.known[shape]
@@ -99,7 +99,7 @@ class Speeds:
         if PURE < share < 1 - PURE:
             # Reads and writes take turns, so their times add up.
             reads, writes = (self._pure(shape, one) for one in (False, True))
-            return Span(
+            return SpeedBounds(
                 *(1 / ((1 - share) / r + share / w) for r, w in zip(reads, writes, strict=True))
             )
         return self._pure(shape, share > 0.5)
@@ -111,7 +111,7 @@ class Speeds:
         ways = {True, False} if PURE < shape.write_share < 1 - PURE else {shape.write_share > 0.5}
         return shape not in self.known and any(not self._like(shape, way) for way in ways)
 
-    def _like(self, shape: Shape, writes: bool) -> list[tuple[Shape, Span]]:
+    def _like(self, shape: Shape, writes: bool) -> list[tuple[Shape, SpeedBounds]]:
         """What is known of the same pattern in one direction, as near in depth as there is."""
         alike = [
             (one, span)
@@ -124,31 +124,31 @@ class Speeds:
             one.in_flight: abs(math.log(one.in_flight / shape.in_flight)) for one, _ in alike
         }
         nearest = min(distance, key=lambda depth: distance[depth])
-        found = [(one, span) for one, span in alike if one.in_flight == nearest]
+        found = [(shape, span) for shape, span in alike if shape.in_flight == nearest]
         return sorted(found, key=lambda point: point[0].bs)
 
-    def _pure(self, shape: Shape, writes: bool) -> Span:
+    def _pure(self, shape: Shape, writes: bool) -> SpeedBounds:
         points = self._like(shape, writes)
         if not points:
             return GUESS._pure(shape, writes)
-        sizes = [one.bs for one, _ in points]
+        sizes = [shape.bs for shape, _ in points]
         if shape.bs <= sizes[0]:
             # Smaller I/Os are as many; in order they are merged, so there the bytes are as many.
             return points[0][1].times(shape.bs / sizes[0] if shape.random else 1.0)
         for (one, a), (other, b) in itertools.pairwise(points):
             if shape.bs <= other.bs:
                 part = math.log(shape.bs / one.bs) / math.log(other.bs / one.bs)
-                return Span(*(x ** (1 - part) * y**part for x, y in zip(a, b, strict=True)))
+                return SpeedBounds(*(x ** (1 - part) * y**part for x, y in zip(a, b, strict=True)))
         return points[-1][1]
 
-    def with_measured(self, found: Iterable[SpeedPoint], words: str) -> Speeds:
+    def with_measured(self, points: Iterable[SpeedPoint], words: str) -> Speeds:
         """The same, but where something has been measured, that."""
-        known = {**self.known, **measured(found)}
+        known = {**self.known, **measured(points)}
         return Speeds(known, "earlier", words)
 
     def document(self) -> dict[str, Any]:
         """As a run's manifest keeps it."""
-        known = [{**asdict(one), "span": list(span)} for one, span in self.known.items()]
+        known = [{**asdict(shape), "span": list(span)} for shape, span in self.known.items()]
         return {"source": self.source, "words": self.words, "known": known}
 
 
@@ -159,24 +159,27 @@ def read(document: Mapping[str, Any] | None) -> Speeds:
     known = {}
     for one in document["known"]:
         fields = dict(one)
-        span = Span(*fields.pop("span"))
+        span = SpeedBounds(*fields.pop("span"))
         known[Shape(**fields)] = span
     return Speeds(known, document["source"], document["words"])
 
 
 def measured(
-    found: Iterable[SpeedPoint], down: float = WITHIN, up: float = WITHIN
-) -> dict[Shape, Span]:
+    points: Iterable[SpeedPoint], down: float = WITHIN, up: float = WITHIN
+) -> dict[Shape, SpeedBounds]:
     """Speeds by shape: all bytes over all the time that they took."""
     sums: dict[Shape, tuple[int, float]] = {}
-    for one in found:
-        moved, seconds = sums.get(one.shape, (0, 0.0))
-        sums[one.shape] = moved + one.bytes, seconds + one.seconds
+    for point in points:
+        moved, seconds = sums.get(point.shape, (0, 0.0))
+        sums[point.shape] = moved + point.bytes, seconds + point.seconds
     return {shape: around(moved / seconds, down, up) for shape, (moved, seconds) in sums.items()}
 
 
-def _guess(points: Sequence[tuple[bool, int, float, float, float]]) -> dict[Shape, Span]:
-    return {Shape(random, bs, 1, share): Span(low, high) for random, bs, share, low, high in points}
+def _guess(points: Sequence[tuple[bool, int, float, float, float]]) -> dict[Shape, SpeedBounds]:
+    return {
+        Shape(random, bs, 1, share): SpeedBounds(low, high)
+        for random, bs, share, low, high in points
+    }
 
 
 GUESS = Speeds(
@@ -210,21 +213,21 @@ def assumed(text: str) -> Speeds:
     """
     said: dict[str, float] = {}
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)(i?)(b/s|iops)\s*", part, re.IGNORECASE)
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)(i?)(b/s|iops)\s*", part, re.IGNORECASE)
         value = 0.0
-        if found is not None:
-            number, prefix, binary, unit = (one.lower() for one in found.groups())
+        if match is not None:
+            number, prefix, binary, unit = (group.lower() for group in match.groups())
             # In "5kiops" the letter belongs to the unit.
             binary = "" if unit == "iops" else binary
             value = float(number) * _UNITS.get(prefix + binary, 0)
-        if found is None or value <= 0 or unit in said:
+        if match is None or value <= 0 or unit in said:
             raise InputError(
                 f'--assume-speed "{text}": expected a speed above 0 such as 200MB/s, 5000iops or '
                 "both, 500MB/s,20kiops"
             )
         said[unit] = value
     bandwidth, iops = said.get("b/s"), said.get("iops")
-    known: dict[Shape, Span] = {}
+    known: dict[Shape, SpeedBounds] = {}
     for share in (0.0, 1.0):
         if bandwidth is not None:
             known[Shape(False, 4 * KIB, 1, share)] = around(bandwidth)

@@ -88,7 +88,7 @@ def formula(record: RoundsRecord, window: PtsWindow) -> str:
 def _fit_rows(
     record: RoundsRecord, windows: Mapping[str, PtsWindow]
 ) -> list[tuple[Cell | str | None, ...]]:
-    found = [windows[name] for name in record.values]
+    pts_windows = [windows[name] for name in record.values]
 
     sources = record.keys_of(record.window_rounds())
 
@@ -96,15 +96,18 @@ def _fit_rows(
         return tuple(Cell(value, sources) for value in values)
 
     return [
-        ("mean", *cells([w.mean for w in found])),
-        ("allowed max - min", *cells([EXCURSION_MAX * w.mean for w in found])),
-        ("measured max - min", *cells([w.excursion for w in found])),
-        ("max - min, share of the mean", *(_percent(w.excursion_share) for w in found)),
-        ("slope per round", *cells([w.slope for w in found])),
-        ("allowed slope over the window", *cells([SLOPE_EXCURSION_MAX * w.mean for w in found])),
-        ("measured slope over the window", *cells([w.slope_excursion for w in found])),
-        ("slope, share of the mean", *(_percent(w.slope_share) for w in found)),
-        ("fitted line", *(formula(record, w) for w in found)),
+        ("mean", *cells([w.mean for w in pts_windows])),
+        ("allowed max - min", *cells([EXCURSION_MAX * w.mean for w in pts_windows])),
+        ("measured max - min", *cells([w.excursion for w in pts_windows])),
+        ("max - min, share of the mean", *(_percent(w.excursion_share) for w in pts_windows)),
+        ("slope per round", *cells([w.slope for w in pts_windows])),
+        (
+            "allowed slope over the window",
+            *cells([SLOPE_EXCURSION_MAX * w.mean for w in pts_windows]),
+        ),
+        ("measured slope over the window", *cells([w.slope_excursion for w in pts_windows])),
+        ("slope, share of the mean", *(_percent(w.slope_share) for w in pts_windows)),
+        ("fitted line", *(formula(record, w) for w in pts_windows)),
     ]
 
 

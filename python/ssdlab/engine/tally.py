@@ -23,7 +23,7 @@ MEMORY = 0.5
 """Weight of what was measured before the last job: drives change as they are written."""
 
 
-class Tally:
+class RunTally:
     """Adds up a run. Seconds are the drive's: of a simulated one, virtual ones."""
 
     def __init__(

@@ -37,7 +37,7 @@ def find(names: list[str]) -> list[Experiment]:
 
     Names of drives are those that ``measured`` is about.
     """
-    known = {one.name: one for one in EXPERIMENTS}
+    known = {experiment.name: experiment for experiment in EXPERIMENTS}
     drives = [name for name in dict.fromkeys(names) if name in measured.DRIVES]
     if drives:
         if measured.EXPERIMENT.name not in names:

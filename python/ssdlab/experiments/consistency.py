@@ -133,9 +133,9 @@ def judge_drive(number: int, runs: Runs, factor: int) -> tuple[list[Line], list[
 
 def _course(runs: Runs, drive: Tested, factor: int) -> tuple[Course, Course]:
     """The IOPS of a drive, and those of its last part."""
-    one = measure.course(runs[drive.name], "random", factor)
-    late = one.time > JUDGED_FROM_S
-    return one, Course(one.time[late], one.values[late])
+    course = measure.course(runs[drive.name], "random", factor)
+    late = course.time > JUDGED_FROM_S
+    return course, Course(course.time[late], course.values[late])
 
 
 def _lines(drive: Tested, late: Floats, factor: int) -> list[Line]:

@@ -122,12 +122,12 @@ def _figure(drive: str, published: tuple[float, ...], found: list[float], number
 def _remarks(gains: dict[str, tuple[float, float]], rested: list[float]) -> list[str]:
     drives = list(gains)
     alike = pairs = 0
-    for i, one in enumerate(drives):
+    for i, drive in enumerate(drives):
         for other in drives[i + 1 :]:
-            real = gains[one][0] - gains[other][0]
+            real = gains[drive][0] - gains[other][0]
             if abs(real) > 0.1:  # nearer ones have no order: the article rounds to 0.1 s
                 pairs += 1
-                alike += real * (gains[one][1] - gains[other][1]) > 0
+                alike += real * (gains[drive][1] - gains[other][1]) > 0
     drift = max(abs(r - 1) for r in rested)
     return [
         f"Order of sensitivity (last reading / first reading): {alike} of {pairs} pairs of drives "

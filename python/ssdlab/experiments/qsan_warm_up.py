@@ -155,7 +155,7 @@ def _figures(curves: Mapping[str, Course], runs: Runs, factor: int) -> list[Figu
     rates += [drawn(curves[key], *told) for key, told in names.items() if key != "none"]
     rates.append(Curve("published", [0.0, WARM_S / 3600], [WITHOUT, WITH], "published", len(CASES)))
     hits = [drawn(_hits(runs[key], factor), *told) for key, told in names.items() if key != "none"]
-    hits = [replace(one, y=[100 * share for share in one.y]) for one in hits]
+    hits = [replace(hit, y=[100 * share for share in hit.y]) for hit in hits]
     axis = "time at full size, h"
     return [
         Figure("How the cache becomes warm", axis, "IOPS", rates, wide=True),

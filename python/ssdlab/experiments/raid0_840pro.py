@@ -132,13 +132,13 @@ def _figures(rates: dict[tuple[int, bool], dict[str, float]]) -> list[Figure]:
     titles = {"read": "4 KiB random reads", "write": "4 KiB random writes"}
     titles |= {name: name.capitalize() for name in PROFILES}
     groups = dict.fromkeys(("read", "write"), "Against depth")
-    found = []
+    figures = []
     for load, title in titles.items():
         curves = {name_of(*d): [own[f"{load}-{n}"] for n in DEPTHS] for d, own in rates.items()}
         group = groups.get(load, "IOmeter's loads")
         drawn = family(DEPTHS, curves)
-        found.append(Figure(title, "depth", "IOPS", drawn, log_x=True, group=group))
-    return found
+        figures.append(Figure(title, "depth", "IOPS", drawn, log_x=True, group=group))
+    return figures
 
 
 def _remarks(rates: dict[tuple[int, bool], dict[str, float]]) -> list[str]:

@@ -90,10 +90,10 @@ def _sided(name: str, percent: int) -> str:
 
 def judge(runs: Runs, factor: int) -> Reproduced:
     """What the article says of the shape, as ratios."""
-    found = {key: Performance.of(result) for key, result in runs.items()}
+    performances = {key: Performance.of(result) for key, result in runs.items()}
 
     def ratio(one: str, key: str, other: str, base: str) -> float:
-        return found[f"{one}/{key}"].iops / found[f"{other}/{base}"].iops
+        return performances[f"{one}/{key}"].iops / performances[f"{other}/{base}"].iops
 
     lines = []
     for one in (SMALL, PAIR):
@@ -121,7 +121,9 @@ def judge(runs: Runs, factor: int) -> Reproduced:
             quantity = f"{name}: zeros / data that does not compress (a range)"
             both = ratio(one, f"{name}-zeros", one, f"{name}-random")
             lines.append(Line(one, quantity, None, "", both))
-    spreads = {name: [found[f"stripe-{kib}/{name}"].iops for kib in STRIPES_KIB] for name in FRESH}
+    spreads = {
+        name: [performances[f"stripe-{kib}/{name}"].iops for kib in STRIPES_KIB] for name in FRESH
+    }
     lines += [
         Line(
             PAIR, f"{name}: worst / best stripe of 4 to 128 KiB (small)", None, "",
@@ -129,12 +131,13 @@ def judge(runs: Runs, factor: int) -> Reproduced:
         )
         for name, rates in spreads.items()
     ]  # fmt: skip
-    return Reproduced(lines, _figures(found, spreads), _remarks(found, spreads))
+    return Reproduced(lines, _figures(performances, spreads), _remarks(performances, spreads))
 
 
-def _figures(found: dict[str, Performance], spreads: dict[str, list[float]]) -> list[Figure]:
+def _figures(performances: dict[str, Performance], spreads: dict[str, list[float]]) -> list[Figure]:
     rates = {
-        one: [found[f"{one}/{key}"].iops for key in STATE_KEYS] for one in (SMALL, LARGE, PAIR)
+        one: [performances[f"{one}/{key}"].iops for key in STATE_KEYS]
+        for one in (SMALL, LARGE, PAIR)
     }
     states = [name for name, _ in STATES]
     shares = {name: [rate / max(own) for rate in own] for name, own in spreads.items()}
@@ -145,10 +148,10 @@ def _figures(found: dict[str, Performance], spreads: dict[str, list[float]]) -> 
     ]
 
 
-def _remarks(found: dict[str, Performance], spreads: dict[str, list[float]]) -> list[str]:
+def _remarks(performances: dict[str, Performance], spreads: dict[str, list[float]]) -> list[str]:
     said = []
     for device in (SMALL, LARGE, PAIR):
-        rates = {key: found[f"{device}/{key}"].iops for key in STATE_KEYS}
+        rates = {key: performances[f"{device}/{key}"].iops for key in STATE_KEYS}
         said.append(
             f"{device}: {rates['fresh']:,.0f} IOPS fresh, {rates['used']:,.0f} used, "
             f"{rates['rested']:,.0f} after rest, {rates['trimmed']:,.0f} after TRIM of everything."
@@ -161,8 +164,8 @@ def _remarks(found: dict[str, Performance], spreads: dict[str, list[float]]) -> 
     said.append(f"Best stripe: {listed}. Published: 32 KiB, with small differences.")
     for device in (SMALL, PAIR):
         sides = ", ".join(
-            f"{name} {found[f'{device}/{name}-zeros'].bytes_per_s / 1e6:,.0f} and "
-            f"{found[f'{device}/{name}-random'].bytes_per_s / 1e6:,.0f}"
+            f"{name} {performances[f'{device}/{name}-zeros'].bytes_per_s / 1e6:,.0f} and "
+            f"{performances[f'{device}/{name}-random'].bytes_per_s / 1e6:,.0f}"
             for name in SIDES
         )
         said.append(f"{device}, MB/s with zeros and with data that does not compress: {sides}.")

@@ -39,8 +39,8 @@ def by(lines: Iterable[Line], what: Callable[[Line], str]) -> dict[str, Score]:
     sets: dict[str, list[Line]] = {}
     for line in lines:
         sets.setdefault(what(line), []).append(line)
-    found = {name: score(own) for name, own in sets.items()}
-    return {name: one for name, one in found.items() if one.counted + one.missing}
+    scores = {name: score(own) for name, own in sets.items()}
+    return {name: one for name, one in scores.items() if one.counted + one.missing}
 
 
 def quantity(line: Line) -> str:

@@ -179,7 +179,9 @@ class Way:
 
     def stats(self, job: str) -> DirectionStats:
         """What a phase did."""
-        return next(s for one in self.result.jobs if one.name == job for s in one.directions())
+        return next(
+            s for result in self.result.jobs if result.name == job for s in result.directions()
+        )
 
     def iops(self, job: str) -> float:
         """I/Os per second of a phase."""
@@ -265,7 +267,7 @@ def _verdicts(ways: Mapping[str, Way], factor: int) -> list[str]:
     ssd = capacity_of(SSD) / factor
     gained = tier.capacity() - disks.capacity()
     still_ms, moving_ms, unlimited_ms = (
-        one.stats("cold").lat_mean_ns / 1e6 for one in (still, moving, unlimited)
+        way.stats("cold").lat_mean_ns / 1e6 for way in (still, moving, unlimited)
     )
     moved = moving.counter("moved_up_bytes") + moving.counter("moved_down_bytes")
     cases = [

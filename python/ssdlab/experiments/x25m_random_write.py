@@ -106,12 +106,12 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     return Reproduced(lines, figures, _remarks(found, last))
 
 
-def _points(one: Course, name: str, points: Points) -> list[Line]:
+def _points(course: Course, name: str, points: Points) -> list[Line]:
     lines = []
     for minute, when, published in points:
         # A record of the article is the mean of a minute; the start is the first one of ours.
-        record = mean_between(one.time, one.values, minute - 1, minute)
-        value = record if minute >= 1 else at(one.time, one.values, minute)
+        record = mean_between(course.time, course.values, minute - 1, minute)
+        value = record if minute >= 1 else at(course.time, course.values, minute)
         off = value is None or not 1 / 1.5 <= value / published <= 1.5
         why, what = EARLY if off and minute < 5 else ASSUMED, f"{name}, {when}"
         kind: Kind = "fitted" if what == FITTED else "predicted"
@@ -123,8 +123,8 @@ def _remarks(found: dict[str, Course], last: dict[int, float]) -> list[str]:
     rates = ", ".join(f"{block} KiB {rate:.1f}" for block, rate in last.items())
     halved = []
     for block in BLOCKS_KIB:
-        one = found[f"{block}k-raw"]
-        below = one.time[one.values < one.values[0] / 2]
+        course = found[f"{block}k-raw"]
+        below = course.time[course.values < course.values[0] / 2]
         halved.append(f"{block} KiB {below[0]:.0f}" if len(below) else f"{block} KiB never")
     return [
         f"Mean of the last hour, MB/s: {rates}. Published: up to 32 KiB a sharp fall, a rise and "

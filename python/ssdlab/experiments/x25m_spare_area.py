@@ -33,14 +33,14 @@ def plan(factor: int) -> list[Task]:
 def judge(runs: Runs, factor: int) -> Reproduced:
     """The order of the curves, which is all that the article's picture gives."""
     courses = {share: minutes(runs[f"{share}-percent"], factor) for share in SHARES}
-    last = {share: one.between(180, 241) for share, one in courses.items()}
+    last = {share: course.between(180, 241) for share, course in courses.items()}
     rising = sum(last[b] > last[a] for a, b in itertools.pairwise(SHARES))
     lines = [Line(DRIVE, ORDER, 3.0, "of 3", float(rising))]
     lines += [
         Line(DRIVE, f"partition of {share} %, mean of the last hour", None, "MB/s", rate)
         for share, rate in last.items()
     ]
-    curves = [one.curve(f"{share} %", i) for i, (share, one) in enumerate(courses.items())]
+    curves = [course.curve(f"{share} %", i) for i, (share, course) in enumerate(courses.items())]
     figure = Figure("4 KiB random writes", "time, min", "MB/s", curves, wide=True)
     return Reproduced(lines, [figure])
 

@@ -69,14 +69,16 @@ class JobSection:
         """Whether the section deallocates blocks."""
         if self.trace is not None:
             return self.trace.trims
-        return any(one["shares"][TRIM] > 0 for one in self.processes)
+        return any(process["shares"][TRIM] > 0 for process in self.processes)
 
     @property
     def writes(self) -> bool:
         """Whether the section writes or trims."""
         if self.trace is not None:
             return self.trace.writes
-        return any(one["shares"][WRITE] + one["shares"][TRIM] > 0 for one in self.processes)
+        return any(
+            process["shares"][WRITE] + process["shares"][TRIM] > 0 for process in self.processes
+        )
 
     @property
     def is_direct(self) -> bool:
@@ -192,15 +194,15 @@ def rewrite(
             trace = plan_trace(job, current.effective, room, iolog)
         except InputError as error:
             raise without_included(error, included) from None
-        for one in trace.dealt():
-            section = replace(current, trace=one, processes=[])
-            if one.lane:
+        for section_trace in trace.dealt():
+            section = replace(current, trace=section_trace, processes=[])
+            if section_trace.lane:
                 lines.append(f"[{current.name}]")
                 lines.extend(_line(*own) for own in current.own if own[0] not in FIRST_ALONE)
-            elif one.lanes > 1 and sections:
+            elif section_trace.lanes > 1 and sections:
                 lines.append("new_group=1")
             add(section)
-            lines.extend(one.lines())
+            lines.extend(section_trace.lines())
         if trace.lanes > 1:
             for option in ("ioengine", "iodepth", "group_reporting"):
                 if option in current.effective:
@@ -347,12 +349,12 @@ def _at_its_line(
     """An error in the text for fio, at the line of the job that it came from; lines in between
     belong to the one before.
     """
-    found = _LINE.match(error.message)
-    lines = range(int(found[1]), 0, -1) if found else ()
+    match = _LINE.match(error.message)
+    lines = range(int(match[1]), 0, -1) if match else ()
     place = next((places[line] for line in lines if line in places), None)
-    if found is None or place is None:
+    if match is None or place is None:
         return without_included(error, included)
-    return without_included(place.error(error.message[found.end() :]), included)
+    return without_included(place.error(error.message[match.end() :]), included)
 
 
 def _memory_mib() -> int:

@@ -70,10 +70,10 @@ class Frames:
                 _add_rest(intervals, stats, end)
             ios = sum(int(s["total_ios"]) for s in stats)
             mean_bytes = sum(int(s["io_bytes"]) for s in stats) / ios
-            for begin, end, found in _spans(intervals):
+            for begin, end, histogram in _spans(intervals):
                 where = {"time_s": start_s + end, "job": title, "ddir": name}
-                self.rows.append(where | _row(found, end - begin, mean_bytes))
-                self.latencies.append(where | _segment(found, end - begin))
+                self.rows.append(where | _row(histogram, end - begin, mean_bytes))
+                self.latencies.append(where | _segment(histogram, end - begin))
 
     def series(self) -> pl.DataFrame:
         """The job series."""
@@ -81,8 +81,8 @@ class Frames:
 
     def latency(self) -> pl.DataFrame:
         """The latencies by interval."""
-        found = pl.DataFrame(self.latencies, schema=LATENCY_SCHEMA)
-        return found.sort("time_s", maintain_order=True)
+        frame = pl.DataFrame(self.latencies, schema=LATENCY_SCHEMA)
+        return frame.sort("time_s", maintain_order=True)
 
 
 def entries(titles: Sequence[str], document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
@@ -157,7 +157,7 @@ def _add_rest(
     intervals: dict[float, Counts], stats: Sequence[Mapping[str, Any]], end: float
 ) -> None:
     """Adds the last incomplete second: the final histogram less what was logged."""
-    whole = merge(Histogram.of_document(one, "clat") for one in stats)
+    whole = merge(Histogram.of_document(stat, "clat") for stat in stats)
     rest = np.zeros(BINS, dtype=np.int64) if whole is None else whole.counts.copy()
     for logged in intervals.values():
         rest -= logged
@@ -175,53 +175,53 @@ def _spans(intervals: Mapping[float, Counts]) -> Iterator[tuple[float, float, Hi
     """Begin, end and latencies of the intervals in which something completed."""
     before = 0.0
     for end in sorted(intervals):
-        found = Histogram.of_counts(intervals[end])
-        if found.ios:
-            yield before, end, found
+        histogram = Histogram.of_counts(intervals[end])
+        if histogram.ios:
+            yield before, end, histogram
         before = end
 
 
-def _row(found: Histogram, length: float, mean_bytes: float) -> dict[str, object]:
-    volume = round(found.ios * mean_bytes)
+def _row(histogram: Histogram, length: float, mean_bytes: float) -> dict[str, object]:
+    volume = round(histogram.ios * mean_bytes)
     return {
-        "ios": found.ios,
-        "iops": found.ios / length,
+        "ios": histogram.ios,
+        "iops": histogram.ios / length,
         "bytes": volume,
         "bw_bytes": volume / length,
-        "lat_min_ns": int(found.min_ns),
-        "lat_mean_ns": found.mean_ns,
-        "lat_max_ns": int(found.max_ns),
-        "lat_p50_ns": int(found.rank_ns(50.0) or 0),
-        "lat_p99_ns": int(found.rank_ns(99.0) or 0),
+        "lat_min_ns": int(histogram.min_ns),
+        "lat_mean_ns": histogram.mean_ns,
+        "lat_max_ns": int(histogram.max_ns),
+        "lat_p50_ns": int(histogram.rank_ns(50.0) or 0),
+        "lat_p99_ns": int(histogram.rank_ns(99.0) or 0),
     }
 
 
-def _segment(found: Histogram, length: float) -> dict[str, object]:
-    used = np.flatnonzero(found.counts)
+def _segment(histogram: Histogram, length: float) -> dict[str, object]:
+    used = np.flatnonzero(histogram.counts)
     return {
         "length_s": length,
         "kind": "clat",
-        "ios": found.ios,
-        "sum_ns": found.sum_ns,
-        "min_ns": int(found.min_ns),
-        "max_ns": int(found.max_ns),
+        "ios": histogram.ios,
+        "sum_ns": histogram.sum_ns,
+        "min_ns": int(histogram.min_ns),
+        "max_ns": int(histogram.max_ns),
         "bins": used.tolist(),
-        "counts": found.counts[used].tolist(),
+        "counts": histogram.counts[used].tolist(),
     }
 
 
 def shapes(sections: Sequence[JobSection]) -> list[JobShape]:
     """The shape of each section; the threads of a trace are one."""
-    found: list[JobShape] = []
+    job_shapes: list[JobShape] = []
     for section in sections:
         threads = len(section.processes)
         if section.trace is not None and section.trace.lane:
-            found[-1] = replace(found[-1], numjobs=found[-1].numjobs + threads)
+            job_shapes[-1] = replace(job_shapes[-1], numjobs=job_shapes[-1].numjobs + threads)
             continue
         rw = "replay" if section.trace is not None else section.get("rw", "read")
         depth, size = section.first["iodepth"], section.get("bs", "4k")
-        found.append(JobShape(_title(section), rw.split(":")[0].strip(), depth, threads, size))
-    return found
+        job_shapes.append(JobShape(_title(section), rw.split(":")[0].strip(), depth, threads, size))
+    return job_shapes
 
 
 _OURS = re.compile(r"ssdlab\d{3}_")
@@ -243,7 +243,7 @@ def by_job(shapes: Sequence[JobShape], logs: Sequence[tuple[str, str]]) -> list[
     """``logs`` by section. fio numbers the threads of all sections through, from 1."""
     numbered = re.compile(r"_(bw|iops|lat|slat|clat|clat_hist)\.(\d+)\.log$")
     known = [(match, text) for name, text in logs if (match := numbered.search(name))]
-    found, first = [], 1
+    logses, first = [], 1
     for shape in shapes:
         threads = range(first, first + shape.numjobs)
         files = [
@@ -251,6 +251,6 @@ def by_job(shapes: Sequence[JobShape], logs: Sequence[tuple[str, str]]) -> list[
             for match, text in known
             if int(match[2]) in threads
         ]
-        found.append(JobLogs(shape, files))
+        logses.append(JobLogs(shape, files))
         first += shape.numjobs
-    return found
+    return logses

@@ -147,13 +147,13 @@ class Observer:
         """The drive's own thermometer: an NVMe controller's, or the driver drivetemp's."""
         device = f"{CLASS}/{self.disk}/device"
         places = (f"{device}/hwmon*/{what}", f"{device}/hwmon/hwmon*/{what}")
-        sensors = [one for place in places for one in self.system.glob(place)]
+        sensors = [path for place in places for path in self.system.glob(place)]
         found = self.system.number(min(sensors)) if sensors and self.disk else None
         return None if found is None else found / 1000
 
     def _throttles(self) -> int | None:
         cpus = "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"
-        counts = [self.system.number(one) for one in self.system.glob(cpus)]
+        counts = [self.system.number(path) for path in self.system.glob(cpus)]
         known = [count for count in counts if count is not None]
         return sum(known) if known else None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ssdlab import _core
-from ssdlab.fits.observations import Load
+from ssdlab.fits.observations import Workload
 from ssdlab.fits.parameters import PARAMETERS, Floats, amount
 
 UNIT = 4096
@@ -25,7 +25,7 @@ REGULAR = 0.7
 
 
 @dataclass(frozen=True)
-class Drive:
+class DriveFigures:
     """The values of a rig that closed forms take; times in ns."""
 
     capacity: int
@@ -53,7 +53,7 @@ class Drive:
     """Parameters by key; an array has one for each workload that is asked for."""
 
     @staticmethod
-    def of(rig: _core.Rig) -> Drive:
+    def of(rig: _core.Rig) -> DriveFigures:
         """Of a rig that is a drive, behind a link or not."""
 
         def count(key: str, usual: int = 1) -> int:
@@ -65,7 +65,7 @@ class Drive:
         planes = count("nand.planes")
         bits = count("nand.bits_per_cell", 3) if rig.get("nand.one_shot") == "true" else 1
         stripe = count("ftl.parity.stripe", 0)
-        return Drive(
+        return DriveFigures(
             (rig.bytes("capacity") or 1),
             count("nand.channels") * count("nand.ways"),
             count("nand.channels"),
@@ -80,10 +80,10 @@ class Drive:
             time("controller.relocate_time"),
             count("queue_slots", 1024),
             stripe / (stripe - 1) if stripe > 1 else 1.0,
-            {one.key: one.read(rig) for one in PARAMETERS},
+            {parameter.key: parameter.read(rig) for parameter in PARAMETERS},
         )
 
-    def having(self, values: Mapping[str, float | Floats]) -> Drive:
+    def having(self, values: Mapping[str, float | Floats]) -> DriveFigures:
         """With other values of some parameters."""
         return replace(self, values={**self.values, **values})
 
@@ -98,7 +98,7 @@ def amplification(alpha: Floats) -> Floats:
 
 
 def several(
-    drive: Drive, loads: Sequence[Load], values: Mapping[str, Floats]
+    drive: DriveFigures, loads: Sequence[Workload], values: Mapping[str, Floats]
 ) -> list[list[Mapping[str, float]]]:
     """The answers of drives that have these values of some parameters, drive by drive, at once."""
     size, count = len(loads), len(next(iter(values.values()), ()))
@@ -107,7 +107,7 @@ def several(
     return [found[place * size : (place + 1) * size] for place in range(count)]
 
 
-def answers(drive: Drive, loads: Sequence[Load]) -> list[Mapping[str, float]]:
+def answers(drive: DriveFigures, loads: Sequence[Workload]) -> list[Mapping[str, float]]:
     """Rates, mean latencies and, of what writes, write amplification, by workload."""
     waf = _waf(drive, loads)
     rates = _rates(drive, loads, waf)
@@ -119,23 +119,23 @@ def answers(drive: Drive, loads: Sequence[Load]) -> list[Mapping[str, float]]:
     return found
 
 
-def _waf(drive: Drive, loads: Sequence[Load]) -> Floats:
-    random = np.array([not one.sequential and one.state == "steady" for one in loads])
-    writes = np.array([one.reads < 1 for one in loads])
-    sizes = np.array([float(one.namespace or drive.capacity) for one in loads])
+def _waf(drive: DriveFigures, loads: Sequence[Workload]) -> Floats:
+    random = np.array([not load.sequential and load.state == "steady" for load in loads])
+    writes = np.array([load.reads < 1 for load in loads])
+    sizes = np.array([float(load.namespace or drive.capacity) for load in loads])
     room = drive.capacity * (1 + drive.values["ftl.over_provisioning"])
     found: Floats = np.where(random & writes, amplification(room / sizes), 1.0)
     return np.where(writes, found * drive.overhead, 1.0)
 
 
-def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
+def _rates(drive: DriveFigures, loads: Sequence[Workload], waf: Floats) -> Floats:
     values = drive.values
     reads, size, depth, jobs = (
-        np.array([float(getattr(one, name)) for one in loads])
+        np.array([float(getattr(load, name)) for load in loads])
         for name in ("reads", "bs", "depth", "numjobs")
     )
-    scattered = np.array([one.state == "steady" and not one.sequential for one in loads])
-    in_order = np.array([one.sequential for one in loads])
+    scattered = np.array([load.state == "steady" and not load.sequential for load in loads])
+    in_order = np.array([load.sequential for load in loads])
     piece = np.where(scattered, UNIT, drive.page)
     pages = np.maximum(1, np.ceil(size / piece))
     if not drive.independent:

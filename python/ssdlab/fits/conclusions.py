@@ -60,20 +60,23 @@ def table(found: Sequence[Conclusion]) -> Table:
     """All of them; :func:`conclusions` reads that back."""
     rows: list[Cells] = [
         [
-            one.name,
-            *(_cell(one, value) for value in (one.value, one.low, one.high)),
-            one.unit,
-            one.key,
-            one.how,
+            conclusion.name,
+            *(
+                _cell(conclusion, value)
+                for value in (conclusion.value, conclusion.low, conclusion.high)
+            ),
+            conclusion.unit,
+            conclusion.key,
+            conclusion.how,
         ]
-        for one in found
+        for conclusion in found
     ]
     return Table(TITLE, columns(_HEADS), rows)
 
 
-def _cell(one: Conclusion, value: float | None) -> Cell:
-    text = "" if value is None or one.unit != "yes/no" else "yes" if value else "no"
-    return Cell(value, one.sources, text or (f"{value:.4g}" if value is not None else ""))
+def _cell(conclusion: Conclusion, value: float | None) -> Cell:
+    text = "" if value is None or conclusion.unit != "yes/no" else "yes" if value else "no"
+    return Cell(value, conclusion.sources, text or (f"{value:.4g}" if value is not None else ""))
 
 
 def conclusions(run: ProtocolRun) -> list[Conclusion]:
@@ -135,8 +138,12 @@ def counted(key: str) -> bool:
 
 def settings(found: Sequence[Conclusion]) -> dict[str, str]:
     """The keys of a rig that conclusions say, as ``--set`` takes them: something to start from."""
-    by_name = {one.name: one for one in found if one.known}
-    keys = {one.key: one.setting for one in by_name.values() if one.key and "slc" not in one.key}
+    by_name = {conclusion.name: conclusion for conclusion in found if conclusion.known}
+    keys = {
+        conclusion.key: conclusion.setting
+        for conclusion in by_name.values()
+        if conclusion.key and "slc" not in conclusion.key
+    }
     row, planes = (by_name.get(name) for name in (ROW, PLANES))
     if row is not None and planes is not None and row.value and planes.value:
         # Planes that sense as one are not seen; a page of all of them does the same.

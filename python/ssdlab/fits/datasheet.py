@@ -55,9 +55,13 @@ def read(path: Path) -> tuple[list[Observation], int | None]:
     workloads = told.get("workload")
     if not isinstance(workloads, list) or not workloads:
         raise InputError(f"{path}: names no workload, expected [[workload]] with rw and iops or bw")
-    found = [_observation(one, f"{path}, workload {n}") for n, one in enumerate(workloads, 1)]
+    observations = [
+        _observation(workload, f"{path}, workload {n}") for n, workload in enumerate(workloads, 1)
+    ]
     capacity = told.get("capacity")
-    return found, None if capacity is None else units.parse_bytes(f"{path}: capacity", capacity)
+    return observations, None if capacity is None else units.parse_bytes(
+        f"{path}: capacity", capacity
+    )
 
 
 def _observation(told: Any, where: str) -> Observation:
@@ -75,15 +79,17 @@ def _observation(told: Any, where: str) -> Observation:
     cells.setdefault("iodepth", depth or (str(DEPTH) if rates else "1"))
     if latency:
         cells["lat_mean_us"] = f"{amount(f'{where}: latency', latency) / 1e3:g}"
-    found = row(cells, where)
+    observation = row(cells, where)
     if rate:
-        if "iops" in found.measured:
+        if "iops" in observation.measured:
             raise InputError(f"{where}: says iops and bw, expected one of them")
         speed = units.parse_bytes(f"{where}: bw", rate.removesuffix("/s"))
-        found = replace(found, measured={**found.measured, "iops": speed / found.load.bs})
-    if not found.measured:
+        observation = replace(
+            observation, measured={**observation.measured, "iops": speed / observation.load.bs}
+        )
+    if not observation.measured:
         raise InputError(f"{where}: says nothing of it, expected iops, bw or latency")
-    return replace(found, width=WIDTH)
+    return replace(observation, width=WIDTH)
 
 
 def _unknown(where: str, key: str, known: tuple[str, ...]) -> InputError:

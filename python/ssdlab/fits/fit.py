@@ -13,9 +13,9 @@ from ssdlab import units
 from ssdlab.errors import InputError
 from ssdlab.fits import starts, structure, trial
 from ssdlab.fits.conclusions import Conclusion, settings
-from ssdlab.fits.observations import Load, Observation
-from ssdlab.fits.parameters import Floats, Space, with_keys
-from ssdlab.fits.search import DAMPINGS, Evaluate, Found, Target, cost, leaping, search
+from ssdlab.fits.observations import Observation, Workload
+from ssdlab.fits.parameters import FitSpace, Floats, with_keys
+from ssdlab.fits.search import DAMPINGS, Evaluate, FitTarget, SearchEnd, cost, leaping, search
 from ssdlab.fits.trial import Effort
 from ssdlab.progress import Progress, ProgressCallback
 
@@ -47,7 +47,7 @@ written, as drives of data centres have where it was measured."""
 
 
 @dataclass(frozen=True)
-class Order:
+class FitOrder:
     """What is to be fitted, and how."""
 
     observed: Sequence[Observation]
@@ -68,19 +68,19 @@ class Order:
 class Fit:
     """What came of it."""
 
-    found: Found
+    found: SearchEnd
     start: str
     observed: Sequence[Observation]
     """Those that were fitted to."""
     quick: bool
 
 
-def fit(order: Order, progress: ProgressCallback | None = None) -> Fit:
+def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
     """Fits a twin to observations.
 
     Raises InputError where they are too few or the start is wrong, Interrupted on Ctrl-C.
     """
-    observed = [one for one in order.observed if one.measured]
+    observed = [observation for observation in order.observed if observation.measured]
     _check(observed, order)
     fixed = {**_parity(observed), **(order.fixed or {})}
     if order.start is None:
@@ -98,7 +98,9 @@ def fit(order: Order, progress: ProgressCallback | None = None) -> Fit:
             chosen = structure.simulated(start.rig, observed, order.seed, _muted(progress))
         start = _chosen(start, chosen, fixed, quick=order.quick)
         # Closed forms of write amplification have chosen already, as well as they can.
-        observed = [one.without("waf") for one in observed] if order.quick else observed
+        observed = (
+            [observation.without("waf") for observation in observed] if order.quick else observed
+        )
         ranked = [(start, starts.held(start, observed, fixed))]
     if order.quick:
         start = ranked[0][0]
@@ -124,17 +126,20 @@ def _concluded(
         keys.setdefault("host_time", NO_HOST)
     keys = {key: value for key, value in keys.items() if key not in fixed}
     widths = {
-        one.key: max(WIDTH[0], math.log(one.high / one.low) / (2 * 1.645))
-        for one in concluded
-        if one.key in keys and one.low and one.high and one.unit != "yes/no"
+        conclusion.key: max(WIDTH[0], math.log(conclusion.high / conclusion.low) / (2 * 1.645))
+        for conclusion in concluded
+        if conclusion.key in keys
+        and conclusion.low
+        and conclusion.high
+        and conclusion.unit != "yes/no"
     }
     flat = {key: value for key, value in keys.items() if key in widths or "buffer" in key}
     # A geometry, or so little spare, may make no drive of that capacity: then all but that.
     for some in (keys, _without(keys, structure.SPARE), flat, _without(flat, structure.SPARE)):
         found = []
-        for one in candidates:
+        for candidate in candidates:
             with contextlib.suppress(InputError):
-                found.append(one.having(some, {k: v for k, v in widths.items() if k in some}))
+                found.append(candidate.having(some, {k: v for k, v in widths.items() if k in some}))
         if found:
             return found
     return list(candidates)
@@ -169,34 +174,34 @@ def _muted(progress: ProgressCallback | None) -> ProgressCallback | None:
     return lambda news: listener(replace(news, fraction=0.0, text="how it collects"))
 
 
-def _check(observed: Sequence[Observation], order: Order) -> None:
+def _check(observed: Sequence[Observation], order: FitOrder) -> None:
     if not observed:
         raise InputError(
             "there is nothing to fit: no row has a measured number (iops, lat_mean_us, "
             "clat_mean_us, clat_p50_us, clat_p99_us or waf)"
         )
     _check_medium(observed)
-    told_by_counters = any("waf" in one.measured for one in observed)
-    if len({one.load for one in observed}) < FEWEST and not told_by_counters:
-        wanted = missing([one.load for one in observed])
+    told_by_counters = any("waf" in observation.measured for observation in observed)
+    if len({observation.load for observation in observed}) < FEWEST and not told_by_counters:
+        wanted = missing([observation.load for observation in observed])
         raise InputError(
             f"{observed[0].where}: one workload tells no drive from others; measure also "
             f"{units.listed(wanted[:3])}"
         )
-    seen: dict[Load, Observation] = {}
-    for one in observed:
-        before = seen.setdefault(one.load, one)
-        rates = [found.measured.get("iops") for found in (before, one)]
+    seen: dict[Workload, Observation] = {}
+    for observation in observed:
+        before = seen.setdefault(observation.load, observation)
+        rates = [found.measured.get("iops") for found in (before, observation)]
         if rates[0] and rates[1] and not 1 / CHANGED < rates[1] / rates[0] < CHANGED:
             raise InputError(
-                f"{one.where}: the same workload did {rates[1]:,.0f} IOPS here and "
+                f"{observation.where}: the same workload did {rates[1]:,.0f} IOPS here and "
                 f"{rates[0]:,.0f} IOPS in {before.where}: the drive changed in between; name its "
                 "states, or leave one of them out"
             )
-        size, capacity = one.load.namespace, order.capacity
+        size, capacity = observation.load.namespace, order.capacity
         if size is not None and capacity is not None and size > capacity * 1.01:
             raise InputError(
-                f"{one.where}: its namespace of {size} bytes is larger than the drive of "
+                f"{observation.where}: its namespace of {size} bytes is larger than the drive of "
                 f"{capacity} bytes (--capacity)"
             )
 
@@ -204,42 +209,46 @@ def _check(observed: Sequence[Observation], order: Order) -> None:
 def _check_medium(observed: Sequence[Observation]) -> None:
     """Raises InputError where reads or writes at random are as few as those of a hard disk."""
     random = [
-        (rate, one)
-        for one in observed
-        if not one.load.sequential and one.load.bs <= DISK_BLOCK and (rate := one.rate)
+        (rate, observation)
+        for observation in observed
+        if not observation.load.sequential
+        and observation.load.bs <= DISK_BLOCK
+        and (rate := observation.rate)
     ]
     reads = [pair for pair in random if pair[1].load.reads > 0] or random
     if reads and (fastest := max(reads, key=lambda pair: pair[0]))[0] < DISK_IOPS:
-        rate, one = fastest
+        rate, observation = fastest
         raise InputError(
-            f"{one.where}: no more than {rate:.0f} IOPS at random is what a hard disk does, and "
-            "twins are of SSDs; `ssdlab list drives` has disks"
+            f"{observation.where}: no more than {rate:.0f} IOPS at random is what a hard disk "
+            "does, and twins are of SSDs; `ssdlab list drives` has disks"
         )
 
 
 def _parity(observed: Sequence[Observation]) -> dict[str, str]:
     """The stripe of parity that write amplification tells of."""
     stripe = starts.overhead(observed)
-    sequential = any("waf" in one.measured and one.load.sequential for one in observed)
-    if not sequential and any("waf" in one.measured for one in observed):
+    sequential = any(
+        "waf" in observation.measured and observation.load.sequential for observation in observed
+    )
+    if not sequential and any("waf" in observation.measured for observation in observed):
         stripe = STRIPE
     return {"ftl.parity.stripe": str(stripe)} if stripe else {}
 
 
 def _by_simulation(
-    contenders: Sequence[tuple[starts.Start, Found]], observed: Sequence[Observation],
+    contenders: Sequence[tuple[starts.Start, SearchEnd]], observed: Sequence[Observation],
     fixed: Mapping[str, str], effort: Effort, progress: ProgressCallback | None, *,
     searched: bool,
 ) -> Fit:  # fmt: skip
-    loads, target = [one.load for one in observed], Target.of(observed)
+    loads, target = [observation.load for observation in observed], FitTarget.of(observed)
     if any(start.widths for start, _ in contenders):
-        target = Target.of(observed, COLLECTS)
-    spaces = [Space.of(start.rig, observed, fixed, start.widths) for start, _ in contenders]
+        target = FitTarget.of(observed, COLLECTS)
+    spaces = [FitSpace.of(start.rig, observed, fixed, start.widths) for start, _ in contenders]
     # What closed forms leave out they put into the parameters: a start by itself may be nearer.
     firsts = [
         (place, vector)
-        for place, (space, (_, found)) in enumerate(zip(spaces, contenders, strict=True))
-        for vector in (_from(found, space), space.prior)
+        for place, (space, (_, end)) in enumerate(zip(spaces, contenders, strict=True))
+        for vector in (_from(end, space), space.prior)
     ]
     size = len(spaces[0].parameters)
     more = 1 + 2 * size + ROUNDS * len(DAMPINGS) if searched else CORRECTIONS + 1
@@ -247,8 +256,8 @@ def _by_simulation(
     rigs = [spaces[place].rig(vector) for place, vector in firsts]
     answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))
     costs = [
-        cost(spaces[place], target, vector, target.take(one))
-        for (place, vector), one in zip(firsts, answers, strict=True)
+        cost(spaces[place], target, vector, target.take(answer))
+        for (place, vector), answer in zip(firsts, answers, strict=True)
     ]
     best, first = firsts[int(np.argmin(costs))]
     space = spaces[best]
@@ -258,20 +267,20 @@ def _by_simulation(
         return trial.answers(rigs, loads, effort, told.batch(len(rigs)))
 
     if searched:
-        found = search(space, target, evaluate, first, ROUNDS, told.round)
+        end = search(space, target, evaluate, first, ROUNDS, told.round)
     else:
-        found = _corrected(space, target, loads, first, answers[int(np.argmin(costs))], evaluate)
-    return Fit(found, contenders[best][0].name, observed, False)
+        end = _corrected(space, target, loads, first, answers[int(np.argmin(costs))], evaluate)
+    return Fit(end, contenders[best][0].name, observed, False)
 
 
 def _corrected(
-    space: Space, target: Target, loads: Sequence[Load], vector: Floats,
+    space: FitSpace, target: FitTarget, loads: Sequence[Workload], vector: Floats,
     said: Sequence[Mapping[str, float]], simulate: Evaluate,
-) -> Found:  # fmt: skip
+) -> SearchEnd:  # fmt: skip
     """The search by closed forms, each row off by what the last simulation said that it is off:
     its rounds take one simulation each, and derivatives have no noise (space mapping, Bandler
     1994)."""
-    best: Found | None = None
+    best: SearchEnd | None = None
     for _ in range(CORRECTIONS + 1):
         logs = target.take(said)
         least = cost(space, target, vector, logs)
@@ -308,11 +317,13 @@ def _alike(row: Mapping[str, float], name: str) -> float:
     return row.get(name, row["lat_mean_us"])
 
 
-def _from(found: Found, space: Space) -> Floats:
+def _from(end: SearchEnd, space: FitSpace) -> Floats:
     """The vector of a fit by closed forms in another space, of more parameters perhaps."""
-    known = {one.key: x for one, x in zip(found.space.parameters, found.vector, strict=True)}
+    known = {
+        parameter.key: x for parameter, x in zip(end.space.parameters, end.vector, strict=True)
+    }
     pairs = zip(space.parameters, space.prior, strict=True)
-    return np.array([known.get(one.key, prior) for one, prior in pairs])
+    return np.array([known.get(parameter.key, prior) for parameter, prior in pairs])
 
 
 class _Course:
@@ -340,23 +351,23 @@ class _Course:
         self._text = f"round {nth} of {ROUNDS}, median error {100 * error:.1f} %"
 
 
-def missing(loads: Sequence[Load]) -> list[str]:
+def missing(loads: Sequence[Workload]) -> list[str]:
     """Measurements that would tell more of a drive than these do, the most useful first."""
     wanted = [
-        ("4 KiB random reads at depth 1", any(_is(one, "randread", 4096, 1, 1) for one in loads)),
+        ("4 KiB random reads at depth 1", any(_is(load, "randread", 4096, 1, 1) for load in loads)),
         ("4 KiB random reads at depth 128 or more",
-         any(_is(one, "randread", 4096, 128, 10**6) for one in loads)),
+         any(_is(load, "randread", 4096, 128, 10**6) for load in loads)),
         ("4 KiB random reads of several jobs",
-         any(one.rw == "randread" and one.numjobs > 1 for one in loads)),
+         any(load.rw == "randread" and load.numjobs > 1 for load in loads)),
         ("random reads of 64 KiB or more",
-         any(one.rw == "randread" and one.bs >= 65536 for one in loads)),
+         any(load.rw == "randread" and load.bs >= 65536 for load in loads)),
         ("sequential writes of 128 KiB or more",
-         any(one.rw == "write" and one.bs >= 131072 for one in loads)),
+         any(load.rw == "write" and load.bs >= 131072 for load in loads)),
         ("4 KiB random writes at steady state",
-         any(one.rw == "randwrite" and one.state == "steady" for one in loads)),
+         any(load.rw == "randwrite" and load.state == "steady" for load in loads)),
     ]  # fmt: skip
     return [what for what, there in wanted if not there]
 
 
-def _is(load: Load, rw: str, bs: int, shallow: int, deep: int) -> bool:
+def _is(load: Workload, rw: str, bs: int, shallow: int, deep: int) -> bool:
     return load.rw == rw and load.bs == bs and shallow <= load.depth <= deep

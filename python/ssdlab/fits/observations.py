@@ -78,7 +78,7 @@ SLACK = 1.02
 
 
 @dataclass(frozen=True)
-class Load:
+class Workload:
     """A workload: what is asked of a drive, in which state."""
 
     rw: str
@@ -109,7 +109,7 @@ class Load:
         return self.iodepth * self.numjobs
 
     @property
-    def curve(self) -> Load:
+    def curve(self) -> Workload:
         """What all points of its curve over depth have in common."""
         return replace(self, iodepth=1)
 
@@ -125,7 +125,7 @@ class Load:
 class Observation:
     """A workload and what was measured of it."""
 
-    load: Load
+    load: Workload
     measured: Mapping[str, float] = field(default_factory=dict)
     """By the names of :data:`MEASURED`; only what is known."""
     where: str = ""
@@ -158,9 +158,9 @@ def usual_state(reads: float) -> str:
 def frame(observations: Iterable[Observation]) -> pl.DataFrame:
     """The table of observations, one row each, in order (:data:`SCHEMA`)."""
     rows = [
-        {name: getattr(one.load, name) for name in ASKED}
-        | {name: one.measured.get(name) for name in MEASURED}
-        for one in observations
+        {name: getattr(observation.load, name) for name in ASKED}
+        | {name: observation.measured.get(name) for name in MEASURED}
+        for observation in observations
     ]
     return pl.DataFrame(rows, schema=SCHEMA)
 
@@ -221,23 +221,23 @@ def observations(run: Result, state: str | None = None) -> list[Observation]:
     """
     measured = run.measurement
     last = measured.jobs[-1].name if measured.jobs else ""
-    jobs = [one for one in measured.jobs if not one.workload.fills(last)]
-    found = [_of_job(one, state, f"{run.name}, job {one.name}") for one in jobs]
-    return [one for one in found if one is not None]
+    jobs = [job for job in measured.jobs if not job.workload.fills(last)]
+    found = [_of_job(job, state, f"{run.name}, job {job.name}") for job in jobs]
+    return [observation for observation in found if observation is not None]
 
 
 def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation | None:
     workload = job.workload
     rw, size, mix = PATTERNS.get(workload.rw), workload.block, workload.read_percent
-    told = [one for one in job.directions if one.ddir in ("read", "write")]
+    told = [direction for direction in job.directions if direction.ddir in ("read", "write")]
     if rw is None or size is None or mix is None or not told:
         return None
     rw, share = _pattern(rw, f"{mix:g}", where)
     depth = _count(workload.option("iodepth"), f"{where}: iodepth")
-    load = Load(rw, size, depth, workload.workers, share, state or usual_state(mix / 100))
-    iops = sum(one.iops or 0.0 for one in told)
+    load = Workload(rw, size, depth, workload.workers, share, state or usual_state(mix / 100))
+    iops = sum(direction.iops or 0.0 for direction in told)
     latencies = {
-        kind: merge(one.latencies[kind] for one in told if kind in one.latencies)
+        kind: merge(direction.latencies[kind] for direction in told if kind in direction.latencies)
         for kind in ("lat", "clat")
     }
     lat, clat = latencies["lat"], latencies["clat"]
@@ -247,7 +247,7 @@ def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation |
         "clat_mean_us": clat and clat.mean_ns and clat.mean_ns / 1e3,
         "clat_p50_us": clat and clat.percentile_us(50.0),
         "clat_p99_us": clat and clat.percentile_us(99.0),
-        "waf": next((one.waf for one in told if one.ddir == "write"), None),
+        "waf": next((direction.waf for direction in told if direction.ddir == "write"), None),
     }
     known = {name: float(value) for name, value in values.items() if value}
     span = workload.option("size")
@@ -267,7 +267,7 @@ def _check_heads(heads: Sequence[str], where: str) -> None:
                 f"{', '.join((*ASKED, *MEASURED, *BESIDE))}"
             )
     if len(set(heads)) < len(heads):
-        twice = next(one for one in heads if heads.count(one) > 1)
+        twice = next(head for head in heads if heads.count(head) > 1)
         raise InputError(f'{where}: has the column "{twice}" twice')
     if "rw" not in heads:
         raise InputError(f'{where}: has no column "rw", expected it with values such as randread')
@@ -286,7 +286,7 @@ def row(cells: Mapping[str, str], where: str) -> Observation:
         raise InputError(
             f'{where}: no state is called "{state}"{hint}; there are: {", ".join(STATES)}'
         )
-    load = Load(
+    load = Workload(
         rw,
         _size(said["bs"] or "4k", f"{where}: bs"),
         _count(said["iodepth"], f"{where}: iodepth"),
@@ -360,7 +360,7 @@ def _pattern(rw: str, mix: str, where: str) -> tuple[str, float | None]:
     return pattern, share
 
 
-def _check_units(load: Load, measured: Mapping[str, float], where: str) -> None:
+def _check_units(load: Workload, measured: Mapping[str, float], where: str) -> None:
     """Raises InputError where numbers contradict each other: one is of another unit."""
     iops = measured.get("iops")
     for name in ("lat_mean_us", "clat_mean_us"):

@@ -23,7 +23,7 @@ _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FitParameter:
     """A value of a rig that can be fitted, in logarithms."""
 
     key: str
@@ -64,24 +64,24 @@ class Parameter:
 
 
 PARAMETERS = (
-    Parameter("latency", "latency of host and link", "time", 0.7, 6_500, 100, 1e6),
-    Parameter(
+    FitParameter("latency", "latency of host and link", "time", 0.7, 6_500, 100, 1e6),
+    FitParameter(
         "host_time", "host processor, per I/O of a job", "time", 0.3, 2_000, 20, 2e5,
         ceiling="iops",
     ),
-    Parameter("bandwidth", "link bandwidth", "rate", 0.25, 550e6, 1e7, 1e11, ceiling="bytes"),
-    Parameter(
+    FitParameter("bandwidth", "link bandwidth", "rate", 0.25, 550e6, 1e7, 1e11, ceiling="bytes"),
+    FitParameter(
         "controller.command_time", "controller, per command", "time", 0.8, 1_500, 50, 2e5,
         ceiling="iops",
     ),
-    Parameter(
+    FitParameter(
         "controller.write_time", "controller, per write on top", "time", 1.2, 300, 5, 2e5,
         writes=True,
     ),
-    Parameter("nand.t_read", "tR", "time", 0.5, 60_000, 1_000, 5e5, reads=True),
-    Parameter("nand.transfer_mts", "flash channel, MT/s", "number", 0.4, 800, 20, 5_000),
-    Parameter("nand.t_program", "tPROG", "time", 0.4, 700_000, 5_000, 1e7, writes=True),
-    Parameter(
+    FitParameter("nand.t_read", "tR", "time", 0.5, 60_000, 1_000, 5e5, reads=True),
+    FitParameter("nand.transfer_mts", "flash channel, MT/s", "number", 0.4, 800, 20, 5_000),
+    FitParameter("nand.t_program", "tPROG", "time", 0.4, 700_000, 5_000, 1e7, writes=True),
+    FitParameter(
         "ftl.over_provisioning", "over-provisioning", "number", 0.5, 0.1, 0.03, 1.5, writes=True
     ),
 )  # fmt: skip
@@ -108,12 +108,12 @@ slows a drive down before is requests that meet at a die."""
 
 
 @dataclass(frozen=True)
-class Space:
+class FitSpace:
     """The rig that is started from and the parameters that are to be fitted."""
 
     start: str
     """TOML."""
-    parameters: Sequence[Parameter]
+    parameters: Sequence[FitParameter]
     prior: Floats
     """Logarithms of their values in the rig that is started from."""
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -123,38 +123,41 @@ class Space:
     def of(
         start: str, observed: Sequence[Observation], fixed: Mapping[str, str],
         widths: Mapping[str, float] = {},
-    ) -> Space:  # fmt: skip
+    ) -> FitSpace:  # fmt: skip
         """The parameters that these observations could show; ``widths`` are those of parameters of
         ``start`` that are known better than of other drives.
 
         Raises InputError where a fixed key is none of the rig.
         """
         rig = with_keys(start, fixed)
-        writes = any(one.load.reads < 1 for one in observed)
-        reads = any(one.load.reads > 0 for one in observed)
-        timed = any(set(one.measured) - {"waf"} for one in observed)
+        writes = any(observation.load.reads < 1 for observation in observed)
+        reads = any(observation.load.reads > 0 for observation in observed)
+        timed = any(set(observation.measured) - {"waf"} for observation in observed)
         closed = {_bare(key) for key in fixed}
         unseen = {what for what in ("iops", "bytes") if not flat(observed, what)}
         hosts = HOSTS if sata(rig) and rig.get("host_time") is not None else {}
         chosen = [
-            replace(one, width=UNSEEN * width)
-            if one.ceiling in unseen
-            else replace(one, width=width)
-            for one in PARAMETERS
-            for width in [hosts.get(one.key, (0.0, one.width))[1]]
-            if (writes or not one.writes)
-            and (reads or not one.reads)
-            and (timed or one.key == "ftl.over_provisioning")
-            and _bare(one.key) not in closed
+            replace(parameter, width=UNSEEN * width)
+            if parameter.ceiling in unseen
+            else replace(parameter, width=width)
+            for parameter in PARAMETERS
+            for width in [hosts.get(parameter.key, (0.0, parameter.width))[1]]
+            if (writes or not parameter.writes)
+            and (reads or not parameter.reads)
+            and (timed or parameter.key == "ftl.over_provisioning")
+            and _bare(parameter.key) not in closed
         ]
-        chosen = [replace(one, width=widths.get(_bare(one.key), one.width)) for one in chosen]
-        prior = np.log([one.read(rig) for one in chosen])
-        return Space(start, chosen, prior, dict(fixed))
+        chosen = [
+            replace(parameter, width=widths.get(_bare(parameter.key), parameter.width))
+            for parameter in chosen
+        ]
+        prior = np.log([parameter.read(rig) for parameter in chosen])
+        return FitSpace(start, chosen, prior, dict(fixed))
 
     @property
     def widths(self) -> Floats:
         """Standard deviations of the prior."""
-        return np.array([one.width for one in self.parameters])
+        return np.array([parameter.width for parameter in self.parameters])
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
@@ -165,7 +168,7 @@ class Space:
         """What a vector of logarithms sets."""
         values = np.exp(vector)
         pairs = zip(self.parameters, values, strict=True)
-        return {one.key: one.written(float(value)) for one, value in pairs}
+        return {parameter.key: parameter.written(float(value)) for parameter, value in pairs}
 
     def rig(self, vector: Floats) -> str:
         """The rig with these values, as TOML."""
@@ -177,10 +180,10 @@ def sata(rig: _core.Rig) -> bool:
     return 0 < int(rig.get("queue_slots") or 0) <= SATA_SLOTS
 
 
-def bounds(parameters: Sequence[Parameter]) -> tuple[Floats, Floats]:
+def bounds(parameters: Sequence[FitParameter]) -> tuple[Floats, Floats]:
     """Least and greatest logarithms of parameters."""
-    low = np.log([max(one.low, 1e-9) for one in parameters])
-    return low, np.log([one.high for one in parameters])
+    low = np.log([max(parameter.low, 1e-9) for parameter in parameters])
+    return low, np.log([parameter.high for parameter in parameters])
 
 
 def with_keys(rig: str, keys: Mapping[str, str], name: str = "rig") -> _core.Rig:
@@ -194,11 +197,11 @@ def with_keys(rig: str, keys: Mapping[str, str], name: str = "rig") -> _core.Rig
 def flat(observed: Sequence[Observation], what: str) -> bool:
     """Whether the highest rate measured no longer grew with the depth."""
     curves: dict[object, list[tuple[int, float]]] = {}
-    for one in observed:
-        if rate := one.rate:
-            size = one.load.bs if what == "bytes" else 1
-            key = replace(one.load.curve, numjobs=1)
-            curves.setdefault(key, []).append((one.load.depth, rate * size))
+    for observation in observed:
+        if rate := observation.rate:
+            size = observation.load.bs if what == "bytes" else 1
+            key = replace(observation.load.curve, numjobs=1)
+            curves.setdefault(key, []).append((observation.load.depth, rate * size))
     if not curves:
         return False
     points = sorted(max(curves.values(), key=lambda own: max(rate for _, rate in own)))

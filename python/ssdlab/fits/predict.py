@@ -25,8 +25,8 @@ from ssdlab.fits.observations import (
     MEASURED,
     PATTERNS,
     SCHEMA,
-    Load,
     Observation,
+    Workload,
     usual_state,
 )
 from ssdlab.fits.parameters import Floats, bounds
@@ -49,7 +49,7 @@ FURTHEST = 2.0
 class Prediction:
     """What is expected of a workload, by the columns of the table."""
 
-    load: Load
+    load: Workload
     values: Mapping[str, float]
     low: Mapping[str, float]
     high: Mapping[str, float]
@@ -67,7 +67,7 @@ class Prediction:
 
 
 def predict(
-    twin: Twin, loads: Sequence[Load], *, seed: int = 1,
+    twin: Twin, loads: Sequence[Workload], *, seed: int = 1,
     progress: ProgressCallback | None = None, store: Callable[[str], str] = lambda rig: rig,
 ) -> list[Prediction]:  # fmt: skip
     """Predictions in the order of the workloads; ``store`` makes a rig of the twin's, such as that
@@ -81,16 +81,16 @@ def predict(
     (fine,) = trial.answers([store(twin.rig)], different, effort, progress)
     open_ = _open(twin, different, seed)
     whole = _core.Rig(twin.rig, rig_name=twin.name).bytes("capacity")
-    found = {
+    predictions = {
         load: _prediction(
             twin, load, replace(load, namespace=load.namespace or whole), numbers, apart
         )
         for load, numbers, apart in zip(different, fine, open_, strict=True)
     }
-    return [found[load] for load in loads]
+    return [predictions[load] for load in loads]
 
 
-def _check(twin: Twin, loads: Sequence[Load]) -> None:
+def _check(twin: Twin, loads: Sequence[Workload]) -> None:
     capacity = _core.Rig(twin.rig, rig_name=twin.name).bytes("capacity") or 0
     for load in loads:
         size = load.namespace
@@ -100,21 +100,21 @@ def _check(twin: Twin, loads: Sequence[Load]) -> None:
             )
 
 
-def _waves(twin: Twin, loads: Sequence[Load]) -> float:
+def _waves(twin: Twin, loads: Sequence[Workload]) -> float:
     """How much longer than usual random writes are to last: collection comes in waves, which are
     the higher the more is copied."""
-    drive = closed.Drive.of(_core.Rig(twin.rig, rig_name=twin.name))
-    amplified = [one.get("waf", 1.0) for one in closed.answers(drive, loads)]
+    drive = closed.DriveFigures.of(_core.Rig(twin.rig, rig_name=twin.name))
+    amplified = [answer.get("waf", 1.0) for answer in closed.answers(drive, loads)]
     return min(LONGEST, max(1.0, max(amplified) / CALM))
 
 
-def _open(twin: Twin, loads: Sequence[Load], seed: int) -> list[Mapping[str, float]]:
+def _open(twin: Twin, loads: Sequence[Workload], seed: int) -> list[Mapping[str, float]]:
     """By how much, as a logarithm, the parameters that a fit leaves open change each workload's
     rate and write amplification."""
     vectors = _draws(twin, seed)
     if not vectors:
         return [{}] * len(loads)
-    drive = closed.Drive.of(_core.Rig(twin.rig, rig_name=twin.name))
+    drive = closed.DriveFigures.of(_core.Rig(twin.rig, rig_name=twin.name))
     keys = twin.basis.keys
     columns = np.exp(np.array([twin.vector(), *vectors])).T
     centre, *drawn = closed.several(drive, loads, dict(zip(keys, columns, strict=True)))
@@ -148,7 +148,11 @@ def _draws(twin: Twin, seed: int) -> list[Floats]:
 
 
 def _prediction(
-    twin: Twin, load: Load, sized: Load, fine: Mapping[str, float], apart: Mapping[str, float]
+    twin: Twin,
+    load: Workload,
+    sized: Workload,
+    fine: Mapping[str, float],
+    apart: Mapping[str, float],
 ) -> Prediction:
     basis = twin.basis
     values, low, high = {}, {}, {}
@@ -166,23 +170,30 @@ def _prediction(
 
 def frame(predictions: Sequence[Prediction]) -> pl.DataFrame:
     """The table of answers: the questions, the numbers, and the ends of their intervals."""
-    rows = [{name: getattr(one.load, name) for name in ASKED} | one.row() for one in predictions]
+    rows = [
+        {name: getattr(prediction.load, name) for name in ASKED} | prediction.row()
+        for prediction in predictions
+    ]
     return pl.DataFrame(rows, schema={**SCHEMA, **dict.fromkeys(INTERVALS, pl.Float64)})
 
 
 def text(predictions: Sequence[Prediction]) -> str:
     """The table of answers as CSV, with the questions as they were written."""
     table = frame(predictions)
-    named = dict.fromkeys((*ASKED, *(name for one in predictions for name in one.said)))
+    named = dict.fromkeys(
+        (*ASKED, *(name for prediction in predictions for name in prediction.said))
+    )
     asked = [
-        one.said or {name: "" if cell is None else str(cell) for name, cell in row.items()}
-        for one, row in zip(predictions, table.select(ASKED).iter_rows(named=True), strict=True)
+        prediction.said or {name: "" if cell is None else str(cell) for name, cell in row.items()}
+        for prediction, row in zip(
+            predictions, table.select(ASKED).iter_rows(named=True), strict=True
+        )
     ]
     cells = {name: [one.get(name, "") for one in asked] for name in named}
     return observations.text(pl.DataFrame(cells).hstack(table.drop(ASKED)))
 
 
-def loads_of(job: JobText) -> list[tuple[str, Load]]:
+def loads_of(job: JobText) -> list[tuple[str, Workload]]:
     """The sections of a job file as workloads, each by itself, with their names.
 
     Raises InputError where it is no job, or has nothing that a table could ask.
@@ -203,14 +214,14 @@ def loads_of(job: JobText) -> list[tuple[str, Load]]:
         reads = mix / 100 if mix is not None else float(rw.endswith("read"))
         size = parse_bytes(f"{job.name}: bs", str(options.get("bs", "4k")).split(",")[0])
         depth, jobs = int(one["iodepth"]), int(one["numjobs"])
-        found.append((str(one["name"]), Load(rw, size, depth, jobs, mix, usual_state(reads))))
+        found.append((str(one["name"]), Workload(rw, size, depth, jobs, mix, usual_state(reads))))
     if not found:
         raise InputError(f"{job.name}: has no job of reads or writes that could be predicted")
     return found
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedNumber:
     """A measured number beside the predicted one."""
 
     observation: Observation
@@ -231,13 +242,20 @@ class Compared:
         return self.low <= self.measured <= self.high
 
 
-def compare(observed: Sequence[Observation], predictions: Sequence[Prediction]) -> list[Compared]:
+def compare(
+    observed: Sequence[Observation], predictions: Sequence[Prediction]
+) -> list[ComparedNumber]:
     """Every measured number beside what was predicted of its workload, in order."""
     return [
-        Compared(
-            one, name, one.measured[name], found.values[name], found.low[name], found.high[name]
+        ComparedNumber(
+            observation,
+            name,
+            observation.measured[name],
+            prediction.values[name],
+            prediction.low[name],
+            prediction.high[name],
         )
-        for one, found in zip(observed, predictions, strict=True)
+        for observation, prediction in zip(observed, predictions, strict=True)
         for name in MEASURED
-        if name in one.measured and name in found.values
+        if name in observation.measured and name in prediction.values
     ]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssdlab.fits.observations import MEASURED, Load, Observation
-from ssdlab.fits.parameters import Floats, Space
+from ssdlab.fits.observations import MEASURED, Observation, Workload
+from ssdlab.fits.parameters import FitSpace, Floats
 
 NOISE = {
     "iops": 0.03,
@@ -56,7 +56,7 @@ Told = Callable[[int, float], None]
 
 
 @dataclass(frozen=True)
-class Target:
+class FitTarget:
     """What is to be met: one entry for each measured number."""
 
     rows: Sequence[int]
@@ -68,23 +68,23 @@ class Target:
     """Time of a request before it reaches the device, which clat does not have."""
 
     @staticmethod
-    def of(observed: Sequence[Observation], waf: float = MODEL["waf"]) -> Target:
+    def of(observed: Sequence[Observation], waf: float = MODEL["waf"]) -> FitTarget:
         """Of observations; ``waf`` is what a model leaves out of write amplification."""
         rows, columns, logs, sigma = [], [], [], []
-        points = Counter(one.load.curve for one in observed)
-        for place, one in enumerate(observed):
-            alike = math.sqrt(max(1.0, points[one.load.curve] / INDEPENDENT))
-            same = sum(name in one.measured for name in MEANS)
+        points = Counter(observation.load.curve for observation in observed)
+        for place, observation in enumerate(observed):
+            alike = math.sqrt(max(1.0, points[observation.load.curve] / INDEPENDENT))
+            same = sum(name in observation.measured for name in MEANS)
             for name in MEASURED:
-                if (value := one.measured.get(name)) is None:
+                if (value := observation.measured.get(name)) is None:
                     continue
                 rows.append(place)
                 columns.append(name)
                 logs.append(math.log(value))
                 own = alike * (waf if name == "waf" else MODEL[name])
-                width = math.hypot(NOISE[name], own, one.width)
+                width = math.hypot(NOISE[name], own, observation.width)
                 sigma.append(width * math.sqrt(same if name in MEANS else 1))
-        return Target(rows, columns, np.array(logs), np.array(sigma), _submission(observed))
+        return FitTarget(rows, columns, np.array(logs), np.array(sigma), _submission(observed))
 
     def take(self, answers: Sequence[Mapping[str, float]]) -> Floats:
         """The logarithms of the numbers of the same entries; NaN for what was not found."""
@@ -116,19 +116,20 @@ def value_of(answer: Mapping[str, float], name: str, submission_us: float) -> fl
 def _submission(observed: Sequence[Observation]) -> float:
     """Median of lat - clat at small depth; 0 where they are not both known."""
     gaps = [
-        one.measured["lat_mean_us"] - one.measured["clat_mean_us"]
-        for one in observed
-        if one.load.depth <= 8 and {"lat_mean_us", "clat_mean_us"} <= set(one.measured)
+        observation.measured["lat_mean_us"] - observation.measured["clat_mean_us"]
+        for observation in observed
+        if observation.load.depth <= 8
+        and {"lat_mean_us", "clat_mean_us"} <= set(observation.measured)
     ]
     return max(0.0, float(np.median(gaps))) if gaps else 0.0
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchEnd:
     """Where a search ended."""
 
-    space: Space
-    target: Target
+    space: FitSpace
+    target: FitTarget
     vector: Floats
     logs: Floats
     """Of the numbers there."""
@@ -174,9 +175,9 @@ class Found:
 
 
 def search(
-    space: Space, target: Target, evaluate: Evaluate, start: Floats, rounds: int,
+    space: FitSpace, target: FitTarget, evaluate: Evaluate, start: Floats, rounds: int,
     told: Told | None = None,
-) -> Found:  # fmt: skip
+) -> SearchEnd:  # fmt: skip
     """The best parameters within so many rounds of simulations from ``start``.
 
     The derivatives take an evaluation for each parameter, at the start and at the end, each round
@@ -188,7 +189,7 @@ def search(
     least = cost(space, target, vector, logs)
     jacobian = _jacobian(space, target, evaluate, vector, logs)
     for nth in range(rounds):
-        steps = [_step(space, target, vector, logs, jacobian, one) for one in DAMPINGS]
+        steps = [_step(space, target, vector, logs, jacobian, damping) for damping in DAMPINGS]
         tried = [np.clip(vector + step, low, high) for step in steps]
         found = [target.take(one) for one in evaluate(tried)]
         costs = [cost(space, target, x, y) for x, y in zip(tried, found, strict=True)]
@@ -203,29 +204,31 @@ def search(
         if gain < ENOUGH and nth:
             break
     back = _jacobian(space, target, evaluate, vector, logs, -STEP)
-    return Found(space, target, vector, logs, _weaker(jacobian, back, target), least)
+    return SearchEnd(space, target, vector, logs, _weaker(jacobian, back, target), least)
 
 
-def leaping(space: Space, target: Target, evaluate: Evaluate, start: Floats, rounds: int) -> Found:
+def leaping(
+    space: FitSpace, target: FitTarget, evaluate: Evaluate, start: Floats, rounds: int
+) -> SearchEnd:
     """The same where evaluations cost little: each parameter by itself is also tried far from where
     a search ended, and searched from there where that is better. Of two ceilings the higher one has
     no derivative, however far from what it should be."""
-    found = search(space, target, evaluate, start, rounds)
+    end = search(space, target, evaluate, start, rounds)
     low, high = space.bounds
     for _ in range(LEAPS):
         moves = [times * width * row for row, width in zip(np.eye(len(start)), space.widths,
                  strict=True) for times in LEAP]  # fmt: skip
-        tried = [np.clip(found.vector + move, low, high) for move in moves]
+        tried = [np.clip(end.vector + move, low, high) for move in moves]
         there = [target.take(one) for one in evaluate(tried)]
         costs = [cost(space, target, x, y) for x, y in zip(tried, there, strict=True)]
         best = int(np.argmin(costs))
-        if costs[best] > (1 - ENOUGH) * found.cost:
+        if costs[best] > (1 - ENOUGH) * end.cost:
             break
-        found = search(space, target, evaluate, tried[best], rounds)
-    return found
+        end = search(space, target, evaluate, tried[best], rounds)
+    return end
 
 
-def _weaker(forward: Floats, back: Floats, target: Target) -> Floats:
+def _weaker(forward: Floats, back: Floats, target: FitTarget) -> Floats:
     """Of the derivatives to both sides by parameter those that change less: what is no bottleneck
     to one side is not determined, only bounded."""
     size = [np.abs(one / target.sigma[:, None]).sum(axis=0) for one in (forward, back)]
@@ -234,7 +237,7 @@ def _weaker(forward: Floats, back: Floats, target: Target) -> Floats:
 
 
 def _jacobian(
-    space: Space, target: Target, evaluate: Evaluate, vector: Floats, logs: Floats,
+    space: FitSpace, target: FitTarget, evaluate: Evaluate, vector: Floats, logs: Floats,
     step: float = STEP,
 ) -> Floats:  # fmt: skip
     low, high = space.bounds
@@ -259,7 +262,12 @@ def _corrected(jacobian: Floats, step: Floats, change: Floats) -> Floats:
 
 
 def _step(
-    space: Space, target: Target, vector: Floats, logs: Floats, jacobian: Floats, damping: float
+    space: FitSpace,
+    target: FitTarget,
+    vector: Floats,
+    logs: Floats,
+    jacobian: Floats,
+    damping: float,
 ) -> Floats:
     scaled = target.residuals(logs)
     weights = target.trust(scaled) / target.sigma**2
@@ -271,7 +279,7 @@ def _step(
     return step
 
 
-def cost(space: Space, target: Target, vector: Floats, logs: Floats) -> float:
+def cost(space: FitSpace, target: FitTarget, vector: Floats, logs: Floats) -> float:
     """What a search makes small: how far the numbers are off and the parameters from the prior."""
     scaled = target.residuals(logs)
     data = np.where(
@@ -283,12 +291,12 @@ def cost(space: Space, target: Target, vector: Floats, logs: Floats) -> float:
     return float(data.sum() + missing + prior.sum())
 
 
-def regions(loads: Sequence[Load], target: Target) -> list[list[bool]]:
+def regions(loads: Sequence[Workload], target: FitTarget) -> list[list[bool]]:
     """Entries by region, each to be left out once: curves over depth, or halves of the only one."""
-    keys = [one.curve for one in loads]
+    keys = [load.curve for load in loads]
     if len(set(keys)) < 2:
-        middle = float(np.median([one.depth for one in loads]))
-        groups: list[object] = [one.depth > middle for one in loads]
+        middle = float(np.median([load.depth for load in loads]))
+        groups: list[object] = [load.depth > middle for load in loads]
     else:
         groups = list(keys)
     names = list(dict.fromkeys(groups))

@@ -100,10 +100,12 @@ def _of_run(
             jobs = step.measurement.jobs
             _check_steady(jobs, f"{path}, {entry.key}")
             if told is not None and entry.key in TWICE:
-                twice[entry.key] = sum(one.iops or 0.0 for one in jobs[0].directions)
+                twice[entry.key] = sum(direction.iops or 0.0 for direction in jobs[0].directions)
         if told is None or entry.key in told:
             own = observations(step, told[entry.key] if told else None)
-            found += own if told is None else [_as_said(one, entry.key) for one in own]
+            found += (
+                own if told is None else [_as_said(observation, entry.key) for observation in own]
+            )
     if len(twice) == len(TWICE) and max(twice.values()) > CHANGED * min(twice.values()):
         first, last = (f"{twice[key]:,.0f} in {key}" for key in TWICE)
         raise InputError(
@@ -115,23 +117,29 @@ def _of_run(
     return found
 
 
-def _as_said(one: Observation, key: str) -> Observation:
+def _as_said(observation: Observation, key: str) -> Observation:
     """The row of a step of ``characterise``."""
-    load = replace(one.load, namespace=one.span) if key == TRIMMED else one.load
-    return replace(one if counted(key) else one.without("waf"), load=load)
+    load = (
+        replace(observation.load, namespace=observation.span)
+        if key == TRIMMED
+        else observation.load
+    )
+    return replace(observation if counted(key) else observation.without("waf"), load=load)
 
 
 def _check_steady(jobs: Sequence[JobMeasurement], where: str) -> None:
     """Raises InputError where reads became slower or faster for good while they were measured."""
     for job in jobs:
-        for one in job.directions:
-            if one.ddir != "read" or len(job.directions) > 1 or len(one.bins) < BINS:
+        for direction in job.directions:
+            if direction.ddir != "read" or len(job.directions) > 1 or len(direction.bins) < BINS:
                 continue
-            found = changepoints.stages(one.bins["iops"].to_numpy())
-            for before, after in itertools.pairwise(found):
+            stages = changepoints.stages(direction.bins["iops"].to_numpy())
+            for before, after in itertools.pairwise(stages):
                 low, high = sorted((before.level, after.level))
                 if high > CHANGED * low and min(before.length, after.length) >= BINS // 4:
-                    when = float(one.bins["time_s"][after.start] - one.bins["time_s"][0])
+                    when = float(
+                        direction.bins["time_s"][after.start] - direction.bins["time_s"][0]
+                    )
                     raise InputError(
                         f"{where}: its reads did {before.level:,.0f} IOPS and from {when:.0f} s on "
                         f"{after.level:,.0f}: the drive changed during the measurement (heat, a "

@@ -13,9 +13,9 @@ import numpy as np
 from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits import closed
-from ssdlab.fits.observations import Load, Observation
-from ssdlab.fits.parameters import HOSTS, PARAMETERS, Floats, Space, flat, sata, with_keys
-from ssdlab.fits.search import Found, Target, leaping, search
+from ssdlab.fits.observations import Observation, Workload
+from ssdlab.fits.parameters import HOSTS, PARAMETERS, FitSpace, Floats, flat, sata, with_keys
+from ssdlab.fits.search import FitTarget, SearchEnd, leaping, search
 from ssdlab.rig import profiles, resolve
 from ssdlab.target import sim
 
@@ -76,13 +76,13 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
     to it where there are none."""
     slots = _slots(observed)
     found = []
-    for one in profiles():
-        rig = one.rig()
-        if one.name.startswith(LEFT_OUT) or rig.find("ssd") not in ([""], ["below."]):
+    for profile in profiles():
+        rig = profile.rig()
+        if profile.name.startswith(LEFT_OUT) or rig.find("ssd") not in ([""], ["below."]):
             continue
         if any(rig.get(key) is not None for key in TOO_SPECIAL) or not slots(rig):
             continue
-        found.append((_far(rig, capacity), one.name, rig))
+        found.append((_far(rig, capacity), profile.name, rig))
     found.sort(key=lambda one: one[:2])
     near = [one for one in found if one[0] <= math.log(NEAR)] or found[:8]
     ceilings = _ceilings([rig for _, _, rig in found], observed)
@@ -111,36 +111,43 @@ def _far(rig: _core.Rig, capacity: int | None) -> float:
 
 def _behind() -> dict[str, str]:
     """The host and port that a drive of SATA is behind."""
-    return {one.key: one.written(HOSTS[one.key][0]) for one in PARAMETERS if one.key in HOSTS}
+    return {
+        parameter.key: parameter.written(HOSTS[parameter.key][0])
+        for parameter in PARAMETERS
+        if parameter.key in HOSTS
+    }
 
 
 def _ceilings(rigs: Sequence[_core.Rig], observed: Sequence[Observation]) -> dict[str, str]:
     """Ceilings that no measurement came to, as drives of the bus have them: the drive that is like
     the one measured at small depth need not be like it there."""
-    rates = [(rate, one.load) for one in observed if (rate := one.rate)]
+    rates = [(rate, observation.load) for observation in observed if (rate := observation.rate)]
     if not rigs or not _fast(observed):
         return {}
     found = {}
-    for one in PARAMETERS:
-        if not one.ceiling or flat(observed, one.ceiling):
+    for parameter in PARAMETERS:
+        if not parameter.ceiling or flat(observed, parameter.ceiling):
             continue
         # A drive that has been that fast is one of those whose ceiling is higher.
-        if one.ceiling == "bytes":
+        if parameter.ceiling == "bytes":
             reached = max(rate * load.bs for rate, load in rates)
-            values = [value for rig in rigs if (value := one.read(rig)) * ROOM > reached]
+            values = [value for rig in rigs if (value := parameter.read(rig)) * ROOM > reached]
         else:
-            alone = one.key == "host_time"
+            alone = parameter.key == "host_time"
             reached = max(rate / (load.numjobs if alone else 1) for rate, load in rates) / ROOM
-            values = [value for rig in rigs if (value := one.read(rig)) * reached < 1e9]
+            values = [value for rig in rigs if (value := parameter.read(rig)) * reached < 1e9]
             reached = 1e9 / reached
-        found[one.key] = one.written(float(np.median(values or [reached])))
+        found[parameter.key] = parameter.written(float(np.median(values or [reached])))
     return found
 
 
 def _slots(observed: Sequence[Observation]) -> Callable[[_core.Rig], bool]:
     """Whether a drive has the bus that measurements tell."""
     fast = _fast(observed)
-    deep = any(one.load.depth >= 16 and one.load.reads == 1 and one.rate for one in observed)
+    deep = any(
+        observation.load.depth >= 16 and observation.load.reads == 1 and observation.rate
+        for observation in observed
+    )
     if fast or deep:
         return lambda rig: sata(rig) != fast
     return lambda _: True
@@ -148,7 +155,7 @@ def _slots(observed: Sequence[Observation]) -> Callable[[_core.Rig], bool]:
 
 def _fast(observed: Sequence[Observation]) -> bool:
     """Whether a drive did more than SATA allows."""
-    rates = [(one.rate or 0.0, one.load.bs) for one in observed]
+    rates = [(observation.rate or 0.0, observation.load.bs) for observation in observed]
     return any(rate > SATA_IOPS or rate * size > SATA_BYTES for rate, size in rates)
 
 
@@ -168,17 +175,17 @@ def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:
     return rig.to_toml()
 
 
-def closed_forms(space: Space, loads: Sequence[Load], vectors: Sequence[Floats]) -> list[
+def closed_forms(space: FitSpace, loads: Sequence[Workload], vectors: Sequence[Floats]) -> list[
     list[Mapping[str, float]]
 ]:  # fmt: skip
     """What closed forms say of the workloads for each vector of parameters."""
-    drive = closed.Drive.of(with_keys(space.start, space.overrides))
+    drive = closed.DriveFigures.of(with_keys(space.start, space.overrides))
     columns = np.exp(np.array(vectors)).T
-    keys = [one.key for one in space.parameters]
+    keys = [parameter.key for parameter in space.parameters]
     return closed.several(drive, loads, dict(zip(keys, columns, strict=True)))
 
 
-def held(start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]) -> Found:
+def held(start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]) -> SearchEnd:
     """The parameters by closed forms, but those that benchmarks have told, which know better."""
     if not start.widths:
         return in_closed_form(start, observed, fixed)
@@ -192,11 +199,11 @@ def held(start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]
 def in_closed_form(
     start: Start, observed: Sequence[Observation], fixed: Mapping[str, str],
     rounds: int = ROUNDS_CLOSED,
-) -> Found:  # fmt: skip
+) -> SearchEnd:  # fmt: skip
     """The parameters by closed forms alone."""
-    space = Space.of(start.rig, observed, fixed, start.widths)
-    loads = [one.load for one in observed]
-    target = Target.of(observed)
+    space = FitSpace.of(start.rig, observed, fixed, start.widths)
+    loads = [observation.load for observation in observed]
+    target = FitTarget.of(observed)
     way = leaping if rounds else search
     return way(
         space, target, lambda vectors: closed_forms(space, loads, vectors), space.prior, rounds
@@ -205,31 +212,31 @@ def in_closed_form(
 
 def ranked(
     starts: Sequence[Start], observed: Sequence[Observation], fixed: Mapping[str, str]
-) -> list[tuple[Start, Found]]:
+) -> list[tuple[Start, SearchEnd]]:
     """The starts with their fits in closed form, the likeliest first."""
     step = max(1, math.ceil(len(observed) / ROWS))
     some = observed[::step]
-    fits = [(one, in_closed_form(one, some, fixed)) for one in starts]
+    fits = [(start, in_closed_form(start, some, fixed)) for start in starts]
     odd = [0.0] * len(starts) if flat(observed, "iops") or not _fast(observed) else _odd(starts)
     costs = {
-        one.name: _unlikely(found) + one.far**2 + (RARE if one.name == XPOINT else far)
-        for (one, found), far in zip(fits, odd, strict=True)
+        start.name: _unlikely(end) + start.far**2 + (RARE if start.name == XPOINT else far)
+        for (start, end), far in zip(fits, odd, strict=True)
     }
     return sorted(fits, key=lambda pair: (costs[pair[0].name], pair[0].name))
 
 
-def _unlikely(found: Found) -> float:
+def _unlikely(end: SearchEnd) -> float:
     """Minus twice the logarithm of how likely measurements are of drives like a start, in what
     starts differ (Laplace): of those that need values of less likelihood or more exactly so."""
-    scaled = found.jacobian * np.sqrt(found.weights)[:, None] * found.space.widths
+    scaled = end.jacobian * np.sqrt(end.weights)[:, None] * end.space.widths
     _, narrowed = np.linalg.slogdet(np.eye(scaled.shape[1]) + scaled.T @ scaled)
-    return float(found.cost + narrowed)
+    return float(end.cost + narrowed)
 
 
 def _odd(starts: Sequence[Start]) -> list[float]:
     """By how much drives have another number of dies than is usual, squared, in standard
     deviations: dies are a ceiling, too."""
-    dies = np.log([closed.Drive.of(with_keys(one.rig, {})).dies for one in starts])
+    dies = np.log([closed.DriveFigures.of(with_keys(start.rig, {})).dies for start in starts])
     found: list[float] = (((dies - np.median(dies)) / DIES_WIDTH) ** 2).tolist()
     return found
 
@@ -238,9 +245,11 @@ def overhead(observed: Sequence[Observation]) -> int:
     """Program units of a stripe of parity that explains the write amplification of sequential
     writes; 0 where none is known or needed."""
     found = [
-        one.measured["waf"]
-        for one in observed
-        if "waf" in one.measured and one.load.sequential and one.load.reads == 0
+        observation.measured["waf"]
+        for observation in observed
+        if "waf" in observation.measured
+        and observation.load.sequential
+        and observation.load.reads == 0
     ]
     extra = float(np.median(found)) - 1.0 if found else 0.0
     # More than parity takes is another thing: an SLC cache that is folded.

@@ -13,9 +13,9 @@ from ssdlab import _core
 from ssdlab.analysis import amplification
 from ssdlab.errors import InputError
 from ssdlab.fits import trial
-from ssdlab.fits.observations import Load, Observation
+from ssdlab.fits.observations import Observation, Workload
 from ssdlab.fits.parameters import with_keys
-from ssdlab.fits.search import Target
+from ssdlab.fits.search import FitTarget
 from ssdlab.progress import ProgressCallback
 
 VICTIM, PACE, SPARE = "ftl.gc.victim", "ftl.gc.pace", "ftl.over_provisioning"
@@ -51,12 +51,13 @@ def closed(rig: str, observed: Sequence[Observation]) -> Chosen:
         return Chosen({})
     drive = with_keys(rig, {})
     folds = drive.get("ftl.slc_cache.static_size") is not None and any(
-        one.load.state == "fob" and one.measured.get("waf", 1.0) > FOLDED for one in observed
+        observation.load.state == "fob" and observation.measured.get("waf", 1.0) > FOLDED
+        for observation in observed
     )
     found = {}
     for victim in VICTIMS[:2]:
         spares = [_spare(drive, victim, load, waf - folds) for load, waf in points.items()]
-        logs = [math.log(one) for one in spares]
+        logs = [math.log(spare) for spare in spares]
         found[victim] = max(logs) - min(logs), math.exp(sum(logs) / len(logs))
     victim = min(found, key=lambda name: found[name][0])
     if len(points) == 1:
@@ -70,14 +71,14 @@ def quickly(
 ) -> Chosen:
     """By closed forms, and where what else is programmed counts as well (a map that RAM does not
     hold, folding) by a few simulations of one policy."""
-    found = closed(rig, observed)
+    chosen = closed(rig, observed)
     points = _amplified(observed)
     drive = with_keys(rig, {})
     if not points or not any(
         drive.get(key) for key in ("ftl.map.cache", "ftl.slc_cache.t_program")
     ):
-        return found
-    fits = _spares(rig, points, found.spare or 0.2, seed, progress, VICTIMS[:1])
+        return chosen
+    fits = _spares(rig, points, chosen.spare or 0.2, seed, progress, VICTIMS[:1])
     return Chosen({VICTIM: VICTIMS[0]}, fits[VICTIMS[0]][1])
 
 
@@ -89,7 +90,7 @@ def simulated(
     Raises InputError where a rig cannot be simulated, Interrupted on Ctrl-C.
     """
     first = closed(rig, observed)
-    rows = [one for one in observed if _collects(one.load)]
+    rows = [observation for observation in observed if _collects(observation.load)]
     if not rows:
         return first
     keys: dict[str, str] = {}
@@ -107,7 +108,7 @@ def simulated(
     ]
     rigs = [with_keys(rig, {**keys, **sized, **way}).to_toml() for way in ways]
     found = trial.answers(rigs, trial.of(rows), trial.Effort(seed=seed), progress)
-    target = Target.of([one.without("waf") for one in rows])
+    target = FitTarget.of([row.without("waf") for row in rows])
     off = [float((abs(target.residuals(target.take(one)))).sum()) for one in found]
     return Chosen({**keys, **ways[off.index(min(off))]}, spare)
 
@@ -127,13 +128,13 @@ def _roomy(rig: str, keys: Mapping[str, str], spare: float) -> float:
 
 
 def _spares(
-    rig: str, points: Mapping[Load, float], first: float, seed: int,
+    rig: str, points: Mapping[Workload, float], first: float, seed: int,
     progress: ProgressCallback | None, victims: Sequence[str] = VICTIMS,
 ) -> dict[str, tuple[float, float]]:  # fmt: skip
     """By victim policy how far write amplification is off at best, and the over-provisioning."""
     drive = with_keys(rig, {})
     loads = list(points)
-    wanted = [math.log(points[one]) for one in loads]
+    wanted = [math.log(points[load]) for load in loads]
     units = max(
         1, int(trial.Reduced.of(rig, "twin").share * (drive.bytes("capacity") or 1)) // 4096
     )
@@ -171,20 +172,24 @@ def _next(tried: Sequence[tuple[float, float]]) -> float:
     return min(math.log(MOST), max(math.log(LEAST), x + step))
 
 
-def _collects(load: Load) -> bool:
+def _collects(load: Workload) -> bool:
     return load.state == "steady" and load.reads < 1 and not load.sequential
 
 
-def _amplified(observed: Sequence[Observation]) -> dict[Load, float]:
+def _amplified(observed: Sequence[Observation]) -> dict[Workload, float]:
     """Write amplification of random writes of 4 KiB by namespace, the mean of each."""
-    found: dict[Load, list[float]] = {}
-    for one in observed:
-        if "waf" in one.measured and _collects(one.load) and one.load.bs == 4096:
-            found.setdefault(one.load, []).append(math.log(one.measured["waf"]))
+    found: dict[Workload, list[float]] = {}
+    for observation in observed:
+        if (
+            "waf" in observation.measured
+            and _collects(observation.load)
+            and observation.load.bs == 4096
+        ):
+            found.setdefault(observation.load, []).append(math.log(observation.measured["waf"]))
     return {load: math.exp(sum(logs) / len(logs)) for load, logs in found.items()}
 
 
-def _spare(drive: _core.Rig, victim: str, load: Load, waf: float) -> float:
+def _spare(drive: _core.Rig, victim: str, load: Workload, waf: float) -> float:
     """Over-provisioning of the whole drive at which closed forms come to ``waf``."""
     units = int(drive.get("nand.pages_per_block") or 256) * int(drive.get("nand.planes") or 1)
     units *= max(1, (drive.bytes("nand.page") or 16384) // 4096)

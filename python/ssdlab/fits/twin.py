@@ -20,9 +20,9 @@ import numpy as np
 
 from ssdlab import _core
 from ssdlab.errors import InputError
-from ssdlab.fits.observations import MEASURED, Load, Observation
-from ssdlab.fits.parameters import FITTED, PARAMETERS, Floats, Parameter, with_keys
-from ssdlab.fits.search import MEANS, Found, regions
+from ssdlab.fits.observations import MEASURED, Observation, Workload
+from ssdlab.fits.parameters import FITTED, PARAMETERS, FitParameter, Floats, with_keys
+from ssdlab.fits.search import MEANS, SearchEnd, regions
 from ssdlab.rig import resolve
 from ssdlab.target import Sim, sim
 
@@ -73,7 +73,7 @@ class Region:
     namespace: tuple[int, int] = (0, 0)
     """Bytes; 0 where it is not known."""
 
-    def away(self, load: Load) -> dict[str, float]:
+    def away(self, load: Workload) -> dict[str, float]:
         """How far a workload is outside, by the keys of :data:`AWAY`, in doublings."""
         return {
             "size": min(abs(math.log2(load.bs / one)) for one in self.bs),
@@ -112,26 +112,26 @@ class Basis:
     to."""
     regions: tuple[Region, ...] = ()
 
-    def parameters(self) -> list[Parameter]:
+    def parameters(self) -> list[FitParameter]:
         """Those that were fitted."""
-        known = {one.key: one for one in PARAMETERS}
+        known = {parameter.key: parameter for parameter in PARAMETERS}
         return [known[key] for key in self.keys if key in known]
 
-    def spread(self, load: Load, column: str, left_open: float = 0.0) -> float:
+    def spread(self, load: Workload, column: str, left_open: float = 0.0) -> float:
         """Standard deviation of the logarithm of what a prediction is off by: more for columns and
         workloads further from what the twin was fitted to, and where the parameters that were left
         open change a rate by ``left_open``."""
         alike = MEANS if column in MEANS else (column,)
-        own = [one for one in self.regions if set(alike) & set(one.columns)]
+        own = [region for region in self.regions if set(alike) & set(region.columns)]
         known = [self.error[name] for name in alike if name in self.error]
         least = max([*known[:1], LEAST_ERROR[column]])
         if not own:
-            timed = column == "waf" or any(set(one.columns) - {"waf"} for one in self.regions)
+            timed = column == "waf" or any(set(region.columns) - {"waf"} for region in self.regions)
             untried = max(least, UNTRIED_ERROR[column]) if timed else UNTIMED_ERROR
             return math.hypot(untried, LEFT_OPEN * left_open)
         wider = UNTRIED_ERROR[column] / UNTRIED_ERROR["iops"]
         away = wider**2 * min(
-            sum(AWAY[kind] ** 2 * far for kind, far in one.away(load).items()) for one in own
+            sum(AWAY[kind] ** 2 * far for kind, far in region.away(load).items()) for region in own
         )
         return math.sqrt(least**2 + away + (LEFT_OPEN * left_open) ** 2)
 
@@ -154,17 +154,17 @@ class Basis:
             "[fit.error]",
             *(f"{name} = {value:.4g}" for name, value in self.error.items()),
         ]
-        for one in self.regions:
+        for region in self.regions:
             lines += [
                 "",
                 "[[fit.regions]]",
-                f"rw = {json.dumps(one.rw)}",
-                f"state = {json.dumps(one.state)}",
-                f"bs = {list(one.bs)}",
-                f"depth = {list(one.depth)}",
-                f"numjobs = {list(one.numjobs)}",
-                f"columns = {json.dumps(list(one.columns))}",
-                f"namespace = {list(one.namespace)}",
+                f"rw = {json.dumps(region.rw)}",
+                f"state = {json.dumps(region.state)}",
+                f"bs = {list(region.bs)}",
+                f"depth = {list(region.depth)}",
+                f"numjobs = {list(region.numjobs)}",
+                f"columns = {json.dumps(list(region.columns))}",
+                f"namespace = {list(region.namespace)}",
             ]
         return "\n".join(lines) + "\n"
 
@@ -220,13 +220,13 @@ class Twin:
     def vector(self) -> Floats:
         """Logarithms of the fitted values."""
         rig = _core.Rig(self.rig, rig_name=self.name)
-        return np.log([one.read(rig) for one in self.basis.parameters()])
+        return np.log([parameter.read(rig) for parameter in self.basis.parameters()])
 
     def having(self, vector: Floats) -> str:
         """The rig with other values of its parameters, as TOML."""
         keys = {
-            one.key: one.written(float(np.exp(x)))
-            for one, x in zip(self.basis.parameters(), vector, strict=True)
+            parameter.key: parameter.written(float(np.exp(x)))
+            for parameter, x in zip(self.basis.parameters(), vector, strict=True)
         }
         return with_keys(self.rig, keys, self.name).to_toml()
 
@@ -245,9 +245,9 @@ class Twin:
         rig = _core.Rig(target.rig, rig_name=place)
         table = tomllib.loads(target.rig).get("fit")
         if table is None:
-            present = [one for one in PARAMETERS if rig.get(one.key) is not None]
-            keys = tuple(one.key for one in present)
-            diagonal = np.diag([one.width**2 for one in present]).tolist()
+            present = [parameter for parameter in PARAMETERS if rig.get(parameter.key) is not None]
+            keys = tuple(parameter.key for parameter in present)
+            diagonal = np.diag([parameter.width**2 for parameter in present]).tolist()
             return Twin(
                 rig.name, rig.to_toml(), Basis(keys=keys, covariance=tuple(map(tuple, diagonal)))
             )
@@ -255,10 +255,10 @@ class Twin:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedParameter:
     """A parameter after a fit."""
 
-    parameter: Parameter
+    parameter: FitParameter
     value: float
     low: float
     high: float
@@ -271,52 +271,54 @@ class Judged:
     """Places of the observations that determine it most, the most important first."""
 
 
-def judged(found: Found) -> list[Judged]:
+def judged(end: SearchEnd) -> list[JudgedParameter]:
     """The parameters of a fit, with their intervals."""
-    covariance = found.covariance()
+    covariance = end.covariance()
     spread = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(spread, spread)
-    pull = np.abs(found.jacobian) * np.sqrt(found.weights)[:, None]
-    widths = {one.key: one.width for one in PARAMETERS}  # of drives, not after benchmarks
+    pull = np.abs(end.jacobian) * np.sqrt(end.weights)[:, None]
+    widths = {
+        parameter.key: parameter.width for parameter in PARAMETERS
+    }  # of drives, not after benchmarks
     answers = []
-    for place, one in enumerate(found.space.parameters):
-        value, off = float(np.exp(found.vector[place])), float(spread[place])
+    for place, parameter in enumerate(end.space.parameters):
+        value, off = float(np.exp(end.vector[place])), float(spread[place])
         partners = np.flatnonzero(np.abs(correlation[place]) > TRADE_OFF)
         strongest = [int(row) for row in np.argsort(-pull[:, place])[:3] if pull[row, place] > 0]
         answers.append(
-            Judged(
-                one, value, value * math.exp(-Z90 * off), value * math.exp(Z90 * off),
-                off < KNOWN * widths[one.key],
-                tuple(found.space.parameters[int(i)].name for i in partners if i != place),
-                tuple(dict.fromkeys(found.target.rows[row] for row in strongest)),
+            JudgedParameter(
+                parameter, value, value * math.exp(-Z90 * off), value * math.exp(Z90 * off),
+                off < KNOWN * widths[parameter.key],
+                tuple(end.space.parameters[int(i)].name for i in partners if i != place),
+                tuple(dict.fromkeys(end.target.rows[row] for row in strongest)),
             )
         )  # fmt: skip
     return answers
 
 
-def held_out(found: Found, observed: Sequence[Observation]) -> Floats:
+def held_out(end: SearchEnd, observed: Sequence[Observation]) -> Floats:
     """Natural logarithms of predicted / measured of each entry, by a fit without its region."""
-    left = np.array(found.errors)
-    for out in regions([one.load for one in observed], found.target):
-        left[out] = found.without(out)[out]
+    left = np.array(end.errors)
+    for out in regions([observation.load for observation in observed], end.target):
+        left[out] = end.without(out)[out]
     return left
 
 
 def covered(observed: Sequence[Observation], capacity: int = 0) -> tuple[Region, ...]:
     """The regions of observations of a drive of so many bytes: by pattern and state."""
     groups: dict[tuple[str, str], list[Observation]] = {}
-    for one in observed:
-        groups.setdefault((one.load.rw, one.load.state), []).append(one)
+    for observation in observed:
+        groups.setdefault((observation.load.rw, observation.load.state), []).append(observation)
 
     def span(group: Sequence[Observation], what: str) -> tuple[int, int]:
-        values = [int(getattr(one.load, what) or capacity) for one in group]
+        values = [int(getattr(observation.load, what) or capacity) for observation in group]
         return min(values), max(values)
 
     return tuple(
         Region(
-            rw, state, tuple(sorted({one.load.bs for one in group})),
+            rw, state, tuple(sorted({observation.load.bs for observation in group})),
             span(group, "depth"), span(group, "numjobs"),
-            tuple(name for name in MEASURED if any(name in one.measured for one in group)),
+            tuple(name for name in MEASURED if any(name in known.measured for known in group)),
             span(group, "namespace"),
         )
         for (rw, state), group in groups.items()
@@ -324,23 +326,23 @@ def covered(observed: Sequence[Observation], capacity: int = 0) -> tuple[Region,
 
 
 def twin_of(
-    found: Found, observed: Sequence[Observation], *, name: str, start: str,
+    end: SearchEnd, observed: Sequence[Observation], *, name: str, start: str,
     sources: Sequence[str], seed: int,
 ) -> Twin:  # fmt: skip
     """The twin that a fit leaves."""
-    rig = with_keys(found.space.start, found.space.overrides)
-    told = ", ".join(Path(one).name for one in sources)
-    for one in judged(found):
-        shown = one.parameter.shown
-        if one.determined:
-            source = f"{FITTED} from {told}, {shown(one.low)} .. {shown(one.high)}"
+    rig = with_keys(end.space.start, end.space.overrides)
+    told = ", ".join(Path(source).name for source in sources)
+    for parameter in judged(end):
+        shown = parameter.parameter.shown
+        if parameter.determined:
+            source = f"{FITTED} from {told}, {shown(parameter.low)} .. {shown(parameter.high)}"
         else:
             source = f"assumed: about as {start}; the measurements do not determine it"
-        value = one.parameter.written(one.value)
-        number = value if one.parameter.kind == "number" else json.dumps(value)
-        rig.set(one.parameter.key, f"{{ value = {number}, source = {json.dumps(source)} }}")
-    errors = found.errors
-    columns = np.where(np.isfinite(found.logs), found.target.columns, "")
+        value = parameter.parameter.written(parameter.value)
+        number = value if parameter.parameter.kind == "number" else json.dumps(value)
+        rig.set(parameter.parameter.key, f"{{ value = {number}, source = {json.dumps(source)} }}")
+    errors = end.errors
+    columns = np.where(np.isfinite(end.logs), end.target.columns, "")
     error = {
         column: float(np.median(np.abs(errors[columns == column])) / 0.6745)
         for column in MEASURED
@@ -348,9 +350,9 @@ def twin_of(
     }
     summary = f"Twin of a drive, fitted to {len(observed)} measurements, started from {start}"
     basis = Basis(
-        tuple(Path(one).name for one in sources), len(observed), start, seed,
-        found.target.submission_us, tuple(one.key for one in found.space.parameters),
-        tuple(map(tuple, found.covariance().tolist())), error,
+        tuple(Path(source).name for source in sources), len(observed), start, seed,
+        end.target.submission_us, tuple(parameter.key for parameter in end.space.parameters),
+        tuple(map(tuple, end.covariance().tolist())), error,
         covered(observed, rig.bytes("capacity") or 0),
     )  # fmt: skip
     return Twin(name, rig.copy(name=name, summary=summary).to_toml(), basis)

@@ -7,7 +7,15 @@ places that are named are read, and no link is followed out of them.
 
 from __future__ import annotations
 
-from ssdlab.imports.find import Foreign, Refused, Scan, scan
-from ssdlab.imports.keep import Keeper, Kept, imported_runs
+from ssdlab.imports.find import ForeignDocument, ImportScan, Refused, scan
+from ssdlab.imports.keep import ImportedRun, Keeper, imported_runs
 
-__all__ = ["Foreign", "Keeper", "Kept", "Refused", "Scan", "imported_runs", "scan"]
+__all__ = [
+    "ForeignDocument",
+    "ImportScan",
+    "ImportedRun",
+    "Keeper",
+    "Refused",
+    "imported_runs",
+    "scan",
+]

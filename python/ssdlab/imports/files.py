@@ -63,11 +63,11 @@ def below(folder: Path) -> Iterator[Path]:
     """
     with opening(folder):
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
-    names = {one.name for one in entries}
-    for one in entries:
-        if MANIFEST in names and one.name != MANIFEST:
+    names = {entry.name for entry in entries}
+    for entry in entries:
+        if MANIFEST in names and entry.name != MANIFEST:
             continue
-        if one.is_dir(follow_symlinks=False):
-            yield from below(Path(one.path))
-        elif one.is_file(follow_symlinks=False):
-            yield Path(one.path)
+        if entry.is_dir(follow_symlinks=False):
+            yield from below(Path(entry.path))
+        elif entry.is_file(follow_symlinks=False):
+            yield Path(entry.path)

@@ -16,7 +16,7 @@ from ssdlab import documents
 from ssdlab._version import VERSION
 from ssdlab.errors import InputError
 from ssdlab.imports import files, logs, told
-from ssdlab.imports.logs import Log, Series
+from ssdlab.imports.logs import Log, LogSeries
 from ssdlab.imports.modern import in_microseconds, modern
 from ssdlab.imports.reading import documents_in
 from ssdlab.imports.told import Told
@@ -45,7 +45,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Foreign:
+class ForeignDocument:
     """One document of fio that others made."""
 
     path: Path
@@ -66,9 +66,9 @@ class Foreign:
     in_microseconds: bool
     """Whether the latencies of its logs are."""
     logs: Sequence[Log] = field(default=(), repr=False)
-    frames: Series | None = field(default=None, repr=False)
+    frames: LogSeries | None = field(default=None, repr=False)
 
-    def with_logs(self, own: Sequence[Log]) -> Foreign:
+    def with_logs(self, own: Sequence[Log]) -> ForeignDocument:
         """The same with the logs that are its own.
 
         Raises InputError where one is no log of fio.
@@ -126,7 +126,7 @@ class Foreign:
             job_text=self.told.job_text or _job_text(document),
             series_frame=frames.series,
             latency_frame=frames.latency,
-            logs=[(one.name, one.text) for one in self.logs],
+            logs=[(log.name, log.text) for log in self.logs],
         )
 
     def _job(self, job: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,10 +157,10 @@ ALIASES = {
 
 
 @dataclass(frozen=True)
-class Scan:
+class ImportScan:
     """What was found."""
 
-    found: list[Foreign]
+    found: list[ForeignDocument]
     refused: list[Refused]
     others: int = 0
     """Files of folders that are of something else."""
@@ -175,14 +175,14 @@ def scan(
     *,
     name: str | None = None,
     progress: Callable[[int, int, Path], None] = lambda *_: None,
-) -> Scan:
+) -> ImportScan:
     """What the files and folders hold. ``name`` is what the runs are called; ``progress`` is told
     the file that is looked at, and which of how many it is.
 
     Raises InputError where a path does not exist or cannot be read.
     """
     todo = [(file, path.is_file()) for path in paths for file in _files(path)]
-    found: list[Foreign] = []
+    foreign_documents: list[ForeignDocument] = []
     claims: list[dict[Path, Log]] = []
     refused: list[Refused] = []
     others = superseded = 0
@@ -207,12 +207,12 @@ def scan(
                 again.append(file)
                 continue
             seen.add(foreign.digest)
-            found.append(foreign)
+            foreign_documents.append(foreign)
             claims.append(candidates)
         if not own and asked:
             refused.append(Refused(file, "holds no JSON document of fio", True))
         others += not own and not asked
-    shared = Counter(path for one in claims for path in one)
+    shared = Counter(path for claim in claims for path in claim)
     for path, count in sorted(shared.items()):
         if count > 1:
             why = f"is a log that {count} documents name as theirs; taken for none of them"
@@ -220,15 +220,15 @@ def scan(
     for place, beside_ in enumerate(claims):
         mine = [log for path, log in sorted(beside_.items()) if shared[path] == 1]
         try:
-            found[place] = found[place].with_logs(mine)
+            foreign_documents[place] = foreign_documents[place].with_logs(mine)
         except InputError as error:
-            refused.append(Refused(found[place].path.parent, error.message, False))
+            refused.append(Refused(foreign_documents[place].path.parent, error.message, False))
     refused += [
         Refused(file, "is a log without the document of its run beside it", False)
         for file, asked in files_.items()
         if not asked and file not in shared and logs.NAME.fullmatch(file.name)
     ]
-    return Scan(found, refused, others, superseded, again)
+    return ImportScan(foreign_documents, refused, others, superseded, again)
 
 
 def _files(path: Path) -> list[Path]:
@@ -237,7 +237,9 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _of_file(file: Path, name: str | None) -> tuple[list[Foreign], list[dict[Path, Log]], int]:
+def _of_file(
+    file: Path, name: str | None
+) -> tuple[list[ForeignDocument], list[dict[Path, Log]], int]:
     """The documents of a file without their logs, the logs that may be of each, and how many
     documents were superseded."""
     if file.name == MANIFEST:
@@ -258,15 +260,21 @@ def _of_file(file: Path, name: str | None) -> tuple[list[Foreign], list[dict[Pat
         return [], [], 0
     known = told.by_place(file, text)
     count = len(texts.documents)
-    found = [_foreign(file, n, count, raw, known, name) for n, raw in enumerate(texts.documents, 1)]
+    foreign_documents = [
+        _foreign(file, n, count, raw, known, name) for n, raw in enumerate(texts.documents, 1)
+    ]
     # Nothing says which of several documents a log is of.
-    beside = [_logs(file, found[0].document, known)] if count == 1 else [{} for _ in found]
-    return found, beside, texts.superseded
+    beside = (
+        [_logs(file, foreign_documents[0].document, known)]
+        if count == 1
+        else [{} for _ in foreign_documents]
+    )
+    return foreign_documents, beside, texts.superseded
 
 
 def _foreign(
     file: Path, place: int, of: int, raw: dict[str, Any], known: Told, name: str | None
-) -> Foreign:
+) -> ForeignDocument:
     where = str(file) if of == 1 else f"{file} (document {place})"
     document = modern(raw, where)
     sha = hashlib.sha256(json.dumps(raw, sort_keys=True).encode())
@@ -276,7 +284,9 @@ def _foreign(
         document, kind, label = _of_ssdlab(raw, where, label if name else None)
         device = label
     old = in_microseconds(raw)
-    return Foreign(file, place, of, document, sha.hexdigest(), known, label, device, kind, old)
+    return ForeignDocument(
+        file, place, of, document, sha.hexdigest(), known, label, device, kind, old
+    )
 
 
 def _logs(file: Path, document: Mapping[str, Any], known: Told) -> dict[Path, Log]:
@@ -304,7 +314,7 @@ def _device(document: Mapping[str, Any], known: Told) -> tuple[str | None, Targe
     shared = document.get("global options", {})
     options = [{**known.options, **shared, **job["job options"]} for job in document["jobs"]]
     for name in ("filename", "directory"):
-        if len(values := {one[name] for one in options if one.get(name)}) == 1:
+        if len(values := {option[name] for option in options if option.get(name)}) == 1:
             path = values.pop()
             return path, "device" if path.startswith("/dev/") else "file"
     jobs = {str(job["jobname"]) for job in document["jobs"]}

@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ssdlab.errors import InputError
-from ssdlab.imports.find import DIGITS, Foreign, scan
+from ssdlab.imports.find import DIGITS, ForeignDocument, scan
 from ssdlab.results import Result
 from ssdlab.store import RunStore
 
 
 @dataclass(frozen=True)
-class Kept:
+class ImportedRun:
     """A document and its run."""
 
-    foreign: Foreign
+    foreign: ForeignDocument
     folder: Path
     new: bool
     """False where the store had it before."""
@@ -29,18 +29,18 @@ class Keeper:
         self._store = store
         self._there = {one.rpartition("-")[2]: store.root / one for one in store.ids()}
 
-    def before(self, foreign: Foreign) -> Path | None:
+    def before(self, foreign: ForeignDocument) -> Path | None:
         """The run of the same content; None where the store has none."""
         return self._there.get(foreign.digest[:DIGITS])
 
-    def keep(self, foreign: Foreign) -> Kept:
+    def keep(self, foreign: ForeignDocument) -> ImportedRun:
         """Keeps a document as a run, unless the store has it."""
         if (before := self.before(foreign)) is not None:
-            return Kept(foreign, before, False)
+            return ImportedRun(foreign, before, False)
         ending = foreign.digest[:DIGITS]
         folder = self._store.save(foreign.result, made=_measured(foreign), ending=ending)
         self._there[ending] = folder
-        return Kept(foreign, folder, True)
+        return ImportedRun(foreign, folder, True)
 
 
 def imported_runs(path: Path | str, *, name: str | None = None) -> list[Result]:
@@ -50,14 +50,18 @@ def imported_runs(path: Path | str, *, name: str | None = None) -> list[Result]:
 
     Raises InputError where there is none; what else could not be read is left out.
     """
-    found = scan([Path(path)], name=name)
-    if not found.found:
-        why = f"{found.refused[0].path}: {found.refused[0].why}" if found.refused else ""
+    import_scan = scan([Path(path)], name=name)
+    if not import_scan.found:
+        why = (
+            f"{import_scan.refused[0].path}: {import_scan.refused[0].why}"
+            if import_scan.refused
+            else ""
+        )
         raise InputError(why or f"{path}: holds no JSON document of fio")
-    return [one.result for one in found.found]
+    return [document.result for document in import_scan.found]
 
 
-def _measured(foreign: Foreign) -> datetime | None:
+def _measured(foreign: ForeignDocument) -> datetime | None:
     """When fio wrote the document; None where it does not say."""
     moment = foreign.document.get("timestamp")
     if not isinstance(moment, int | float) or not 0 < moment < 1e11:

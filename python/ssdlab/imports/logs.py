@@ -54,7 +54,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Series:
+class LogSeries:
     """What the logs of a document came to."""
 
     series: pl.DataFrame
@@ -62,7 +62,7 @@ class Series:
     interval_ms: int
 
 
-NONE = Series(pl.DataFrame(schema=SERIES_SCHEMA), None, 1000)
+NONE = LogSeries(pl.DataFrame(schema=SERIES_SCHEMA), None, 1000)
 """Where no log tells one."""
 
 
@@ -72,7 +72,7 @@ def log_of(name: str, text: str) -> Log | None:
     return Log(name, match[2], int(match[3]) if match[3] else None, text) if match else None
 
 
-def series(document: Mapping[str, Any], logs: Sequence[Log], *, old: bool) -> Series | None:
+def series(document: Mapping[str, Any], logs: Sequence[Log], *, old: bool) -> LogSeries | None:
     """The series of the jobs of ``document``; None where the logs do not tell one. ``old``: their
     latencies are in microseconds.
 
@@ -83,12 +83,12 @@ def series(document: Mapping[str, Any], logs: Sequence[Log], *, old: bool) -> Se
     steps: list[float] = []
     jobs = _by_name(document)
     worked = [float(job.get("elapsed") or 0) + job["job_runtime"] / 1e3 for job in document["jobs"]]
-    logs = [replace(one, limit_ms=1e3 * (SLACK_S + 2 * max(worked))) for one in logs]
+    logs = [replace(log, limit_ms=1e3 * (SLACK_S + 2 * max(worked))) for log in logs]
     for (title, own), start in zip(jobs.items(), _starts(list(jobs.values())), strict=True):
-        mine = [one for one in logs if _belongs(one, title, document)]
+        mine = [log for log in logs if _belongs(log, title, document)]
         if (intervals := _intervals(mine, own, old)) is not None:
             frames.add(title, start, own, intervals, exact=not old and _exact(mine))
-            rows += _rest([one for one in frames.rows if one["job"] == title], own, start)
+            rows += _rest([row for row in frames.rows if row["job"] == title], own, start)
             steps.append(1.0)
         elif (averaged := _averaged(mine, own, old)) is not None:
             step, found = averaged
@@ -99,7 +99,7 @@ def series(document: Mapping[str, Any], logs: Sequence[Log], *, old: bool) -> Se
         return None
     table = pl.concat([frames.series(), pl.DataFrame(rows, schema=SERIES_SCHEMA)])
     latency = frames.latency() if frames.latencies else None
-    return Series(table.sort("time_s", maintain_order=True), latency, round(1000 * max(steps)))
+    return LogSeries(table.sort("time_s", maintain_order=True), latency, round(1000 * max(steps)))
 
 
 def _rest(rows: Sequence[Row], jobs: Sequence[Mapping[str, Any]], start: float) -> list[Row]:
@@ -107,7 +107,7 @@ def _rest(rows: Sequence[Row], jobs: Sequence[Mapping[str, Any]], start: float) 
     incomplete interval. Of its latencies nothing is known."""
     found: list[Row] = []
     for name in DIRECTIONS:
-        own = [one for one in rows if one["ddir"] == name]
+        own = [row for row in rows if row["ddir"] == name]
         if not own:
             continue
         end = start + max(float(job[name]["runtime"]) for job in jobs) / 1000
@@ -177,10 +177,10 @@ def _intervals(
     logs: Sequence[Log], jobs: Sequence[Mapping[str, Any]], old: bool
 ) -> dict[int, dict[float, Counts]] | None:
     """By direction and second, how many I/Os took how long; None where no log tells."""
-    if hist := [one for one in logs if one.kind == "clat_hist"]:
+    if hist := [log for log in logs if log.kind == "clat_hist"]:
         return _histograms(hist, old)
-    each = [one for one in logs if one.kind == "clat"]
-    if not each or not (tables := [table for one in each if len(table := _table(one))]):
+    each = [log for log in logs if log.kind == "clat"]
+    if not each or not (tables := [table for log in each if len(table := _table(log))]):
         return None
     whole = np.concatenate(tables)
     total = sum(job[ddir]["total_ios"] for job in jobs for ddir in DIRECTIONS)
@@ -198,7 +198,7 @@ def _intervals(
 
 def _exact(logs: Sequence[Log]) -> bool:
     """Whether histogram logs have fio's own bins."""
-    first = next((one.text.partition("\n")[0] for one in logs if one.kind == "clat_hist"), "")
+    first = next((log.text.partition("\n")[0] for log in logs if log.kind == "clat_hist"), "")
     return not first or first.count(",") >= BINS
 
 
@@ -236,7 +236,7 @@ def _lines(log: Log) -> Iterator[tuple[int, Table]]:
         if fields == [""]:
             continue
         try:
-            numbers = [int(one, 0) if one[:2] == "0x" else int(one) for one in fields]
+            numbers = [int(field, 0) if field[:2] == "0x" else int(field) for field in fields]
             values = np.array(numbers, dtype=np.int64)
         except (ValueError, OverflowError):
             values = np.zeros(0, dtype=np.int64)
@@ -267,7 +267,7 @@ def _averaged(
     """Length of an interval in seconds, and the rows of the series; None where no log of I/Os or
     of bytes tells one."""
     tables = {
-        kind: [t for one in logs if one.kind == kind and len(t := _table(one))]
+        kind: [t for log in logs if log.kind == kind and len(t := _table(log))]
         for kind in ("iops", "bw", "clat")
     }
     leading = tables["iops"] or tables["bw"]
@@ -282,8 +282,8 @@ def _averaged(
         stats = [job[name] for job in jobs if job[name]["total_ios"]]
         if not stats:
             continue
-        ios = sum(one["total_ios"] for one in stats)
-        mean_bytes = sum(one["io_bytes"] for one in stats) / ios
+        ios = sum(stat["total_ios"] for stat in stats)
+        mean_bytes = sum(stat["io_bytes"] for stat in stats) / ios
         by_kind = {kind: _binned(own, ddir, step) for kind, own in tables.items()}
         for place in sorted(by_kind["iops"] or by_kind["bw"]):
             moved = sum(by_kind["bw"].get(place, [])) * 1024.0

@@ -25,8 +25,8 @@ _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 def version(document: Mapping[str, Any]) -> tuple[int, int] | None:
     """Of fio, as the document says; None where it does not."""
-    found = _VERSION.search(str(document.get("fio version", "")))
-    return (int(found[1]), int(found[2])) if found else None
+    match = _VERSION.search(str(document.get("fio version", "")))
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def in_microseconds(document: Mapping[str, Any]) -> bool:
@@ -35,7 +35,7 @@ def in_microseconds(document: Mapping[str, Any]) -> bool:
     if told is not None:
         return told < (2, 99)
     sides = [job.get(ddir) for job in _entries(document) for ddir in DIRECTIONS]
-    return any(isinstance(one, Mapping) and "clat" in one for one in sides)
+    return any(isinstance(side, Mapping) and "clat" in side for side in sides)
 
 
 def modern(document: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -43,13 +43,13 @@ def modern(document: Mapping[str, Any], place: str) -> dict[str, Any]:
 
     Raises InputError where it says nothing of any I/O, or something that cannot be read.
     """
-    jobs = [one for one in _entries(document) if one.get("jobname") != ALL_CLIENTS]
+    jobs = [entry for entry in _entries(document) if entry.get("jobname") != ALL_CLIENTS]
     old = in_microseconds(document)
     try:
         made = {
             **{name: document[name] for name in KEPT if name in document},
             "global options": _options(document.get("global options")),
-            "jobs": [_job(one, old) for one in jobs],
+            "jobs": [_job(job, old) for job in jobs],
         }
         documents.DOCUMENT.validate_python(made)
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:

@@ -56,7 +56,7 @@ def _bench_fio(match: re.Match[str], path: Path) -> Told:
     """``DEVICE/[MODE+MIX/]BLOCK/[run-N/]MODE-DEPTH-JOBS.json``."""
     mode, depth, jobs = match.groups()
     options = {"rw": mode, "iodepth": depth, "numjobs": jobs}
-    above = [one.name for one in path.parents]
+    above = [parent.name for parent in path.parents]
     if above and re.fullmatch(r"run-\d+", above[0]):
         above = above[1:]
     device = None
@@ -94,7 +94,7 @@ def _ezfio_drive(folder: Path) -> dict[str, str | int]:
     """Model, serial and capacity by the head of ``ezfio_tests_*.csv``."""
     found: dict[str, str | int] = {}
     tables = sorted(folder.glob("ezfio_tests_*.csv"))
-    for table in (one for one in tables[:1] if not one.is_symlink()):
+    for table in (path for path in tables[:1] if not path.is_symlink()):
         head = [line.split(",") for line in files.text_of(table).splitlines()[:_CSV_ROWS]]
         rows = {row[0]: row[1].strip() for row in head if len(row) > 1}
         found |= {

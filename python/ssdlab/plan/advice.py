@@ -37,7 +37,7 @@ def _taken(plan: CachePlan, row: CacheRow) -> Iterator[str]:
     yield from _whole(plan, row)
     yield f"The rule: {plan.asked.rules.sentence}."
     yield _hits(plan, row)
-    for fast in (one for one in plan.rows if one.kind == "fast"):
+    for fast in (row for row in plan.rows if row.kind == "fast"):
         share = 100 * row.iops / fast.iops if fast.iops else 0.0
         scaled = f" ({fast.note})" if fast.note else ""
         yield (
@@ -201,7 +201,7 @@ def _refused(plan: CachePlan) -> Iterator[str]:
     base = rules.value(first) or 0.0
     for why in dict.fromkeys(plan.choice.refused.values()):
         rows = [row for row in plan.caches if plan.choice.refused.get(row.name) == why]
-        row = max(rows, key=lambda one: rules.value(one) or 0.0)
+        row = max(rows, key=lambda row: rules.value(row) or 0.0)
         better = (rules.value(row) or 0.0) > (1 + NOTABLE) * base
         text = (
             f"Not taken, since it {why}: {row.name}, {units.number(row.iops)} IOPS, 99 % within "
@@ -248,7 +248,9 @@ def _mirrored(plan: CachePlan, row: CacheRow) -> str:
 def _runners(plan: CachePlan, best: CacheRow) -> Iterator[str]:
     for rank, row in zip(("Second", "Third"), plan.choice.runners, strict=False):
         p99, own = row.latency_ns(99.0) or 0, best.latency_ns(99.0) or 1
-        wear, other = (one.life and one.life.drive_writes_per_day for one in (row, best))
+        wear, other = (
+            cache_row.life and cache_row.life.drive_writes_per_day for cache_row in (row, best)
+        )
         said = [
             _factor(_times(row.iops, best.iops), "as fast"),
             _factor(p99 / own, "the p99"),
@@ -278,18 +280,18 @@ def _change(plan: CachePlan, best: CacheRow | None) -> Iterator[str]:
     row = best or (plan.choice.runners[0] if plan.choice.runners else None)
     if row is None or row.candidate is None or plan.choice.why_none == "reuse":
         return
-    one, main = row.candidate, plan.main
-    known = plan.curves.get((one.policy or "lru", one.block or 0)) or main
+    candidate, main = row.candidate, plan.main
+    known = plan.curves.get((candidate.policy or "lru", candidate.block or 0)) or main
     if known is not None:
-        yield _other_size(one, known)
+        yield _other_size(candidate, known)
     yield from _modes(plan)
-    touched = plan.curves.get(("lru", one.block or 0)) or main
+    touched = plan.curves.get(("lru", candidate.block or 0)) or main
     if best is not None and touched is not None:
-        times = one.fast.capacity_bytes / touched.footprint
+        times = candidate.fast.capacity_bytes / touched.footprint
         if times >= ROOMY:
             yield (
                 f"All that this load touches takes {units.binary(touched.footprint)}; "
-                f"{one.fast.title} has {units.number(times)} times as much, so for this "
+                f"{candidate.fast.title} has {units.number(times)} times as much, so for this "
                 "load a smaller drive of its speed would do as well."
             )
     if main is not None and not plan.load.is_job and main.first_touch >= 0.3:
@@ -300,9 +302,9 @@ def _change(plan: CachePlan, best: CacheRow | None) -> Iterator[str]:
         )
 
 
-def _other_size(one: CacheCandidate, curve: HitCurve) -> str:
+def _other_size(candidate: CacheCandidate, curve: HitCurve) -> str:
     """What a working set or a cache twice as large would change."""
-    hits, size = curve.hits(warm=True), one.size
+    hits, size = curve.hits(warm=True), candidate.size
     now, half, more = (curve.at(s, hits) for s in (size, size / 2, 2 * size))
     text = (
         f"What would change this: if the working set doubled, a cache of {units.binary(size)} "
@@ -313,35 +315,35 @@ def _other_size(one: CacheCandidate, curve: HitCurve) -> str:
     )
     if more > now + 0.01:
         text += f"; twice the cache would hit {100 * more:.0f} %"
-    fits = "still fit on" if 2 * size <= one.fast.capacity_bytes else "take more than"
-    return f"{text}; {units.binary(2 * size)} would {fits} {one.fast.title}."
+    fits = "still fit on" if 2 * size <= candidate.fast.capacity_bytes else "take more than"
+    return f"{text}; {units.binary(2 * size)} would {fits} {candidate.fast.title}."
 
 
 def _modes(plan: CachePlan) -> Iterator[str]:
     """What it would cost that writes survive the loss of the cache, or gain that they need not."""
-    safe = [one for one in plan.caches if not one.defers]
-    unsafe = [one for one in plan.caches if one.defers]
+    safe = [cache for cache in plan.caches if not cache.defers]
+    unsafe = [cache for cache in plan.caches if cache.defers]
     if not safe or not unsafe:
         return
-    one, other = (max(rows, key=lambda row: row.iops) for rows in (safe, unsafe))
-    change = one.iops / other.iops - 1 if other.iops else 0.0
+    cache_row, other = (max(rows, key=lambda row: row.iops) for rows in (safe, unsafe))
+    change = cache_row.iops / other.iops - 1 if other.iops else 0.0
     size = f"{abs(100 * change):.0f} %"
     costs = f"is {size} {'slower' if change < 0 else 'faster here'}"
-    why = "" if change < 0 else _slower(other, one)
+    why = "" if change < 0 else _slower(other, cache_row)
     yield (
         f"If writes must survive the loss of the cache: the fastest that does not defer them "
-        f"({one.name}, {units.number(one.iops)} IOPS) {costs} than the fastest that does "
-        f"({other.name}, {units.number(other.iops)} IOPS){why}; {_pace(plan)} their 99th "
-        f"percentiles are {_tail(one)} and {_tail(other)}."
+        f"({cache_row.name}, {units.number(cache_row.iops)} IOPS) {costs} than the fastest that "
+        f"does ({other.name}, {units.number(other.iops)} IOPS){why}; {_pace(plan)} their 99th "
+        f"percentiles are {_tail(cache_row)} and {_tail(other)}."
     )
 
 
 def _slower(slow: CacheRow, fast: CacheRow) -> str:
     """What the I/Os of one row wait longer for than those of another."""
-    one, other = slow.passes.last.did, fast.passes.last.did
+    performance, other = slow.passes.last.did, fast.passes.last.did
     longer = {
-        part: share * one.mean_ns - other.parts.get(part, 0.0) * other.mean_ns
-        for part, share in one.parts.items()
+        part: share * performance.mean_ns - other.parts.get(part, 0.0) * other.mean_ns
+        for part, share in performance.parts.items()
     }
     part = max(longer, key=lambda name: longer[name], default="")
     if not part or longer[part] <= 0:

@@ -36,7 +36,7 @@ Found = Literal["hits", "partial", "misses"]
 
 
 @dataclass(frozen=True)
-class Ran:
+class JobOutcome:
     """What a job did."""
 
     did: Performance
@@ -52,8 +52,8 @@ class Ran:
 
     def mean_ns(self, ddir: str) -> float:
         """Mean latency of a direction; 0 without I/Os."""
-        one = self.did.latencies.get(ddir)
-        return (one and one.mean_ns) or 0.0
+        histogram = self.did.latencies.get(ddir)
+        return (histogram and histogram.mean_ns) or 0.0
 
     def grown(self, name: str) -> int:
         """By how much a counter grew, ramp included."""
@@ -121,7 +121,9 @@ class Bed:
         """As ``--prepare`` of other commands."""
         self.drive.prepare(steps, next(self.reports))
 
-    def run(self, job: JobText, interval_ms: int = INTERVAL_MS, *, whole: bool = False) -> Ran:
+    def run(
+        self, job: JobText, interval_ms: int = INTERVAL_MS, *, whole: bool = False
+    ) -> JobOutcome:
         """Runs a job; the device goes on from where it was. ``whole`` has all of the job counted,
         not its measurement window alone: passes of a load are compared request by request."""
         seed = self.seed
@@ -132,7 +134,9 @@ class Bed:
         if series is not None and "dirty_bytes" in series.columns and series.height:
             dirty = int(series["dirty_bytes"].to_numpy().max())
         seconds = around.ended_s - around.began_s
-        return Ran(did, _ramp(result, did.jobs), dirty, seconds, around.before, around.counters)
+        return JobOutcome(
+            did, _ramp(result, did.jobs), dirty, seconds, around.before, around.counters
+        )
 
 
 @dataclass(frozen=True)
@@ -155,9 +159,9 @@ class Passes:
     """What a rig did under the passes of a load."""
 
     capacity: int
-    passes: Sequence[Ran]
+    passes: Sequence[JobOutcome]
     """At full speed."""
-    recorded: Ran | None
+    recorded: JobOutcome | None
     """At the times of the recording, after the others."""
     job: bool = False
     """Whether they are a job that goes on."""
@@ -174,9 +178,9 @@ class Passes:
     def measured(self) -> list[tuple[float, Ramp]]:
         """What was measured of each pass, and when that began (s)."""
         found, now = [], 0.0
-        for one in self.passes:
-            now += one.seconds
-            found.append((max(0.0, now - one.ramp.seconds), one.ramp))
+        for pass_ in self.passes:
+            now += pass_.seconds
+            found.append((max(0.0, now - pass_.ramp.seconds), pass_.ramp))
         return found
 
     @property
@@ -185,17 +189,17 @@ class Passes:
         return 0 if self.recorded is None else self.recorded.dirty_most
 
     @property
-    def first(self) -> Ran:
+    def first(self) -> JobOutcome:
         """The pass that began with an empty cache."""
         return self.passes[0]
 
     @property
-    def last(self) -> Ran:
+    def last(self) -> JobOutcome:
         """The warmest pass at full speed."""
         return self.passes[-1]
 
     @property
-    def calm(self) -> Ran:
+    def calm(self) -> JobOutcome:
         """The pass that latencies are taken from: at recorded times, else the last."""
         return self.recorded or self.last
 
@@ -220,16 +224,16 @@ def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "f
         return bed
 
     bed = fresh()
-    found = [bed.run(load.full_speed, order.interval_ms, whole=True) for _ in range(count)]
-    while _goes_on(Passes(bed.capacity, found, None, load.is_job), count, order.further):
-        found.append(bed.run(_going_on(load, found), order.interval_ms, whole=True))
+    outcomes = [bed.run(load.full_speed, order.interval_ms, whole=True) for _ in range(count)]
+    while _goes_on(Passes(bed.capacity, outcomes, None, load.is_job), count, order.further):
+        outcomes.append(bed.run(_going_on(load, outcomes), order.interval_ms, whole=True))
     calm = None
     if load.recorded is not None:
         if count == 1:
             # With nothing to warm it up, the recording too begins on a new device.
             bed = fresh()
         calm = bed.run(load.recorded, pass_interval(load.span_s), whole=True)
-    return Passes(bed.capacity, found, calm, load.is_job)
+    return Passes(bed.capacity, outcomes, calm, load.is_job)
 
 
 def _steps(report: ProgressCallback, known: int, *, may: bool) -> Iterator[ProgressCallback]:
@@ -249,7 +253,7 @@ def _goes_on(passes: Passes, asked: int, further: int) -> bool:
     return passes.rising and done < asked + further
 
 
-def _going_on(load: Load, before: Sequence[Ran]) -> JobText:
+def _going_on(load: Load, before: Sequence[JobOutcome]) -> JobText:
     """The next pass: of a trace the same; of a job what comes after twice the time that it has had,
     for as long as the first pass took.
 
@@ -281,19 +285,21 @@ class SsdWear:
     written_per_host_byte: float
 
 
-def wear_of(ran: Ran, *, cache: bool) -> SsdWear | None:
+def wear_of(ran: JobOutcome, *, cache: bool) -> SsdWear | None:
     """The wear of the SSD that is written most: of the cache's, or of the others.
 
     None where there is none, or where it was written nothing.
     """
     rig = ran.stretch.wear
-    found = [
-        SsdWear(one.endurance.write_amplification, one.endurance.dwpd_5_years, one.share)
-        for path, one in (rig.members.items() if rig else ())
-        if ("cache" in path.split("/")) == cache and one.endurance is not None and one.share
+    wears = [
+        SsdWear(member.endurance.write_amplification, member.endurance.dwpd_5_years, member.share)
+        for path, member in (rig.members.items() if rig else ())
+        if ("cache" in path.split("/")) == cache and member.endurance is not None and member.share
     ]
     return max(
-        found, key=lambda one: one.written_per_host_byte * one.write_amplification, default=None
+        wears,
+        key=lambda ssd_wear: ssd_wear.written_per_host_byte * ssd_wear.write_amplification,
+        default=None,
     )
 
 

@@ -58,26 +58,26 @@ class CacheStudy(CacheQuestion):
         """What it is about, for the line of progress."""
         return f"caches for {self.pool.text}"
 
-    def judge(self, found: CachePlan) -> Answer:
+    def judge(self, plan: CachePlan) -> Answer:
         """The caches beside each other and beside the pool alone."""
         texts = {
-            "the load at full speed": found.load.full_speed.text,
-            "pool alone": found.pool.rig,
+            "the load at full speed": plan.load.full_speed.text,
+            "pool alone": plan.pool.rig,
         }
-        if found.choice.best is not None:
-            texts[found.choice.best.name] = found.choice.best.rig
+        if plan.choice.best is not None:
+            texts[plan.choice.best.name] = plan.choice.best.rig
         note = (
-            f"{found.load.name} on {self.pool.title}, caches on "
-            f"{', '.join(one.title for one in self.fasts)}; "
-            f"{len(found.caches)} caches simulated in time"
+            f"{plan.load.name} on {self.pool.title}, caches on "
+            f"{', '.join(store.title for store in self.fasts)}; "
+            f"{len(plan.caches)} caches simulated in time"
         )
         return Answer(
-            f"A cache for {found.load.name}",
+            f"A cache for {plan.load.name}",
             "plan",
-            chapters(found),
-            notes=[note, *map(_described, self.presets), *found.notes],
+            chapters(plan),
+            notes=[note, *map(_described, self.presets), *plan.notes],
             texts=texts,
-            data=found.as_json(),
+            data=plan.as_json(),
         )
 
     def variants(self) -> Rounds[CachePlan]:
@@ -136,7 +136,7 @@ class CacheStudy(CacheQuestion):
         return [sum(work[: place + 1]) / sum(work) for place in range(len(work))]
 
     def _check_sizes(self) -> None:
-        largest = max(one.capacity_bytes for one in self.fasts)
+        largest = max(store.capacity_bytes for store in self.fasts)
         for size in self.sizes:
             if size > largest:
                 raise InputError(
@@ -181,32 +181,34 @@ class CacheStudy(CacheQuestion):
         rig = self.pool.rig()
         pool = partial(run_passes, rig, self.pool.text, order, state=prepared(self.pool))
 
-        def alone(one: Store) -> bench.Variant[Passes | SsdlabError]:
-            small, own = self._fast_rig(one, load)
-            run = partial(run_passes, small, one.text, replace(order, load=own), state="sequential")
+        def alone(store: Store) -> bench.Variant[Passes | SsdlabError]:
+            small, own = self._fast_rig(store, load)
+            run = partial(
+                run_passes, small, store.text, replace(order, load=own), state="sequential"
+            )
             # A fast device that cannot be simulated alone is no reason to stop.
             return bench.Variant(bench.tolerant(run))
 
         did, *found = yield Round([bench.Variant(pool), *map(alone, self.fasts)], self._until[0])
         row = self.row("pool", "pool alone", self.pool, did, rig)
         rows, notes = [], []
-        for one, passes in zip(self.fasts, found, strict=True):
+        for store, passes in zip(self.fasts, found, strict=True):
             if isinstance(passes, SsdlabError):
-                notes.append(f"{one.title} alone is not simulated: {passes}.")
+                notes.append(f"{store.title} alone is not simulated: {passes}.")
                 continue
-            note = "addresses scaled to its size" if load.end_byte > one.capacity_bytes else ""
+            note = "addresses scaled to its size" if load.end_byte > store.capacity_bytes else ""
             fast = self.row(
-                "fast", f"{one.text} alone", one, passes, one.rig(),
-                note=note, usable_bytes=one.capacity_bytes,
+                "fast", f"{store.text} alone", store, passes, store.rig(),
+                note=note, usable_bytes=store.capacity_bytes,
             )  # fmt: skip
             rows.append(fast)
         return row, rows, notes
 
-    def _fast_rig(self, one: Store, load: Load) -> tuple[str, Load]:
+    def _fast_rig(self, store: Store, load: Load) -> tuple[str, Load]:
         """A fast device made small, and the load where it reaches beyond it: scaled to it."""
-        capacity = one.capacity_bytes
+        capacity = store.capacity_bytes
         least = max(ALONE_MIN, capacity if load.is_job else load.end_byte)
-        rig = replace(one, tree=shrunk(one, least) or one.tree).rig()
+        rig = replace(store, tree=shrunk(store, least) or store.tree).rig()
         if self.trace is None or load.end_byte <= capacity:
             return rig, load
         file, how = existing(self.trace), load.full_speed.replay.reading
@@ -218,7 +220,7 @@ class CacheStudy(CacheQuestion):
 
     def _curves(self, load: Load) -> Rounds[tuple[dict[tuple[str, int], HitCurve], list[int]]]:
         """LRU at all sizes, the other policies at those of the candidates; and these sizes."""
-        largest = max(one.capacity_bytes for one in self.fasts)
+        largest = max(store.capacity_bytes for store in self.fasts)
         if load.stream is None:
             # Nothing is known of the load: a sixteenth, a quarter and all of the device.
             return {}, list(self.sizes) or [largest // 16, largest // 4, largest]
@@ -242,7 +244,7 @@ class CacheStudy(CacheQuestion):
             [row.passes.last.mean_ns(way) for way in ("read", "write")] for row in (pool, *fasts)
         ]
         # Of a fast device that could not be measured: ten times as fast as the pool.
-        costs = {one.text: Costs(*slow, *(mean / 10 for mean in slow)) for one in self.fasts}
+        costs = {store.text: Costs(*slow, *(mean / 10 for mean in slow)) for store in self.fasts}
         known = {row.store.text: Costs(*slow, *one) for row, one in zip(fasts, quick, strict=True)}
         return costs | known
 
@@ -262,11 +264,11 @@ class CacheStudy(CacheQuestion):
         deferring = [row for row in caches if row.defers]
         if deferring:
             leads.append((max(deferring, key=lambda row: row.iops), 1))
-        found: list[CacheCandidate] = []
+        candidates: list[CacheCandidate] = []
         for row, most in leads:
             if row.candidate is not None:
-                found += short.neighbours(row.candidate, tried | set(found))[:most]
-        return found
+                candidates += short.neighbours(row.candidate, tried | set(candidates))[:most]
+        return candidates
 
 
 @dataclass(frozen=True)
@@ -283,43 +285,51 @@ class _Caches:
         once each."""
         pool = self.asked.pool
         runs = [
-            partial(run_passes, one.rig(pool), one.name, self.order, state=prepared(pool))
-            for one in chosen
+            partial(
+                run_passes, candidate.rig(pool), candidate.name, self.order, state=prepared(pool)
+            )
+            for candidate in chosen
         ]
-        did = yield Round([bench.Variant(one) for one in runs], until - LIVES)
+        did = yield Round([bench.Variant(run) for run in runs], until - LIVES)
         drives = map(AgedDrive.of, chosen, did)
         new = dict.fromkeys(
-            one for one in drives if one is not None and not one.roomy and one not in self.aged
+            drive
+            for drive in drives
+            if drive is not None and not drive.roomy and drive not in self.aged
         )
         self.aged.update(
-            zip(new, (yield Round([one.variant() for one in new], until)), strict=True)
+            zip(new, (yield Round([drive.variant() for drive in new], until)), strict=True)
         )
         return list(map(self._row, chosen, did))
 
-    def _row(self, one: CacheCandidate, passes: Passes) -> CacheRow:
-        pool, name = self.asked.pool, one.name
+    def _row(self, candidate: CacheCandidate, passes: Passes) -> CacheRow:
+        pool, name = self.asked.pool, candidate.name
         return self.asked.row(
             "cache",
-            name if len(self.asked.fasts) == 1 else f"{one.fast.text}, {name}",
-            cached(one.fast, pool, one.keys),
+            name if len(self.asked.fasts) == 1 else f"{candidate.fast.text}, {name}",
+            cached(candidate.fast, pool, candidate.keys),
             passes,
-            one.rig(pool),
-            candidate=one,
-            formula=self._formula(one),
-            life=life(one, passes, self.order.load.span_s, self.aged),
+            candidate.rig(pool),
+            candidate=candidate,
+            formula=self._formula(candidate),
+            life=life(candidate, passes, self.order.load.span_s, self.aged),
         )
 
-    def _formula(self, one: CacheCandidate) -> Formula | None:
+    def _formula(self, candidate: CacheCandidate) -> Formula | None:
         disks = sum(self.asked.pool.bill.values())
-        if one.threshold is None or not self.disk_iops:
+        if candidate.threshold is None or not self.disk_iops:
             return None
         request = self.order.load.request_bytes
-        return Formula(one.size, one.threshold, self.disk_iops, request, disks)
+        return Formula(candidate.size, candidate.threshold, self.disk_iops, request, disks)
 
 
 def _described(preset: str) -> str:
     """Which software of which version a preset stands for."""
-    known = {one["name"]: one["summary"] for one in _core.registries() if one["kind"] == PRESETS}
+    known = {
+        registry["name"]: registry["summary"]
+        for registry in _core.registries()
+        if registry["kind"] == PRESETS
+    }
     return f"preset {preset}: {known[preset]}"
 
 
@@ -342,7 +352,7 @@ def prepared(store: Store) -> str:
 
 
 def _curve(policy: str, seen: Accesses, sizes: Sequence[int] | None) -> bench.Variant[HitCurve]:
-    wanted = None if sizes is None else [float(one) for one in sizes]
+    wanted = None if sizes is None else [float(size) for size in sizes]
     return bench.Variant(partial(_drawn, policy, seen, wanted), float(seen.total))
 
 

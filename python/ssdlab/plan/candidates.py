@@ -166,11 +166,11 @@ class ShortList:
         self.dropped: list[str] = []
         """A sentence for each reason."""
         modes, policies = self._modes(asked), self._policies(asked)
-        kept = {one.text: self._sizes(asked, one) for one in asked.fasts}
+        kept = {store.text: self._sizes(asked, store) for store in asked.fasts}
         self.grid = [
-            CacheCandidate(one, size, block, threshold, policy, mode)
-            for one in asked.fasts
-            for size in kept[one.text]
+            CacheCandidate(store, size, block, threshold, policy, mode)
+            for store in asked.fasts
+            for size in kept[store.text]
             for block in asked.blocks
             for policy in policies[block]
             for threshold in asked.thresholds
@@ -179,12 +179,14 @@ class ShortList:
         ]
         """All that was not dropped."""
         presets = [
-            CacheCandidate(one, kept[one.text][-1], None, None, None, None, preset)
-            for one in asked.fasts
-            if kept[one.text]
+            CacheCandidate(store, kept[store.text][-1], None, None, None, None, preset)
+            for store in asked.fasts
+            if kept[store.text]
             for preset in asked.presets
         ]
-        self._times = {one: self._time(one, costs[one.fast.text]) for one in self.grid}
+        self._times = {
+            candidate: self._time(candidate, costs[candidate.fast.text]) for candidate in self.grid
+        }
         best = self._best(max(asked.top, len(modes) * len(asked.fasts))) if self.grid else []
         self.chosen = [*best, *presets]
         """The best ``top`` of the grid, and every preset."""
@@ -194,36 +196,44 @@ class ShortList:
     ) -> list[CacheCandidate]:
         """What differs from ``lead`` in one choice that matters and was not tried: other blocks,
         thresholds and policies, and the next size either way."""
-        sizes = sorted({one.size for one in self.grid if one.fast == lead.fast})
+        sizes = sorted({candidate.size for candidate in self.grid if candidate.fast == lead.fast})
         place = sizes.index(lead.size) if lead.size in sizes else -1
         beside = sizes[max(0, place - 1) : place + 2] if place >= 0 else []
         return [
-            one
+            candidate
             for axis in ("block", "size", "threshold", "policy")
-            for one in self._along(axis, lead)
-            if one not in tried and one.size in beside
+            for candidate in self._along(axis, lead)
+            if candidate not in tried and candidate.size in beside
         ]
 
     def _along(self, axis: str, lead: CacheCandidate) -> list[CacheCandidate]:
         """What differs from ``lead`` in this choice alone, and hits otherwise."""
-        found = [one for one in self.grid if one.fast == lead.fast and _differ(one, lead) == [axis]]
+        candidates = [
+            candidate
+            for candidate in self.grid
+            if candidate.fast == lead.fast and _differ(candidate, lead) == [axis]
+        ]
         if axis != "policy":
-            return found
+            return candidates
         own = self._curve(lead)
-        return [one for one in found if not _alike(self._curve(one), own, [one.size])]
+        return [
+            candidate
+            for candidate in candidates
+            if not _alike(self._curve(candidate), own, [candidate.size])
+        ]
 
-    def _curve(self, one: CacheCandidate) -> HitCurve | None:
-        return self.curves.get((one.policy or "lru", one.block or 0))
+    def _curve(self, candidate: CacheCandidate) -> HitCurve | None:
+        return self.curves.get((candidate.policy or "lru", candidate.block or 0))
 
-    def _time(self, one: CacheCandidate, cost: Costs) -> float:
-        curve = self._curve(one)
-        return 1.0 if curve is None else estimate(one, curve, cost)
+    def _time(self, candidate: CacheCandidate, cost: Costs) -> float:
+        curve = self._curve(candidate)
+        return 1.0 if curve is None else estimate(candidate, curve, cost)
 
     def _modes(self, asked: CacheGrid) -> Sequence[str]:
         known = self.curves.get((asked.policies[0], asked.blocks[0]))
         if known is None or known.writes or len(asked.modes) < 2:
             return asked.modes
-        safe = next((one for one in asked.modes if one not in DEFERRING), asked.modes[0])
+        safe = next((mode for mode in asked.modes if mode not in DEFERRING), asked.modes[0])
         self.dropped.append(f"The load does not write, so modes do not differ: only {safe} is run.")
         return [safe]
 
@@ -245,15 +255,15 @@ class ShortList:
                 )
         return kept
 
-    def _sizes(self, asked: CacheGrid, one: Store) -> list[int]:
+    def _sizes(self, asked: CacheGrid, store: Store) -> list[int]:
         """Sizes that fit on the drive and hit more than the next smaller one."""
         kept: list[int] = []
         asked_for = [(policy, block) for block in asked.blocks for policy in asked.policies]
         known = [self.curves[key] for key in asked_for if key in self.curves]
         for size in asked.sizes:
             told = units.binary(size)
-            if size > one.capacity_bytes:
-                large = f"{one.text} ({units.binary(one.capacity_bytes)})"
+            if size > store.capacity_bytes:
+                large = f"{store.text} ({units.binary(store.capacity_bytes)})"
                 self.dropped.append(f"{told} is larger than {large}.")
             elif (
                 kept and known
@@ -273,26 +283,29 @@ class ShortList:
         def best(of: Sequence[CacheCandidate]) -> CacheCandidate:
             limit = (1 + NEAR) * min(map(time, of))
             # Smallest first; of equals the first asked for.
-            return min((one for one in of if time(one) <= limit), key=lambda one: one.size)
+            return min(
+                (candidate for candidate in of if time(candidate) <= limit),
+                key=lambda candidate: candidate.size,
+            )
 
         groups: dict[tuple[str, str | None], list[CacheCandidate]] = {}
-        for one in self.grid:
-            groups.setdefault((one.fast.text, one.mode), []).append(one)
+        for candidate in self.grid:
+            groups.setdefault((candidate.fast.text, candidate.mode), []).append(candidate)
         heads = sorted(map(best, groups.values()), key=time)
         chosen = list(heads)
-        safe = [one for one in heads if one.mode not in DEFERRING] or heads
+        safe = [head for head in heads if head.mode not in DEFERRING] or heads
         for lead in dict.fromkeys((safe[0], heads[0])):
             for axis in ("size", "block", "threshold", "policy"):
                 chosen += sorted(self._along(axis, lead), key=time)[: 2 if axis == "size" else 1]
         return list(dict.fromkeys([*chosen, *sorted(self.grid, key=time)]))[:top]
 
 
-def _alike(one: HitCurve | None, other: HitCurve | None, sizes: Sequence[int]) -> bool:
+def _alike(curve: HitCurve | None, other: HitCurve | None, sizes: Sequence[int]) -> bool:
     """Whether two curves hit as often at every size, cold and warm."""
-    if one is None or other is None:
+    if curve is None or other is None:
         return False
     return all(
-        abs(one.at(s, one.hits(warm=w)) - other.at(s, other.hits(warm=w))) < ALIKE
+        abs(curve.at(s, curve.hits(warm=w)) - other.at(s, other.hits(warm=w))) < ALIKE
         for s in sizes
         for w in (False, True)
     )
@@ -301,10 +314,10 @@ def _alike(one: HitCurve | None, other: HitCurve | None, sizes: Sequence[int]) -
 def _gain(curve: HitCurve, size: int, larger: int) -> float:
     """How much more a larger cache hits, cold or warm."""
     hits = [curve.hits(warm=warm) for warm in (True, False)]
-    return max(curve.at(larger, one) - curve.at(size, one) for one in hits)
+    return max(curve.at(larger, hit) - curve.at(size, hit) for hit in hits)
 
 
-def _differ(one: CacheCandidate, other: CacheCandidate) -> list[str]:
+def _differ(candidate: CacheCandidate, other: CacheCandidate) -> list[str]:
     """In which choices two candidates differ."""
     names = ("size", "block", "threshold", "policy", "mode")
-    return [name for name in names if getattr(one, name) != getattr(other, name)]
+    return [name for name in names if getattr(candidate, name) != getattr(other, name)]

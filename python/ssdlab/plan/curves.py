@@ -172,9 +172,9 @@ def curve(
         rate = max(exact_max / 2 / SAMPLES / seen.total, 1e-4)
     if sizes is None:
         steps = _steps(max(64.0, 1.1 * footprint(seen)))
-        sizes = [float(one) * (seen.block + ENTRY_BYTES) for one in steps]
+        sizes = [float(step) * (seen.block + ENTRY_BYTES) for step in steps]
     least = SAMPLED_MIN / rate if rate < 1.0 else 1.0
-    found = sorted({frames(one, seen.block): float(one) for one in sizes}.items())
+    found = sorted({frames(size, seen.block): float(size) for size in sizes}.items())
     held = [(count, size) for count, size in found if count >= least]
     if not held:
         held = [(int(np.ceil(least)) + 1, (np.ceil(least) + 1) * (seen.block + ENTRY_BYTES))]

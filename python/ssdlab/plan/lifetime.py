@@ -10,7 +10,7 @@ from pathlib import Path
 from ssdlab import _core, bench, wear
 from ssdlab.errors import SsdlabError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.bed import Passes, Ran
+from ssdlab.plan.bed import JobOutcome, Passes
 from ssdlab.plan.candidates import CacheCandidate
 from ssdlab.rig import capacity_of, profile, smaller
 from ssdlab.target import Settings, Sim
@@ -60,16 +60,16 @@ class AgedDrive:
     write_bytes: int
 
     @staticmethod
-    def of(one: CacheCandidate, passes: Passes) -> AgedDrive | None:
+    def of(candidate: CacheCandidate, passes: Passes) -> AgedDrive | None:
         """That of a cache; None where its drive is no shipped one.
 
         Shares that are as good as equal are, so that few drives are simulated.
         """
-        if one.fast.profile is None:
+        if candidate.fast.profile is None:
             return None
-        share = min(1.0, one.size / one.fast.capacity_bytes)
+        share = min(1.0, candidate.size / candidate.fast.capacity_bytes)
         rounded = 0.0 if share <= SPARE_SHARE else round(share, 2)
-        return AgedDrive(one.fast.profile, rounded, mean_write_bytes(passes))
+        return AgedDrive(candidate.fast.profile, rounded, mean_write_bytes(passes))
 
     @property
     def roomy(self) -> bool:
@@ -87,13 +87,13 @@ Amplification = Mapping[AgedDrive, float | SsdlabError]
 
 def mean_write_bytes(passes: Passes) -> int:
     """Mean size of what a cache wrote to its drive."""
-    writes = sum(one.grown("cache/member_writes") for one in passes.passes)
-    moved = sum(one.grown("cache/member_bytes_written") for one in passes.passes)
+    writes = sum(pass_.grown("cache/member_writes") for pass_ in passes.passes)
+    moved = sum(pass_.grown("cache/member_bytes_written") for pass_ in passes.passes)
     return max(4096, round(moved / writes / 4096) * 4096) if writes else 4096
 
 
 def life(
-    one: CacheCandidate, passes: Passes, span_s: float, known: Amplification
+    candidate: CacheCandidate, passes: Passes, span_s: float, known: Amplification
 ) -> CacheLife | None:
     """The life of the drives of a cache; None where it has no SSD.
 
@@ -102,12 +102,14 @@ def life(
     """
     stretch = wear.Stretch.since_new(passes.last.counters)
     rig = stretch.wear
-    members = {path: one for path, one in rig.members.items() if _of_cache(path)} if rig else {}
+    members = (
+        {path: member for path, member in rig.members.items() if _of_cache(path)} if rig else {}
+    )
     if not members:
         return None
     place = next(iter(members))
-    flash, full = members[place].flash, one.fast.drive_bytes
-    aged = AgedDrive.of(one, passes)
+    flash, full = members[place].flash, candidate.fast.drive_bytes
+    aged = AgedDrive.of(candidate, passes)
     waf = 1.0 if aged and aged.roomy else known.get(aged) if aged else None
     if aged is not None and isinstance(waf, float):
         source = f"random overwrites of {aged.write_bytes >> 10} KiB on an aged drive"
@@ -133,21 +135,21 @@ def _of_cache(path: str) -> bool:
     return path.split("/")[0] == "cache"
 
 
-def _per_day(one: Ran, places: Iterable[str], span_s: float) -> float:
-    written = max(one.grown(f"{place}/host_bytes_written") for place in places)
-    return written * DAY_S / (span_s or one.did.seconds or 1.0)
+def _per_day(outcome: JobOutcome, places: Iterable[str], span_s: float) -> float:
+    written = max(outcome.grown(f"{place}/host_bytes_written") for place in places)
+    return written * DAY_S / (span_s or outcome.did.seconds or 1.0)
 
 
-def _aged(one: AgedDrive, seat: bench.Seat) -> float:
+def _aged(drive: AgedDrive, seat: bench.Seat) -> float:
     """Random overwrites of a share of a drive, after three times as much of the same."""
-    name = one.name
+    name = drive.name
     changes = smaller(name, capacity_of(name) // AGED_BYTES)
     capacity = int(changes["capacity"].removesuffix("B")) if changes else capacity_of(name)
-    part = int(capacity * one.share) // 65536 * 65536
+    part = int(capacity * drive.share) // 65536 * 65536
     keys = {"size": f"{part}B"}
     rig = _core.Rig.wrap("partition", keys, name=name, below=profile(name).rig())
     text = (
-        f"[overwrite]\nrw=randwrite\nbs={one.write_bytes}\niodepth=4\nsize=100%\nnorandommap\n"
+        f"[overwrite]\nrw=randwrite\nbs={drive.write_bytes}\niodepth=4\nsize=100%\nnorandommap\n"
         f"io_size={2 * part}\n"
     )
     settings = Settings(prepare="random:3", overrides=changes)

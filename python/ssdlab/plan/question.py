@@ -105,7 +105,7 @@ class CachePlan:
                 and {f"{100 * share:.0f} %": main.working_set(share) for share in SHARES},
             },
             "pool": asked.pool.text,
-            "caches": [one.text for one in asked.fasts],
+            "caches": [store.text for store in asked.fasts],
             "disk_cache": asked.disk_cache,
             "depth": asked.depth,
             "passes": len(self.pool.passes.passes),
@@ -133,5 +133,5 @@ class CachePlan:
             "pays_off_only_when_repeated": choice.only_again,
             "rows": [row.as_json() for row in self.rows],
             "dropped": list(self.dropped),
-            "curves": [one.as_json() for one in self.curves.values()],
+            "curves": [curve.as_json() for curve in self.curves.values()],
         }

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ssdlab import units
 from ssdlab.arrays.offer import Offer
-from ssdlab.plan.bed import Found, Passes, Ran
+from ssdlab.plan.bed import Found, JobOutcome, Passes
 from ssdlab.plan.candidates import DEFERRING, CacheCandidate
 from ssdlab.plan.lifetime import CacheLife
 from ssdlab.plan.stores import Store
@@ -76,10 +76,10 @@ class CacheRow(Offer):
     @property
     def short(self) -> str:
         """Letter, size and mode: for tables that stand beside one with the full names."""
-        one = self.candidate
-        if one is None:
+        candidate = self.candidate
+        if candidate is None:
             return self.name
-        return f"{self.mark}: {units.binary(one.size)}, {one.mode or one.preset}"
+        return f"{self.mark}: {units.binary(candidate.size)}, {candidate.mode or candidate.preset}"
 
     @cached_property
     def warm(self) -> WarmUp:
@@ -89,7 +89,7 @@ class CacheRow(Offer):
         if self.passes.job:
             rising = self.passes.rising
             return warm_up_of_job(self.passes.measured, self.passes.last.did.iops, rising=rising)
-        return warm_up([one.ramp for one in self.passes.passes])
+        return warm_up([pass_.ramp for pass_ in self.passes.passes])
 
     @property
     def iops(self) -> float:
@@ -113,10 +113,13 @@ class CacheRow(Offer):
         """A percentile at recorded times, else at full speed."""
         return self.passes.calm.did.percentile_ns(percent)
 
-    def hits(self, kind: str, what: Found = "hits", one: Ran | None = None) -> float | None:
-        """Of the ``read``s or ``write``s, cut at blocks, the share that found all (or a part) of
-        their data in the cache, in the last pass or in ``one``; None without any, or a cache."""
-        return (one or self.passes.last).found(what, kind) if self.kind == "cache" else None
+    def hits(
+        self, kind: str, what: Found = "hits", outcome: JobOutcome | None = None
+    ) -> float | None:
+        """Of the ``read``s or ``write``s, cut at blocks, the share that found all (or a part)
+        of their data in the cache, in the last pass or in ``outcome``; None without any, or a
+        cache."""
+        return (outcome or self.passes.last).found(what, kind) if self.kind == "cache" else None
 
     @property
     def defers(self) -> bool:
@@ -139,14 +142,14 @@ class CacheRow(Offer):
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
-        one, first, recorded = self.candidate, self.passes.first, self.passes.recorded
+        candidate, first, recorded = self.candidate, self.passes.first, self.passes.recorded
         return {
             "kind": self.kind,
             "name": self.name,
             "mark": self.mark or None,
             "storage": self.store.text,
-            "cache_bytes": one and one.size,
-            "keys": one and one.keys,
+            "cache_bytes": candidate and candidate.size,
+            "keys": candidate and candidate.keys,
             "iops": self.iops,
             "clat_p50_ns": self.latency_ns(50.0),
             "clat_p99_ns": self.latency_ns(99.0),
@@ -154,8 +157,8 @@ class CacheRow(Offer):
             "read_hit_ratio": self.hits("read"),
             "write_hit_ratio": self.hits("write"),
             "read_partly_ratio": self.hits("read", "partial"),
-            "first_pass_read_hit_ratio": self.hits("read", one=first),
-            "first_pass_write_hit_ratio": self.hits("write", one=first),
+            "first_pass_read_hit_ratio": self.hits("read", outcome=first),
+            "first_pass_write_hit_ratio": self.hits("write", outcome=first),
             "warm_up_s": self.warm.seconds,
             "warm_up_passes": self.warm.passes,
             "still_rising": self.warm.rising,
@@ -169,7 +172,7 @@ class CacheRow(Offer):
             "defers_writes": self.defers,
             "dirty_bytes_most": self.dirty_most,
             "dirty_bytes_most_at_recorded_times": self.passes.dirty_recorded,
-            "cache_survives_a_drive": one and one.fast.redundant,
+            "cache_survives_a_drive": candidate and candidate.fast.redundant,
             "first_pass": first.did.as_json(members=False),
             "last_pass": self.passes.last.did.as_json(members=False),
             "recorded_times": recorded and recorded.did.as_json(members=False),
@@ -277,20 +280,20 @@ def _times(value: float | None, base: float | None) -> float:
 
 def _ranked(rows: Sequence[CacheRow], rules: Rules) -> list[CacheRow]:
     """The best first; of those about as good by price, size and speed while cold."""
-    left, found = list(rows), []
+    left, cache_rows = list(rows), []
     while left:
-        most = max(rules.value(one) or 0.0 for one in left)
-        near = [one for one in left if (rules.value(one) or 0.0) >= CLOSE * most]
-        cold = max(1.0, *(one.first_iops for one in near))
+        most = max(rules.value(row) or 0.0 for row in left)
+        near = [row for row in left if (rules.value(row) or 0.0) >= CLOSE * most]
+        cold = max(1.0, *(row.first_iops for row in near))
         best = min(
             near,
-            key=lambda one: (
-                float("inf") if one.price is None else one.price,
-                one.candidate.size if one.candidate else 0,
-                -round(one.first_iops / (STEADY * cold)),
-                one.candidate.threshold or 1 if one.candidate else 1,
+            key=lambda row: (
+                float("inf") if row.price is None else row.price,
+                row.candidate.size if row.candidate else 0,
+                -round(row.first_iops / (STEADY * cold)),
+                row.candidate.threshold or 1 if row.candidate else 1,
             ),
         )
-        found.append(best)
+        cache_rows.append(best)
         left.remove(best)
-    return found
+    return cache_rows

@@ -230,8 +230,10 @@ def _tradeoffs(plan: CachePlan) -> list[Figure]:
 
     groups: dict[str, list[CacheRow]] = {"pool alone": [plan.pool]}
     for row in plan.caches:
-        one = row.candidate
-        groups.setdefault(one.preset or one.mode or "" if one else "", []).append(row)
+        candidate = row.candidate
+        groups.setdefault(candidate.preset or candidate.mode or "" if candidate else "", []).append(
+            row
+        )
     figures = []
     for title, unit, value, higher in (
         ("Speed", "IOPS", lambda r: r.iops, True),
@@ -282,7 +284,9 @@ def _ramps(plan: CachePlan) -> list[Figure]:
     base = plan.pool.passes.last.ramp.times(PARTS_OF_PASS)
     curves = []
     for colour, row in enumerate(plan.caches[:RAMPS_MAX]):
-        gains = np.concatenate([base / one.ramp.times(PARTS_OF_PASS) for one in row.passes.passes])
+        gains = np.concatenate(
+            [base / pass_.ramp.times(PARTS_OF_PASS) for pass_ in row.passes.passes]
+        )
         x = [(n + 0.5) / PARTS_OF_PASS for n in range(len(gains))]
         curves.append(Curve(row.full, x, [float(v) for v in gains], "line", colour))
     line = [0.0, float(len(plan.pool.passes.passes))]
@@ -300,10 +304,10 @@ def _over_time(row: CacheRow, colour: int) -> Curve:
     xs: list[float] = []
     ys: list[float] = []
     base, passes = 0.0, row.passes.passes
-    for one in passes:
+    for pass_ in passes:
         count = max(4, POINTS // len(passes))
-        times = one.ramp.times(count)
-        share = float(one.ramp.ios.sum()) / count
+        times = pass_.ramp.times(count)
+        share = float(pass_.ramp.ios.sum()) / count
         xs += [float(v) for v in base + np.cumsum(times)]
         ys += [share / float(t) if t > 0 else 0.0 for t in times]
         base = xs[-1]
@@ -322,16 +326,16 @@ def _load(plan: CachePlan) -> Section:
         figures=figures,
         key="load",
         title=f"What {plan.load.name} allows",
-        rows=[one.as_json() for one in plan.curves.values()],
+        rows=[curve.as_json() for curve in plan.curves.values()],
     )
 
 
 def _hits(plan: CachePlan) -> Table:
     shown = [
-        (size, found)
+        (size, curve)
         for block in plan.asked.blocks
         for policy in plan.asked.policies
-        if (found := plan.curves.get((policy, block))) is not None
+        if (curve := plan.curves.get((policy, block))) is not None
         for size in plan.sizes
     ]
 
@@ -367,8 +371,8 @@ def _hits(plan: CachePlan) -> Table:
 
 def _working_set(plan: CachePlan) -> Table:
     def held(share: float) -> Callable[[HitCurve], str | None]:
-        def size(found: HitCurve) -> str | None:
-            needed = found.working_set(share)
+        def size(curve: HitCurve) -> str | None:
+            needed = curve.working_set(share)
             return None if needed is None else units.binary(needed)
 
         return size
@@ -377,11 +381,11 @@ def _working_set(plan: CachePlan) -> Table:
         "Working set, LRU",
         [plan.curves["lru", block] for block in dict.fromkeys((FINE, *plan.asked.blocks))],
         {
-            "block": lambda found: units.binary(found.block),
-            "first touches [%]": lambda found: 100 * found.first_touch,
-            "attainable [%]": lambda found: 100 * found.attainable,
+            "block": lambda curve: units.binary(curve.block),
+            "first touches [%]": lambda curve: 100 * curve.first_touch,
+            "attainable [%]": lambda curve: 100 * curve.attainable,
             **{f"for {100 * share:.0f} %": held(share) for share in SHARES},
-            "all": lambda found: units.binary(found.footprint),
+            "all": lambda curve: units.binary(curve.footprint),
         },
         "Sizes at which so many of the attainable hits of the first pass are had. Large blocks "
         "count neighbours as hits.",

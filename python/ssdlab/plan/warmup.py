@@ -73,12 +73,12 @@ def warm_up(ramps: Sequence[Ramp]) -> WarmUp:
     pass, for parts of a load differ in speed by themselves. A single pass is compared with the mean
     of its last quarter.
     """
-    good = [one for one in ramps if len(one.time_s)]
+    good = [ramp for ramp in ramps if len(ramp.time_s)]
     if not good:
         return WarmUp()
     if len(good) == 1:
         return _single(good[0])
-    times = np.stack([one.times() for one in good])
+    times = np.stack([ramp.times() for ramp in good])
     final = np.tile(times[-1], len(good))
     taken = times.reshape(-1)
     kernel = np.ones(SPAN)

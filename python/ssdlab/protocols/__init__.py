@@ -17,11 +17,12 @@ from ssdlab.errors import unknown_name
 def protocols() -> tuple[Protocol, ...]:
     """All protocols, by group and name."""
     modules = [
-        importlib.import_module(f"{__name__}.{one.name}") for one in pkgutil.iter_modules(__path__)
+        importlib.import_module(f"{__name__}.{module.name}")
+        for module in pkgutil.iter_modules(__path__)
     ]
     found = [one for module in modules for one in getattr(module, "PROTOCOLS", ())]
     order = list(GROUPS)
-    return tuple(sorted(found, key=lambda one: (order.index(one.group), one.name)))
+    return tuple(sorted(found, key=lambda protocol: (order.index(protocol.group), protocol.name)))
 
 
 def find(name: str) -> Protocol:
@@ -29,7 +30,7 @@ def find(name: str) -> Protocol:
 
     Raises UnknownNameError where there is none.
     """
-    known = {one.name: one for one in protocols()}
+    known = {protocol.name: protocol for protocol in protocols()}
     if name not in known:
         raise unknown_name("protocol", name, known, '; "ssdlab list protocols" describes them')
     return known[name]

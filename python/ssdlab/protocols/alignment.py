@@ -9,7 +9,7 @@ from ssdlab.engine.answers import CellGrid, Part, charts, grid, number, work_tab
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Idle, Job, Step
 from ssdlab.errors import InputError
 
@@ -157,8 +157,8 @@ PROTOCOLS = procedure(
     "KomputerPress 9/2010, Intel X25-M G2 with IOmeter (the text on alignment)",
     plan,
     judge,
-    Parameter("blocks", "4k,8k,16k,64k", "block sizes"),
-    Parameter("depth", 4, "I/Os in flight"),
-    Parameter("seconds", 60.0, "time for each case and turn"),
-    Parameter("turns", 3, "how often all cases are measured", least=1),
+    ProtocolParameter("blocks", "4k,8k,16k,64k", "block sizes"),
+    ProtocolParameter("depth", 4, "I/Os in flight"),
+    ProtocolParameter("seconds", 60.0, "time for each case and turn"),
+    ProtocolParameter("turns", 3, "how often all cases are measured", least=1),
 )

@@ -11,7 +11,7 @@ from ssdlab.engine import choices
 from ssdlab.engine.answers import CellGrid, grid, number, sources
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.crystaldiskmark import (
     WAYS,
@@ -171,8 +171,8 @@ PROTOCOLS = procedure(
     "AS SSD Benchmark: 1 GB file, blocks of 16 MB and 4 KB, 64 threads, access time",
     plan,
     judge,
-    Parameter("data", "both", "data that is written", ("random", "zeros", "both")),
-    Parameter("seconds", 15.0, "time of each test of small pieces"),
+    ProtocolParameter("data", "both", "data that is written", ("random", "zeros", "both")),
+    ProtocolParameter("seconds", 15.0, "time of each test of small pieces"),
     quick_divisor=5.0,
     own_data=True,
 )

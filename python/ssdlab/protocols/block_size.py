@@ -8,7 +8,7 @@ from ssdlab.engine import choices
 from ssdlab.engine.answers import best, charts, grid, number, percent
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Purge, Step
 
 SWEEPS = (
@@ -112,9 +112,9 @@ PROTOCOLS = procedure(
     "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
     plan,
     judge,
-    Parameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
-    Parameter("depth", 4, "I/Os in flight"),
-    Parameter("seconds", 300.0, "time for each block size"),
-    Parameter("use_hours", 18.0, "hours of 32 KiB random writes that make the drive used"),
+    ProtocolParameter("blocks", "512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m", "block sizes"),
+    ProtocolParameter("depth", 4, "I/Os in flight"),
+    ProtocolParameter("seconds", 300.0, "time for each block size"),
+    ProtocolParameter("use_hours", 18.0, "hours of 32 KiB random writes that make the drive used"),
     quick_divisor=240.0,
 )

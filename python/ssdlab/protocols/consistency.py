@@ -7,7 +7,7 @@ from ssdlab.answer import Cell, Number, Section, Table, columns
 from ssdlab.engine.answers import figure
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
 
 KEY = "random-write"
@@ -56,7 +56,7 @@ def judge(records: Records, setup: Setup) -> Section:
             ("max latency", records.value("max", KEY), "us", "lower"),
         )
     ]
-    rows = [(one.name, Cell(one.value, (KEY,)), one.unit) for one in numbers]
+    rows = [(number.name, Cell(number.value, (KEY,)), number.unit) for number in numbers]
     views = [
         figure(
             title,
@@ -96,7 +96,7 @@ PROTOCOLS = procedure(
     "AnandTech, The Intel SSD DC S3700 review, 2012",
     plan,
     judge,
-    Parameter("bs", "4k", "size of the writes"),
-    Parameter("depth", 32, "writes in flight"),
-    Parameter("seconds", 2000.0, "length of the run"),
+    ProtocolParameter("bs", "4k", "size of the writes"),
+    ProtocolParameter("depth", 32, "writes in flight"),
+    ProtocolParameter("seconds", 2000.0, "length of the run"),
 )

@@ -11,7 +11,7 @@ from ssdlab.answer import Cell, Figure, Number, Section, Table, columns
 from ssdlab.engine.answers import CellGrid, best, charts, grid, number
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Idle, Step
 
 MEASURE_S = PAUSE_S = 5.0
@@ -211,10 +211,10 @@ PROTOCOLS = procedure(
     "CrystalDiskMark 8: its default and NVMe profiles, five runs of 1 GiB",
     plan,
     judge,
-    Parameter("profile", "default", "set of tests", tuple(PROFILES)),
-    Parameter("data", "both", "data of the test area", ("random", "zeros", "both")),
-    Parameter("runs", 5, "runs of each test, of which the best counts", least=1),
-    Parameter("size_mib", 1024, "MiB of the test area"),
+    ProtocolParameter("profile", "default", "set of tests", tuple(PROFILES)),
+    ProtocolParameter("data", "both", "data of the test area", ("random", "zeros", "both")),
+    ProtocolParameter("runs", 5, "runs of each test, of which the best counts", least=1),
+    ProtocolParameter("size_mib", 1024, "MiB of the test area"),
     quick_divisor=5.0,
     own_data=True,
 )

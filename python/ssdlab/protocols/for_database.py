@@ -7,7 +7,7 @@ from ssdlab.engine.answers import Demand, Part, demands, fitness, part_distribut
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.synced_writes import LOG_BYTES, commit_us
 
@@ -119,6 +119,6 @@ PROTOCOLS = procedure(
     "IOmeter's database mix and etcd's test of the log; limits give their reasons",
     plan,
     judge,
-    Parameter("depth", 32, "pages in flight"),
-    Parameter("seconds", 120.0, "time for each part"),
+    ProtocolParameter("depth", 32, "pages in flight"),
+    ProtocolParameter("seconds", 120.0, "time for each part"),
 )

@@ -15,7 +15,7 @@ from ssdlab.engine.answers import (
 )
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
 
 STEADY = "steady-writes"
@@ -155,9 +155,9 @@ PROTOCOLS = procedure(
     "steady state of SNIA PTS; advice on caches by makers of RAID controllers",
     plan,
     judge,
-    Parameter("bs", "4k", "size of the requests"),
-    Parameter("depth", 32, "I/Os in flight"),
-    Parameter("seconds", 60.0, "time of a round and of each part"),
-    Parameter("tbw_tb", 0.0, "rated endurance (TBW), TB; 0: not known"),
-    Parameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
+    ProtocolParameter("bs", "4k", "size of the requests"),
+    ProtocolParameter("depth", 32, "I/Os in flight"),
+    ProtocolParameter("seconds", 60.0, "time of a round and of each part"),
+    ProtocolParameter("tbw_tb", 0.0, "rated endurance (TBW), TB; 0: not known"),
+    ProtocolParameter("daily_gb", 0.0, "GB that the cache takes every day; 0: not known"),
 )

@@ -9,7 +9,7 @@ from ssdlab.answer import Cell, Section
 from ssdlab.engine.answers import Demand, Part, figure, fitness, number, percent
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records, Series
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step
 from ssdlab.errors import InputError
 
@@ -138,9 +138,9 @@ def judge(records: Records, setup: Setup) -> Section:
     whole = falls[RECORD]
     below = Cell(None if whole is None else whole.below, (RECORD,))
     asked = _demands(records, budget, falls, recorded)
-    found = fitness(purpose, asked, records, PARTS, said, figures)
+    section = fitness(purpose, asked, records, PARTS, said, figures)
     late = number("intervals below the budget", below, "%", "lower")
-    return replace(found, numbers=[*found.numbers, late])
+    return replace(section, numbers=[*section.numbers, late])
 
 
 def _lasting(series: Series) -> float:
@@ -209,14 +209,14 @@ PROTOCOLS = procedure(
     "streams as cameras make them; limits are explained beside them",
     plan,
     judge,
-    Parameter("streams", 4, "streams at once"),
-    Parameter(
+    ProtocolParameter("streams", 4, "streams at once"),
+    ProtocolParameter(
         "stream_mbps",
         100.0,
         "MB/s of each; an editing codec at 4K has about 90",
         least=0.01,
     ),
-    Parameter("times", 1.0, "how often the drive is recorded full", least=0.01),
-    Parameter("seconds", 120.0, "time of playing"),
+    ProtocolParameter("times", 1.0, "how often the drive is recorded full", least=0.01),
+    ProtocolParameter("seconds", 120.0, "time of playing"),
     own_data=True,
 )

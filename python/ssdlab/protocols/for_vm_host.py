@@ -8,7 +8,7 @@ from ssdlab.engine.answers import Part, demands, fitness, part_distributions, ra
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Step
 
 SIZES = "4k/50:8k/20:16k/15:64k/15"
@@ -112,7 +112,7 @@ PROTOCOLS = procedure(
     "mixes of 4 to 64 KiB as hypervisors produce them; limits are explained beside them",
     plan,
     judge,
-    Parameter("machines", 8, "machines of the crowd"),
-    Parameter("depth", 8, "I/Os in flight of each"),
-    Parameter("seconds", 120.0, "time for each part"),
+    ProtocolParameter("machines", 8, "machines of the crowd"),
+    ProtocolParameter("depth", 8, "I/Os in flight of each"),
+    ProtocolParameter("seconds", 120.0, "time for each part"),
 )

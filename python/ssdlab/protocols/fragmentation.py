@@ -10,7 +10,7 @@ from ssdlab.engine.answers import best, charts, figure, number, ratio, sources, 
 from ssdlab.engine.choices import counts
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Idle, Step
 from ssdlab.experiments.fragmentation import ARTICLE, FILE_MIB, STEPS_MIB
 
@@ -192,11 +192,11 @@ PROTOCOLS = procedure(
     ARTICLE,
     plan,
     judge,
-    Parameter("region_mib", FILE_MIB, "MiB that are filled and read", least=1),
-    Parameter(
+    ProtocolParameter("region_mib", FILE_MIB, "MiB that are filled and read", least=1),
+    ProtocolParameter(
         "amounts_mib",
         ",".join(str(amount) for amount in STEPS_MIB if amount),
         "MiB of 4 KiB random writes before each three readings",
     ),
-    Parameter("rest_s", 3600.0, "seconds of rest before the last reading"),
+    ProtocolParameter("rest_s", 3600.0, "seconds of rest before the last reading"),
 )

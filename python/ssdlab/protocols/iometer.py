@@ -11,7 +11,7 @@ from ssdlab.engine.answers import Part, best, number, ratio, work_table
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup, bytes_of
+from ssdlab.engine.setup import ProtocolParameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.queue_depth import by_depth, least_depth
 
@@ -142,10 +142,12 @@ class Access:
             SOURCE,
             self.plan,
             self.judge,
-            Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
-            Parameter("seconds", 60.0, "time for each depth"),
-            Parameter("warm_s", 300.0, "seconds of the load before the first measurement"),
-            Parameter("align", "4k", "what offsets are multiples of; IOmeter's default is 512"),
+            ProtocolParameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
+            ProtocolParameter("seconds", 60.0, "time for each depth"),
+            ProtocolParameter("warm_s", 300.0, "seconds of the load before the first measurement"),
+            ProtocolParameter(
+                "align", "4k", "what offsets are multiples of; IOmeter's default is 512"
+            ),
         )
 
 
@@ -187,4 +189,4 @@ ACCESSES = (
     ),
 )
 
-PROTOCOLS = tuple(one for access in ACCESSES for one in access.protocols())
+PROTOCOLS = tuple(protocol for access in ACCESSES for protocol in access.protocols())

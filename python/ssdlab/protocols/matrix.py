@@ -13,7 +13,7 @@ from ssdlab.engine.grids import MEASURED, PATTERNS, Plane, Spec
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
 from ssdlab.errors import InputError, unknown_name
 
@@ -83,17 +83,17 @@ def planes(setup: Setup) -> list[Plane]:
     found = PRESETS[setup.text("preset")].planes
     if setup.text("patterns"):
         named = [
-            [one for one in found if one.pattern == name] or [replace(found[0], pattern=name)]
+            [plane for plane in found if plane.pattern == name] or [replace(found[0], pattern=name)]
             for name in _patterns(setup)
         ]
-        found = [one for own in named for one in own]
+        found = [plane for own in named for plane in own]
     possible = []
     for one in found:
         plane = replace(one, **given)
         sizes = [size for size in plane.blocks if size % setup.block == 0]
         if sizes and (own := replace(plane, blocks=sizes)) not in possible:
             possible.append(own)
-    count = sum(1 for one in possible for _ in one.specs())
+    count = sum(1 for plane in possible for _ in plane.specs())
     if not possible or count > CELLS_MAX:
         raise InputError(
             f"the matrix has {count:,} cells; "
@@ -125,12 +125,12 @@ def plan(setup: Setup) -> list[Step]:
     """Brings the drive into its state, and measures cell after cell."""
     found = planes(setup)
     if setup.text("order") == "as-written":
-        patterns = {one.pattern for one in found}
+        patterns = {plane.pattern for plane in found}
         steps = [*_filled(setup), *(_scattered(setup) if "random" in patterns else [])]
-        return [*steps, *_measured(setup, [one for plane in found for one in plane.specs()])]
+        return [*steps, *_measured(setup, [spec for plane in found for spec in plane.specs()])]
     steps = _filled(setup)
     for pattern in PATTERNS:
-        own = [one for plane in found if plane.pattern == pattern for one in plane.specs()]
+        own = [spec for plane in found if plane.pattern == pattern for spec in plane.specs()]
         # What only reads leaves the drive as it is for all that follow.
         own.sort(key=lambda one: -one.read_percent)
         steps += _scattered(setup) if own and pattern == "random" else []
@@ -208,17 +208,17 @@ def _job(setup: Setup, spec: Spec, seconds: float, key: str) -> Job:
 def judge(records: Records, setup: Setup) -> Section:
     """Heat maps, latency against IOPS, and a table of all cells."""
     matrix = planes(setup)
-    specs = list(dict.fromkeys(one for plane in matrix for one in plane.specs()))
+    specs = list(dict.fromkeys(spec for plane in matrix for spec in plane.specs()))
     found = {
-        one: {what: records.cell(what, one.key) for what in MEASURED.split()}
-        for one in specs
-        if one.key in records
+        spec: {what: records.cell(what, spec.key) for what in MEASURED.split()}
+        for spec in specs
+        if spec.key in records
     }
-    loads = list(dict.fromkeys((one.pattern, one.read_percent) for one in specs))
+    loads = list(dict.fromkeys((spec.pattern, spec.read_percent) for spec in specs))
     own = {load: {s: c for s, c in found.items() if s[:2] == load} for load in loads}
     said = [line for of in own.values() if (line := grids.said(of))]
-    numbers = [one for load, of in own.items() for one in grids.numbers(load, of)]
-    figures = [one for plane in matrix for one in grids.figures(plane, found)]
+    numbers = [number for load, of in own.items() for number in grids.numbers(load, of)]
+    figures = [figure for plane in matrix for figure in grids.figures(plane, found)]
     code = "measured" if found else "not-measured"
     return Section(
         said or ["No cell has been measured yet."],
@@ -239,22 +239,24 @@ PROTOCOLS = procedure(
     "a grid as users of bench-fio (fio-plot) and ezFIO know it",
     plan,
     judge,
-    Parameter("preset", "usual", "whose grid it is", tuple(PRESETS)),
-    Parameter("patterns", "", f"sequential, random, or both by a comma{_EMPTY}"),
-    Parameter("mixes", "", f"percent of reads: 100,70,0{_EMPTY}"),
-    Parameter("blocks", "", f"block sizes: 4k,16k or 4k..1mx2{_EMPTY}"),
-    Parameter("depths", "", f"I/Os in flight of each job: 1..64x2{_EMPTY}"),
-    Parameter("jobs", "", f"numbers of jobs (fio's numjobs): 1,4{_EMPTY}"),
-    Parameter("seconds", 0.0, "time for each cell; 0: that of the preset"),
-    Parameter("settle_s", 10.0, "time of the same load, not measured, before a cell that writes"),
-    Parameter(
+    ProtocolParameter("preset", "usual", "whose grid it is", tuple(PRESETS)),
+    ProtocolParameter("patterns", "", f"sequential, random, or both by a comma{_EMPTY}"),
+    ProtocolParameter("mixes", "", f"percent of reads: 100,70,0{_EMPTY}"),
+    ProtocolParameter("blocks", "", f"block sizes: 4k,16k or 4k..1mx2{_EMPTY}"),
+    ProtocolParameter("depths", "", f"I/Os in flight of each job: 1..64x2{_EMPTY}"),
+    ProtocolParameter("jobs", "", f"numbers of jobs (fio's numjobs): 1,4{_EMPTY}"),
+    ProtocolParameter("seconds", 0.0, "time for each cell; 0: that of the preset"),
+    ProtocolParameter(
+        "settle_s", 10.0, "time of the same load, not measured, before a cell that writes"
+    ),
+    ProtocolParameter(
         "prepare",
         "random",
         "; ".join(f"{name}: {what}" for name, what in PREPARATIONS.items()),
         tuple(PREPARATIONS),
     ),
-    Parameter("passes", 2, "how often random writes overwrite the range"),
-    Parameter(
+    ProtocolParameter("passes", 2, "how often random writes overwrite the range"),
+    ProtocolParameter(
         "order",
         "reads-first",
         "reads-first: sequential before random, reads before writes; as-written: patterns and "

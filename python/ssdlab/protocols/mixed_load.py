@@ -20,7 +20,7 @@ from ssdlab.engine.answers import (
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Step, Then
 
 ALONE, MOST = "reads-alone", "writes-alone"
@@ -208,10 +208,10 @@ PROTOCOLS = procedure(
     "a common question; rate-limited writers as in fio's documentation",
     plan,
     judge,
-    Parameter("shares", "10,30,50,100", "percent of the writing speed"),
-    Parameter("read_bs", "4k", "size of the reads"),
-    Parameter("read_depth", 1, "reads in flight"),
-    Parameter("write_bs", "4k", "size of the writes"),
-    Parameter("write_depth", 32, "writes in flight"),
-    Parameter("seconds", 60.0, "time for each share"),
+    ProtocolParameter("shares", "10,30,50,100", "percent of the writing speed"),
+    ProtocolParameter("read_bs", "4k", "size of the reads"),
+    ProtocolParameter("read_depth", 1, "reads in flight"),
+    ProtocolParameter("write_bs", "4k", "size of the writes"),
+    ProtocolParameter("write_depth", 32, "writes in flight"),
+    ProtocolParameter("seconds", 60.0, "time for each share"),
 )

@@ -15,7 +15,7 @@ from ssdlab.engine import steady_report
 from ssdlab.engine.grids import mix_text as mix_text
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Rounds, Step, Tracked, in_round
 from ssdlab.histogram import VALUES, Histogram, merge, us
 
@@ -49,7 +49,7 @@ def protocol(
     summary: str,
     plan: Callable[[Setup], Sequence[Step]],
     judge: Callable[[Records, Setup], Section],
-    parameters: Sequence[Parameter],
+    parameters: Sequence[ProtocolParameter],
     *,
     source: str = SOURCE,
     **more: Any,
@@ -78,7 +78,7 @@ def parameters(
     threads: int | None = 0,
     rounds: int | None = ROUNDS_MAX,
     fill: float | None = 2.0,
-) -> tuple[Parameter, ...]:
+) -> tuple[ProtocolParameter, ...]:
     """The parameters that every test has; a depth or number of threads of 0 leaves it to the
     settings, None leaves a parameter out."""
     as_set = "; 0: as the settings say"
@@ -91,7 +91,7 @@ def parameters(
         ("seconds", 60.0, "length of a measurement"),
         ("fill", fill, "how often the active range is written in order before the test"),
     )
-    settings = Parameter(
+    settings = ProtocolParameter(
         "settings",
         "enterprise",
         "enterprise: active range 100 %, write cache off, depth 32, 4 threads; "
@@ -99,7 +99,9 @@ def parameters(
         tuple(SETTINGS),
     )
     asked = [
-        Parameter(name, value, text, least=LEAST.get(name, 0.0), most=MOST.get(name, math.inf))
+        ProtocolParameter(
+            name, value, text, least=LEAST.get(name, 0.0), most=MOST.get(name, math.inf)
+        )
         for name, value, text in known
         if value is not None
     ]
@@ -243,14 +245,16 @@ def window_cell(records: Records, key: str, name: str, what: str) -> Cell:
     return records.cell(what, keys_of(records, key, name))
 
 
-def histogram_curve(name: str, found: Histogram, colour: int = 0) -> Curve:
+def histogram_curve(name: str, histogram: Histogram, colour: int = 0) -> Curve:
     """The outline of a histogram of latencies on two logarithmic axes: us and I/Os.
 
     Eight bars to a power of two. An empty bar stands at half an I/O, below a single one.
     """
     bars: Counter[int] = Counter()
-    for place in np.flatnonzero(found.counts):
-        bars[math.floor(BARS * math.log2(max(int(VALUES[place]), 1)))] += int(found.counts[place])
+    for place in np.flatnonzero(histogram.counts):
+        bars[math.floor(BARS * math.log2(max(int(VALUES[place]), 1)))] += int(
+            histogram.counts[place]
+        )
     first, last = min(bars), max(bars)
     places = range(first, last + 2)
     return Curve(
@@ -271,12 +275,19 @@ def percentile_cells(records: Records, keys: Sequence[str]) -> list[Cell]:
     return [Cell(us(ns), tuple(keys)) for ns in found]
 
 
-PERCENT_COLUMNS = columns(" | ".join([*(f"{one:g} % [us]" for one in PERCENTILES), "max [us]"]))
+PERCENT_COLUMNS = columns(
+    " | ".join([*(f"{percentile:g} % [us]" for percentile in PERCENTILES), "max [us]"])
+)
 
 
-def histogram_figure(title: str, found: Mapping[str, Histogram], keys: Sequence[str]) -> Figure:
+def histogram_figure(
+    title: str, histograms: Mapping[str, Histogram], keys: Sequence[str]
+) -> Figure:
     """Histograms of response times on two logarithmic axes."""
-    curves = [histogram_curve(name, one, place) for place, (name, one) in enumerate(found.items())]
+    curves = [
+        histogram_curve(name, histogram, place)
+        for place, (name, histogram) in enumerate(histograms.items())
+    ]
     return Figure(
         title,
         "response time, us",
@@ -291,12 +302,14 @@ def histogram_figure(title: str, found: Mapping[str, Histogram], keys: Sequence[
 
 def doubts(records: Records, *keys: str) -> list[str]:
     """A sentence about each loop that did not come to a steady state: what its numbers are then."""
-    found = [records.rounds[key] for key in keys if key in records.rounds]
+    rounds_records = [records.rounds[key] for key in keys if key in records.rounds]
     many = len(keys) > 1
     return [
-        f"{one.title}: {steady_report.sentence(one)}" if many else steady_report.sentence(one)
-        for one in found
-        if not one.steady
+        f"{record.title}: {steady_report.sentence(record)}"
+        if many
+        else steady_report.sentence(record)
+        for record in rounds_records
+        if not record.steady
     ]
 
 

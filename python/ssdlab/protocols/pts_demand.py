@@ -16,7 +16,7 @@ POINTS = tuple((tc, qd) for tc in COUNTS for qd in COUNTS)
 """Threads and queue depth of each point, in the order of a round."""
 
 
-class Point(NamedTuple):
+class DemandPoint(NamedTuple):
     """What was measured at a point: IOPS, mean and max latency, us."""
 
     iops: float
@@ -25,8 +25,8 @@ class Point(NamedTuple):
     sources: tuple[str, ...]
 
 
-Points = Mapping[tuple[int, int], Point]
-Where = Callable[[tuple[int, int], Point], tuple[float, float]]
+Points = Mapping[tuple[int, int], DemandPoint]
+Where = Callable[[tuple[int, int], DemandPoint], tuple[float, float]]
 
 
 def name_of(tc: int, qd: int) -> str:
@@ -47,11 +47,11 @@ def measured(records: Records, keys: Mapping[tuple[int, int], Sequence[str]]) ->
         cells = [records.cell(what, here) for what in ("iops", "mean", "max")]
         iops, mean, longest = (cell.value for cell in cells)
         if iops is not None and mean is not None and longest is not None:
-            found[point] = Point(iops, mean, longest, tuple(here))
+            found[point] = DemandPoint(iops, mean, longest, tuple(here))
     return found
 
 
-def numbers(name: str, point: Point) -> list[Number]:
+def numbers(name: str, point: DemandPoint) -> list[Number]:
     """What a point did, as numbers of its ``name``."""
     return [
         Number(f"{name}: IOPS", point.iops, "IOPS", "higher", point.sources),
@@ -153,7 +153,7 @@ def histograms(
     records: Records, points: Mapping[str, tuple[str, tuple[int, int]]]
 ) -> tuple[Table, list[Figure]]:
     """The response times of some points, by name: their key, and their threads and depth."""
-    measured = {name: one for name, one in points.items() if one[0] in records}
+    measured = {name: point for name, point in points.items() if point[0] in records}
     rows: list[Cells] = [
         [
             name,
@@ -167,7 +167,7 @@ def histograms(
     heads = columns("point | TC | QD | outstanding | IOPS [IOPS] | mean [us]")
     table = Table("Response times of the histograms", [*heads, *pts.PERCENT_COLUMNS], rows)
     bins = {f"{name} ({text(at)})": records.latency(key) for name, (key, at) in measured.items()}
-    known = {name: one for name, one in bins.items() if one is not None}
+    known = {name: histogram for name, histogram in bins.items() if histogram is not None}
     keys = [key for key, _ in measured.values()]
     shown = pts.histogram_figure("Response time histograms", known, keys)
     return table, [shown] if known else []

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ssdlab.answer import Number, Section
 from ssdlab.engine.answers import number
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup, bytes_of
+from ssdlab.engine.setup import ProtocolParameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Rounds, Step, Then, in_round
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
@@ -160,10 +160,10 @@ PROTOCOLS = pts.protocol(
     judge,
     (
         *pts.parameters(depth=None, threads=None),
-        Parameter("bs", "4k", "size of the I/Os"),
-        Parameter("read_percent", 0, "percent of reads"),
-        Parameter("prewrite_minutes", 5.0, "minutes of writes before each round"),
-        Parameter("between_minutes", 60.0, "minutes of writes before each histogram"),
-        Parameter("histogram_minutes", 10.0, "minutes of each histogram"),
+        ProtocolParameter("bs", "4k", "size of the I/Os"),
+        ProtocolParameter("read_percent", 0, "percent of reads"),
+        ProtocolParameter("prewrite_minutes", 5.0, "minutes of writes before each round"),
+        ProtocolParameter("between_minutes", 60.0, "minutes of writes before each histogram"),
+        ProtocolParameter("histogram_minutes", 10.0, "minutes of each histogram"),
     ),
 )

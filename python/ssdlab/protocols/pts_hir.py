@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ssdlab.answer import Cell, Cells, Figure, Section, Table, columns
 from ssdlab.engine.answers import best, charts, figure, mean, number, ratio
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step
 from ssdlab.protocols import pts_common as pts
 
@@ -54,7 +54,7 @@ class Pause:
     @property
     def mean(self) -> Cell:
         """Of the bursts."""
-        return mean(one.cell for one in self.bursts)
+        return mean(burst.cell for burst in self.bursts)
 
     @property
     def gain(self) -> Cell:
@@ -264,7 +264,7 @@ PROTOCOLS = pts.protocol(
     judge,
     (
         *pts.parameters(fill=0.0),
-        Parameter("bursts", 360, "bursts of 5 s after each idle time", least=2),
+        ProtocolParameter("bursts", 360, "bursts of 5 s after each idle time", least=2),
     ),
     # 60 would make all idle times of a real drive one second.
     quick_divisor=5.0,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
 from ssdlab.engine.answers import CellGrid, charts, grid, number
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, in_round
 from ssdlab.protocols import pts_common as pts
 
@@ -96,17 +96,17 @@ def _histogram_text(setup: Setup) -> str:
 
 
 def _numbers(records: Records, means: CellGrid, longest: CellGrid) -> list[Number]:
-    found = []
+    numbers = []
     for mix in MIXES:
         name = f"RND 4 KiB, {pts.mix_text(mix)}"
-        found.append(number(f"mean latency, {name}", means[AGREED, mix], "us", "lower"))
-        found.append(number(f"max latency, {name}", longest[AGREED, mix], "us", "lower"))
+        numbers.append(number(f"mean latency, {name}", means[AGREED, mix], "us", "lower"))
+        numbers.append(number(f"max latency, {name}", longest[AGREED, mix], "us", "lower"))
     if HISTOGRAM in records:
-        found += [
+        numbers += [
             number(f"{what} of RND 4 KiB writes", records.cell(what, HISTOGRAM), "us", "lower")
             for what in ("p99", "p99.9", "p99.99")
         ]
-    return found
+    return numbers
 
 
 def _percentiles(records: Records, points: list[tuple[int, int]]) -> Table:
@@ -148,6 +148,6 @@ PROTOCOLS = pts.protocol(
     judge,
     (
         *pts.parameters(depth=None, threads=None),
-        Parameter("histogram_minutes", 20.0, "minutes of writes for the histogram"),
+        ProtocolParameter("histogram_minutes", 20.0, "minutes of writes for the histogram"),
     ),
 )

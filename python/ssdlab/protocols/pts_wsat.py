@@ -10,7 +10,7 @@ from ssdlab.answer import Cell, Figure, Section, Table
 from ssdlab.engine import steady_report
 from ssdlab.engine.answers import Part, both_scales, charts, figure, number, ratio, work_table
 from ssdlab.engine.records import Records, RoundsRecord
-from ssdlab.engine.setup import KIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import WINDOW, Job, Purge, Repeated, Step, Then
 from ssdlab.protocols import pts_common as pts
 
@@ -248,7 +248,9 @@ PROTOCOLS = pts.protocol(
     judge,
     (
         *pts.parameters(rounds=None, fill=None),
-        Parameter("times", 4.0, "ends when the active range is written so often", least=0.01),
-        Parameter("hours", 24.0, "ends after so many hours"),
+        ProtocolParameter(
+            "times", 4.0, "ends when the active range is written so often", least=0.01
+        ),
+        ProtocolParameter("hours", 24.0, "ends after so many hours"),
     ),
 )

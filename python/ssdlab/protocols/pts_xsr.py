@@ -12,7 +12,7 @@ import polars as pl
 from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
 from ssdlab.engine.answers import figure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, MIB, Parameter, Setup
+from ssdlab.engine.setup import KIB, MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step, Then
 from ssdlab.protocols import pts_common as pts
 
@@ -203,7 +203,7 @@ def _group(
     # Never narrower than the rows of the series, or records would be empty between full ones.
     interval = float(records.ssdlab(keys[0]).get("interval_ms", 1000)) / 1000
     ios = pl.col("ios")
-    found = (
+    frame = (
         # A row belongs to the record in which it ends; a little early, for rounding.
         rows.with_columns(at=(pl.col("time_s") / max(width, interval) - 0.01).floor())
         .group_by("at")
@@ -219,10 +219,10 @@ def _group(
     group = PhaseRecords(
         phase,
         tuple(keys),
-        ((begin + found["end"]) / 60).to_list(),
-        (found["bytes"] / found["length"] / 1e6).to_list(),
-        (found["mean"] / 1e3).to_list(),
-        (found["lat_max_ns"] / 1e3).to_list(),
+        ((begin + frame["end"]) / 60).to_list(),
+        (frame["bytes"] / frame["length"] / 1e6).to_list(),
+        (frame["mean"] / 1e3).to_list(),
+        (frame["lat_max_ns"] / 1e3).to_list(),
         begin / 60,
     )
     return group, now
@@ -325,7 +325,7 @@ PROTOCOLS = pts.protocol(
     judge,
     (
         *pts.parameters(depth=32, threads=None, rounds=None, fill=None),
-        Parameter("sequential_hours", 8.0, "length of each of the two sequential groups"),
-        Parameter("random_hours", 6.0, "length of the random group"),
+        ProtocolParameter("sequential_hours", 8.0, "length of each of the two sequential groups"),
+        ProtocolParameter("random_hours", 6.0, "length of the random group"),
     ),
 )

@@ -21,7 +21,7 @@ from ssdlab.engine.answers import (
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup, bytes_of
+from ssdlab.engine.setup import ProtocolParameter, Setup, bytes_of
 from ssdlab.engine.steps import Job, Step
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
@@ -240,10 +240,10 @@ PROTOCOLS = (
         "Tom's Hardware, Samsung 840 Pro: one SSD against two in RAID 0, 2013",
         plan_depths,
         judge_depths,
-        Parameter("bs", "4k", "block size"),
-        Parameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
-        Parameter("seconds", 60.0, "time for each depth"),
-        Parameter("settle_s", 600.0, "seconds of random writes before those are measured"),
+        ProtocolParameter("bs", "4k", "block size"),
+        ProtocolParameter("depths", "1,2,4,8,16,32,64,128,256", "I/Os in flight"),
+        ProtocolParameter("seconds", 60.0, "time for each depth"),
+        ProtocolParameter("settle_s", 600.0, "seconds of random writes before those are measured"),
     ),
     *procedure(
         "article",
@@ -253,6 +253,6 @@ PROTOCOLS = (
         "AS SSD Benchmark; Tom's Hardware, one SSD against two in RAID 0, 2013",
         plan_access,
         judge_access,
-        Parameter("seconds", 30.0, "time for reads and for writes"),
+        ProtocolParameter("seconds", 30.0, "time for reads and for writes"),
     ),
 )

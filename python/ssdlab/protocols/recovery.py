@@ -8,7 +8,7 @@ from ssdlab.engine.answers import Part, both_scales, number, percent, sources, w
 from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Idle, Job, Purge, Step, Trim
 
 STATES = (
@@ -138,11 +138,11 @@ PROTOCOLS = procedure(
     "the degradation test of reviews of two SF-2281 drives in RAID 0, after SNIA PTS",
     plan,
     judge,
-    Parameter("bs", "4k", "size of the writes"),
-    Parameter("depth", 32, "writes in flight"),
-    Parameter("seconds", 60.0, "length of each measurement"),
-    Parameter("idle_minutes", 30.0, "minutes that the drive is left alone"),
-    Parameter(
+    ProtocolParameter("bs", "4k", "size of the writes"),
+    ProtocolParameter("depth", 32, "writes in flight"),
+    ProtocolParameter("seconds", 60.0, "length of each measurement"),
+    ProtocolParameter("idle_minutes", 30.0, "minutes that the drive is left alone"),
+    ProtocolParameter(
         "wear",
         "random",
         "how everything is written twice: at random or in order",

@@ -11,7 +11,7 @@ from ssdlab.engine import choices
 from ssdlab.engine.answers import charts, figure, number, ratio, sources
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import last_quarter
 
@@ -149,9 +149,9 @@ PROTOCOLS = procedure(
     "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
     plan,
     judge,
-    Parameter("shares", "100,75,50,25", "percent of the range that is written"),
-    Parameter("hours", 4.0, "hours for each part"),
-    Parameter("bs", "4k", "size of the writes"),
-    Parameter("depth", 4, "writes in flight"),
+    ProtocolParameter("shares", "100,75,50,25", "percent of the range that is written"),
+    ProtocolParameter("hours", 4.0, "hours for each part"),
+    ProtocolParameter("bs", "4k", "size of the writes"),
+    ProtocolParameter("depth", 4, "writes in flight"),
     quick_divisor=240.0,
 )

@@ -8,7 +8,7 @@ from ssdlab.answer import Cell, Cells, Figure, Section, Table, columns
 from ssdlab.engine.answers import charts, figure, number
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records, Series
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Idle, Purge, Step
 
 FILL, AGAIN = "fill", "again"
@@ -67,12 +67,12 @@ def judge(records: Records, setup: Setup) -> Section:
     gigabytes = series.written / 1e9
     shown = [
         (
-            float(gigabytes[one.start - 1]) if one.start else 0.0,
-            float(gigabytes[one.end - 1]),
-            one.length * series.step,
-            one.level,
+            float(gigabytes[stage.start - 1]) if stage.start else 0.0,
+            float(gigabytes[stage.end - 1]),
+            stage.length * series.step,
+            stage.level,
         )
-        for one in (stages if len(stages) <= STAGES_MAX else [])
+        for stage in (stages if len(stages) <= STAGES_MAX else [])
     ]
     rows: list[Cells] = [
         [str(place), *map(of_fill, one)] for place, one in enumerate(shown, start=1)
@@ -154,9 +154,9 @@ PROTOCOLS = procedure(
     "the fill test of reviews of drives with an SLC cache",
     plan,
     judge,
-    Parameter("bs", "128k", "block size"),
-    Parameter("depth", 32, "writes in flight"),
-    Parameter("times", 1.0, "how often everything is written", least=0.01),
-    Parameter("rest_s", 300.0, "seconds of rest before the last writing"),
-    Parameter("again_s", 60.0, "seconds of the last writing"),
+    ProtocolParameter("bs", "128k", "block size"),
+    ProtocolParameter("depth", 32, "writes in flight"),
+    ProtocolParameter("times", 1.0, "how often everything is written", least=0.01),
+    ProtocolParameter("rest_s", 300.0, "seconds of rest before the last writing"),
+    ProtocolParameter("again_s", 60.0, "seconds of the last writing"),
 )

@@ -8,7 +8,7 @@ from ssdlab.engine import choices
 from ssdlab.engine.answers import Demand, charts, distribution, figure, number, ratio, verdict
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Step
 
 MODES = ("fsync", "fdatasync")
@@ -169,6 +169,6 @@ PROTOCOLS = procedure(
     "the test of etcd's documentation, with the sizes of database pages",
     plan,
     judge,
-    Parameter("blocks", "4k,8k,16k", "sizes of the writes"),
-    Parameter("seconds", 60.0, "time for each size and kind of flush"),
+    ProtocolParameter("blocks", "4k,8k,16k", "sizes of the writes"),
+    ProtocolParameter("seconds", 60.0, "time for each size and kind of flush"),
 )

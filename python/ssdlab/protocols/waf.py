@@ -14,7 +14,7 @@ from ssdlab.engine.answers import charts, figure, number, ratio, sources
 from ssdlab.engine.preparation import QUICK_S
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, Parameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
 from ssdlab.errors import unknown_name
 from ssdlab.protocols.pts_common import keys_of
@@ -34,7 +34,7 @@ LONGEST = 240
 
 
 @dataclass(frozen=True)
-class Case:
+class WafCase:
     """A pattern on a share of the range, until it is steady."""
 
     pattern: str
@@ -65,7 +65,7 @@ def plan(setup: Setup) -> list[Step]:
     return steps
 
 
-def _cases(setup: Setup) -> list[Case]:
+def _cases(setup: Setup) -> list[WafCase]:
     """Uniform writes on every share, the other patterns on all of the range, or on the largest."""
     names = list(dict.fromkeys(one.strip() for one in setup.text("patterns").split(",")))
     for name in names:
@@ -73,7 +73,7 @@ def _cases(setup: Setup) -> list[Case]:
             raise unknown_name("pattern of writes", name, PATTERNS)
     shares = choices.counts(setup, "shares", most=100)[::-1]
     return [
-        Case(name, share)
+        WafCase(name, share)
         for name in names
         for share in (shares if name == "uniform" else shares[:1])
     ]
@@ -100,7 +100,7 @@ def _sequential(setup: Setup) -> Job:
     return setup.job(REFERENCE, title, "write", SEQUENTIAL, depth=8)
 
 
-def _rounds(setup: Setup, case: Case) -> Rounds:
+def _rounds(setup: Setup, case: WafCase) -> Rounds:
     def jobs(round_number: int) -> list[Job]:
         return [_piece(setup, case, in_round(round_number, case.key))]
 
@@ -114,12 +114,12 @@ def _rounds(setup: Setup, case: Case) -> Rounds:
     return Rounds(case.key, case.title, jobs, (Tracked(name, "x", tracked),), most=most)
 
 
-def _amount(setup: Setup, case: Case) -> float:
+def _amount(setup: Setup, case: WafCase) -> float:
     """Of a piece, in drive writes. Streams begin anew with each piece, so theirs are whole."""
     return 1.0 if case.pattern == "streams" else setup.number("piece")
 
 
-def _piece(setup: Setup, case: Case, key: str) -> Job:
+def _piece(setup: Setup, case: WafCase, key: str) -> Job:
     part = _part(setup, case.share)
     title = f"{case.title}, {units.times(_amount(setup, case))} its range"
     quick: dict[str, str | int] = {"runtime": QUICK_S} if setup.quick else {}
@@ -158,10 +158,10 @@ def _bound(records: Records, keys: str | list[str]) -> Cell:
 
 
 @dataclass(frozen=True)
-class Found:
+class WafResult:
     """What a case came to in its measurement window."""
 
-    case: Case
+    case: WafCase
     waf: Cell
     bound: Cell
     mbps: Cell
@@ -178,12 +178,12 @@ class Found:
         return Cell(100 * amplification.spare(self.waf.value), self.waf.sources)
 
 
-def _found(records: Records, case: Case) -> Found:
+def _found(records: Records, case: WafCase) -> WafResult:
     keys = keys_of(records, case.key, case.key)
     record = records.rounds.get(case.key)
     enough = record is not None and record.count >= record.window
     curve = _course(records, case)
-    return Found(
+    return WafResult(
         case,
         records.cell("waf", keys),
         _bound(records, keys),
@@ -193,7 +193,7 @@ def _found(records: Records, case: Case) -> Found:
     )
 
 
-def _course(records: Records, case: Case) -> list[tuple[float, Cell]]:
+def _course(records: Records, case: WafCase) -> list[tuple[float, Cell]]:
     """Write amplification, or its bound where the drive does not count, at the end of each piece,
     against what was written since the purge in ranges; the fill is the first."""
     points: list[tuple[float, Cell]] = []
@@ -203,30 +203,30 @@ def _course(records: Records, case: Case) -> list[tuple[float, Cell]]:
         key = in_round(place, case.key)
         if key not in records or not part:
             return points
-        written += sum(one.io_bytes for one in records.directions(key, "write"))
+        written += sum(direction.io_bytes for direction in records.directions(key, "write"))
         told = records.cell("waf", key)
         points.append((1 + written / part, told if told.value else _bound(records, key)))
     return points
 
 
 def _range(records: Records, key: str) -> float:
-    return float(sum(one.io_bytes for one in records.directions(key, "write")))
+    return float(sum(direction.io_bytes for direction in records.directions(key, "write")))
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """The write amplification of each case at steady state, and its course."""
-    found = [_found(records, case) for case in _cases(setup)]
-    found = [one for one in found if one.mbps.value is not None]
-    if not found:
+    results = [_found(records, case) for case in _cases(setup)]
+    results = [result for result in results if result.mbps.value is not None]
+    if not results:
         return Section(["No pattern has been measured yet."])
-    told = any(one.waf.value is not None for one in found)
+    told = any(result.waf.value is not None for result in results)
     table = Table(
         "Write amplification at steady state",
         columns(
             "writes | part of the range | steady | drive writes | write amplification [x] "
             "| sequential/random throughput [x] | spare by the closed form [%] | speed [MB/s]"
         ),
-        [_row(setup, one) for one in found],
+        [_row(setup, result) for result in results],
         note="Drive writes count the fill. The ratio of throughputs is an upper bound of the write "
         "amplification where sequential writes are as fast as the flash; where the link, the host "
         "or an SLC cache sets their speed it says nothing. The spare is the over-provisioning at "
@@ -235,36 +235,45 @@ def judge(records: Records, setup: Setup) -> Section:
     )
     numbers = [
         number(
-            f"{one.case.title}: write amplification" + ("" if told else ", upper bound"),
-            one.waf if told else one.bound,
+            f"{result.case.title}: write amplification" + ("" if told else ", upper bound"),
+            result.waf if told else result.bound,
             "x",
             "lower",
         )
-        for one in found
+        for result in results
     ]
     numbers += [
-        number(f"{one.case.title}: over-provisioning by the closed form", one.spare, "%")
-        for one in found
-        if one.spare.value is not None
+        number(f"{result.case.title}: over-provisioning by the closed form", result.spare, "%")
+        for result in results
+        if result.spare.value is not None
     ]
     sequential = records.cell("waf", REFERENCE)
     if sequential.value is not None:
         numbers.append(number("sequential writes: write amplification", sequential, "x", "lower"))
-    courses = {one.case.title: _course(records, one.case) for one in found}
+    courses = {result.case.title: _course(records, result.case) for result in results}
     return Section(
-        [*_said(found, sequential, told), *_doubts(records, found)],
+        [*_said(results, sequential, told), *_doubts(records, results)],
         numbers,
         [table],
-        charts(_figure(told, courses), _speeds(records, found)),
+        charts(_figure(told, courses), _speeds(records, results)),
     )
 
 
-def _row(setup: Setup, one: Found) -> Cells:
+def _row(setup: Setup, result: WafResult) -> Cells:
     known = {True: "yes", False: "no", None: "too short to tell"}
-    part = f"{one.case.share} % ({units.binary(_part(setup, one.case.share))})"
-    writes = Cell(one.writes, one.mbps.sources)
-    name = PATTERNS[one.case.pattern]
-    return [name, part, known[one.steady], writes, one.waf, one.bound, one.spare, one.mbps]
+    part = f"{result.case.share} % ({units.binary(_part(setup, result.case.share))})"
+    writes = Cell(result.writes, result.mbps.sources)
+    name = PATTERNS[result.case.pattern]
+    return [
+        name,
+        part,
+        known[result.steady],
+        writes,
+        result.waf,
+        result.bound,
+        result.spare,
+        result.mbps,
+    ]
 
 
 def _figure(told: bool, courses: dict[str, list[tuple[float, Cell]]]) -> Figure:
@@ -274,25 +283,28 @@ def _figure(told: bool, courses: dict[str, list[tuple[float, Cell]]]) -> Figure:
     return figure(what, "drive writes since the purge", label, courses, from_steps=steps)
 
 
-def _speeds(records: Records, found: list[Found]) -> Figure:
+def _speeds(records: Records, results: list[WafResult]) -> Figure:
     curves: dict[str, list[tuple[float, Cell]]] = {}
-    for one in found:
-        points = enumerate(_course(records, one.case), start=1)
-        curves[one.case.title] = [
-            (at, records.cell("mbps", in_round(place, one.case.key))) for place, (at, _) in points
+    for result in results:
+        points = enumerate(_course(records, result.case), start=1)
+        curves[result.case.title] = [
+            (at, records.cell("mbps", in_round(place, result.case.key)))
+            for place, (at, _) in points
         ]
     return figure("Speed", "drive writes since the purge", "MB/s", curves)
 
 
-def _said(found: list[Found], sequential: Cell, told: bool) -> list[str]:
+def _said(results: list[WafResult], sequential: Cell, told: bool) -> list[str]:
     if not told:
         said = [
             "The drive does not count what it programs: the ratios of sequential to random "
             "throughput are upper bounds of its write amplification, not measurements of it."
         ]
-        return [*said, *(_sentence(one, one.bound.value, "at most") for one in found)]
-    said = [_sentence(one, one.waf.value, "") for one in found]
-    whole = next((one for one in found if one.case.share == 100 and one.spare.value), None)
+        return [*said, *(_sentence(result, result.bound.value, "at most") for result in results)]
+    said = [_sentence(result, result.waf.value, "") for result in results]
+    whole = next(
+        (result for result in results if result.case.share == 100 and result.spare.value), None
+    )
     if whole is not None:
         said.append(
             f"That of uniform writes over the whole range is that of {whole.spare.value:.3g} % "
@@ -303,19 +315,19 @@ def _said(found: list[Found], sequential: Cell, told: bool) -> list[str]:
     return said
 
 
-def _sentence(one: Found, value: float | None, bound: str) -> str:
-    name = units.sentence(one.case.title).removesuffix(".")
+def _sentence(result: WafResult, value: float | None, bound: str) -> str:
+    name = units.sentence(result.case.title).removesuffix(".")
     if value is None:
         return f"{name}: the write amplification is not known."
-    return f"{name}: WA {bound} {value:.3g}, {units.speed(one.mbps.value)}.".replace("  ", " ")
+    return f"{name}: WA {bound} {value:.3g}, {units.speed(result.mbps.value)}.".replace("  ", " ")
 
 
-def _doubts(records: Records, found: list[Found]) -> list[str]:
+def _doubts(records: Records, results: list[WafResult]) -> list[str]:
     return [
-        f"{units.sentence(one.case.title).removesuffix('.')}: "
-        f"{steady_report.sentence(records.rounds[one.case.key])}"
-        for one in found
-        if not one.steady and one.case.key in records.rounds
+        f"{units.sentence(result.case.title).removesuffix('.')}: "
+        f"{steady_report.sentence(records.rounds[result.case.key])}"
+        for result in results
+        if not result.steady and result.case.key in records.rounds
     ]
 
 
@@ -327,14 +339,18 @@ PROTOCOLS = procedure(
     "SSD-iq (Haas, Lee, Bonnet, Leis, VLDB 2025), with the steady state of the SNIA PTS",
     plan,
     judge,
-    Parameter("patterns", ",".join(PATTERNS), f"what is written: {', '.join(PATTERNS)}"),
-    Parameter("shares", "100,88,75", "percent of the range that uniform writes go to"),
-    Parameter("bs", "4k", "size of the random writes"),
-    Parameter("depth", 32, "writes in flight of each thread"),
-    Parameter("threads", 4, "threads of the random writes", least=1),
-    Parameter("piece", 0.5, "drive writes between two readings of the counters", least=0.01),
-    Parameter("writes", 8.0, "drive writes at most of each pattern", least=1),
-    Parameter("theta", 0.8, "exponent of the zipf distribution", least=0.01, most=10),
-    Parameter("hot", 10, "hot share, percent: 90 % of the writes go to 10 %", least=1, most=50),
-    Parameter("streams", 16, "sequential streams side by side", least=1),
+    ProtocolParameter("patterns", ",".join(PATTERNS), f"what is written: {', '.join(PATTERNS)}"),
+    ProtocolParameter("shares", "100,88,75", "percent of the range that uniform writes go to"),
+    ProtocolParameter("bs", "4k", "size of the random writes"),
+    ProtocolParameter("depth", 32, "writes in flight of each thread"),
+    ProtocolParameter("threads", 4, "threads of the random writes", least=1),
+    ProtocolParameter(
+        "piece", 0.5, "drive writes between two readings of the counters", least=0.01
+    ),
+    ProtocolParameter("writes", 8.0, "drive writes at most of each pattern", least=1),
+    ProtocolParameter("theta", 0.8, "exponent of the zipf distribution", least=0.01, most=10),
+    ProtocolParameter(
+        "hot", 10, "hot share, percent: 90 % of the writes go to 10 %", least=1, most=50
+    ),
+    ProtocolParameter("streams", 16, "sequential streams side by side", least=1),
 )

@@ -11,7 +11,7 @@ from ssdlab.engine import choices
 from ssdlab.engine.answers import both_scales, number
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import at, last_quarter
 
@@ -144,10 +144,10 @@ PROTOCOLS = procedure(
     "KomputerPress 9/2010, Intel X25-M G2 with IOmeter",
     plan,
     judge,
-    Parameter("blocks", "2k,4k,8k,16k,32k,64k,128k", "block sizes"),
-    Parameter("hours", 4.0, "hours for each block size"),
-    Parameter("depth", 4, "writes in flight"),
-    Parameter(
+    ProtocolParameter("blocks", "2k,4k,8k,16k,32k,64k,128k", "block sizes"),
+    ProtocolParameter("hours", 4.0, "hours for each block size"),
+    ProtocolParameter("depth", 4, "writes in flight"),
+    ProtocolParameter(
         "layout",
         "raw",
         "raw: the drive is new; filled: written in order before, as through a partition",

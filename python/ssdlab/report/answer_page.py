@@ -103,10 +103,10 @@ def page(answer: Answer, title: str | None = None) -> str:
     drawn: dict[str, figure] = {}
     colours: dict[str, int] = {}
     sections = []
-    for place, one in enumerate(answer.sections):
-        shown = replace(one, figures=drawing.recoloured(one.figures, colours))
+    for place, section in enumerate(answer.sections):
+        shown = replace(section, figures=drawing.recoloured(section.figures, colours))
         sections.append(_section(place, shown, answer, drawn))
-    first = next((one for one in sections if one["groups"]), None)
+    first = next((section for section in sections if section["groups"]), None)
     lead = None if first is None else first["groups"].pop(0)
     encoding, data = packed(json.dumps(answer.as_json(), separators=(",", ":")))
     return filled(
@@ -120,8 +120,8 @@ def page(answer: Answer, title: str | None = None) -> str:
         lead_section=0 if first is None else first["place"],
         doubts=doubts(answer),
         passed=_passed(answer),
-        sections=[one for one in sections if one["filled"] or one["groups"]],
-        notes=[for_page(one) for one in answer.notes],
+        sections=[section for section in sections if section["filled"] or section["groups"]],
+        notes=[for_page(note) for note in answer.notes],
         facts=[(name, rows) for name, rows in answer.facts.items() if rows],
         texts=list(answer.texts.items()),
         doubt_mark=MARK,
@@ -138,7 +138,7 @@ def cells(
     while labels < len(columns) and all(not _counts(row[labels]) for row in rows):
         labels += 1
     return DrawnTable(
-        tuple(for_page(heading(one)) for one in columns),
+        tuple(for_page(heading(column)) for column in columns),
         tuple(
             tuple(
                 _cell(value, one.unit, marks, head=place == 0)
@@ -161,48 +161,52 @@ def _cell(value: Any, unit: str, marks: Collection[str], *, head: bool) -> Drawn
     return DrawnCell(for_page(cell_text(value, unit, marks)), copied, head=head)
 
 
-def _section(place: int, one: Section, answer: Answer, drawn: dict[str, figure]) -> dict[str, Any]:
-    shown = [table for table in one.tables if table.rows and not says_only(table, one.numbers)]
-    if one.numbers and (place or len(one.numbers) > TILES):
-        shown.insert(0, numbers_table(one.numbers))
-    sentences = [for_page(text) for text in list(one.sentences)[0 if place else 1 :]]
-    name = one.key or f"section-{place}"
+def _section(
+    place: int, section: Section, answer: Answer, drawn: dict[str, figure]
+) -> dict[str, Any]:
+    shown = [
+        table for table in section.tables if table.rows and not says_only(table, section.numbers)
+    ]
+    if section.numbers and (place or len(section.numbers) > TILES):
+        shown.insert(0, numbers_table(section.numbers))
+    sentences = [for_page(text) for text in list(section.sentences)[0 if place else 1 :]]
+    name = section.key or f"section-{place}"
     return {
         "place": place,
         "id": name,
-        "title": for_page(one.title) if one.title not in ("", answer.title) else "Results",
+        "title": for_page(section.title) if section.title not in ("", answer.title) else "Results",
         "sentences": sentences,
         "tables": [_table(t, answer.marks, first=not place and not n) for n, t in enumerate(shown)],
-        "groups": drawing.groups(name, one.figures, drawn, answer.marks),
+        "groups": drawing.groups(name, section.figures, drawn, answer.marks),
         "filled": bool(sentences or shown),
     }
 
 
-def _table(one: Table, marks: Collection[str], *, first: bool) -> Mapping[str, Any]:
-    shown = cells(one.columns, one.rows[:ROWS_MAX], marks)
-    shown = replace(shown, anchors=tuple(one.anchors[:ROWS_MAX]), repeat=one.repeat)
-    more = f"{ROWS_MAX:,} of {len(one.rows):,} rows. " if len(one.rows) > ROWS_MAX else ""
+def _table(table: Table, marks: Collection[str], *, first: bool) -> Mapping[str, Any]:
+    shown = cells(table.columns, table.rows[:ROWS_MAX], marks)
+    shown = replace(shown, anchors=tuple(table.anchors[:ROWS_MAX]), repeat=table.repeat)
+    more = f"{ROWS_MAX:,} of {len(table.rows):,} rows. " if len(table.rows) > ROWS_MAX else ""
     return {
-        "title": for_page(one.title),
+        "title": for_page(table.title),
         "table": shown,
-        "note": for_page(more + one.note),
-        "folded": len(one.rows) > ROWS_OPEN and not first,
-        "rows": len(one.rows),
-        "broad": len(one.columns) > BROAD,
+        "note": for_page(more + table.note),
+        "folded": len(table.rows) > ROWS_OPEN and not first,
+        "rows": len(table.rows),
+        "broad": len(table.columns) > BROAD,
         "marked": any(cell.text.endswith(MARK) for row in shown.rows for cell in row),
     }
 
 
 def tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str, str]]:
     """The first of the numbers that are known, as the template takes them."""
-    known = [one for one in numbers if one.value is not None]
+    known = [number for number in numbers if number.value is not None]
     return [
         {
-            "name": for_page(one.name),
-            "value": for_page(with_unit(one.value, one.unit)),
-            "mark": MARK if any(key in marks for key in one.sources) else "",
+            "name": for_page(number.name),
+            "value": for_page(with_unit(number.value, number.unit)),
+            "mark": MARK if any(key in marks for key in number.sources) else "",
         }
-        for one in known[:TILES]
+        for number in known[:TILES]
     ]
 
 
@@ -211,20 +215,20 @@ def doubts(answer: Answer) -> list[Mapping[str, str]]:
     words = {"bad": "not valid", "doubt": "in doubt"}
     return [
         {
-            "status": one.status,
-            "word": words[one.status],
-            "title": one.title,
-            "evidence": for_page(one.evidence),
-            "why": for_page(one.why),
+            "status": trouble.status,
+            "word": words[trouble.status],
+            "title": trouble.title,
+            "evidence": for_page(trouble.evidence),
+            "why": for_page(trouble.why),
         }
-        for one in answer.troubles
+        for trouble in answer.troubles
     ]
 
 
 def _passed(answer: Answer) -> list[str]:
     """The checks that did not trip, in a line each."""
-    good = [one.title for one in answer.checks if one.status == "good"]
-    unknown = [one.title for one in answer.checks if one.status == "unknown"]
+    good = [check.title for check in answer.checks if check.status == "good"]
+    unknown = [check.title for check in answer.checks if check.status == "unknown"]
     said = []
     if good and not unknown and not answer.troubles:
         said.append(f"All {len(good)} checks passed: {listed(good)}.")

@@ -382,7 +382,7 @@ def _heat(panel: figure, curve: Curve) -> None:
     # From dark to light is at least a factor: noise is not to look like a landscape.
     over = max(high - min(logs, default=0.0), math.log(HEAT_SPAN_MIN))
     shares = [1 - (high - math.log(z)) / over if z > 0 else 0.0 for _, _, z in fields]
-    colours = [style.tint(style.colour(curve.colour), 0.06 + 0.94 * one) for one in shares]
+    colours = [style.tint(style.colour(curve.colour), 0.06 + 0.94 * share) for share in shares]
     source = ColumnDataSource(
         {
             "x": [x for x, _, _ in fields],
@@ -390,7 +390,7 @@ def _heat(panel: figure, curve: Curve) -> None:
             "z": [z for _, _, z in fields],
             "text": [units.number(z) for _, _, z in fields],
             "colour": colours,
-            "ink": [style.ink_on(one) for one in colours],
+            "ink": [style.ink_on(colour) for colour in colours],
             **({"key": [curve.keys[n] for n in good]} if curve.keys else {}),
         }
     )

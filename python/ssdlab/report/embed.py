@@ -44,8 +44,8 @@ def portable(figures: Mapping[str, figure]) -> tuple[Markup, Mapping[str, str]]:
     text = json.dumps(document.to_json(deferred=False), separators=(",", ":"), ensure_ascii=False)
     names: dict[str, str] = {}
 
-    def rename(found: re.Match[str]) -> str:
-        return f'"{names.setdefault(found[1], f"m{len(names)}")}"'
+    def rename(match: re.Match[str]) -> str:
+        return f'"{names.setdefault(match[1], f"m{len(names)}")}"'
 
     text = re.sub(r'"(p\d{4,})"', rename, text)
     return _inert(text), {names[chart.id]: element for element, chart in figures.items()}

@@ -138,7 +138,7 @@ def add_tap(plot: figure, renderer: Any, source: Any) -> None:
     if "key" not in source.data:
         return
     renderer.nonselection_glyph = None
-    taps = [one for one in plot.toolbar.tools if isinstance(one, TapTool)]
+    taps = [tool for tool in plot.toolbar.tools if isinstance(tool, TapTool)]
     if taps:
         taps[0].renderers = [*taps[0].renderers, renderer]
     else:

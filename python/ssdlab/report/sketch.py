@@ -38,7 +38,7 @@ def svg(panel: figure, label: str) -> str:
         f'height="{height - TOP - BOTTOM}" viewBox="{LEFT} {TOP} {WIDTH - LEFT - RIGHT} '
         f'{height - TOP - BOTTOM}">',
         *_shades(panel, x, height),
-        *itertools.chain.from_iterable(_marks(one, x, y) for one in panel.renderers),
+        *itertools.chain.from_iterable(_marks(renderer, x, y) for renderer in panel.renderers),
         "</svg>",
     ]
     return (
@@ -74,13 +74,13 @@ def _ticks(axis: Any, span: Any, most: float) -> list[tuple[float, str]]:
     low, high = float(span.start), float(span.end)
     if isinstance(axis.ticker, FixedTicker):
         names = axis.major_label_overrides
-        places = [float(one) for one in axis.ticker.ticks if low <= one <= high]
-        return [(one, names.get(one) or _number(one)) for one in places]
+        places = [float(tick) for tick in axis.ticker.ticks if low <= tick <= high]
+        return [(place, names.get(place) or _number(place)) for place in places]
     about = (high - low) / max(2.0, most)
     power = 10.0 ** math.floor(math.log10(about))
     step = next(n * power for n in (1, 2, 5, 10) if n * power >= about * 0.999)
     places = [n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    return [(one, _number(one)) for one in places]
+    return [(place, _number(place)) for place in places]
 
 
 def _number(value: float) -> str:

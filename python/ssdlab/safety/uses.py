@@ -44,18 +44,18 @@ class Use:
 def of_device(system: System, name: str, *, mounted: bool = False) -> list[Use]:
     """Who uses the block device that the kernel calls ``name``; ``mounted``: other than by mounts
     of itself."""
-    found = list(_used(system, name, "", mounted=mounted))
+    uses = list(_used(system, name, "", mounted=mounted))
     held = system.partitions(name)
     for part in held:
-        found += _used(system, part, f"its partition {part} ")
+        uses += _used(system, part, f"its partition {part} ")
     if system.is_partition(name):
         disk = system.disk_of(name)
-        found += _reached(system, disk, f"its drive {disk} ")
-    found += _below(system, name, 0)
+        uses += _reached(system, disk, f"its drive {disk} ")
+    uses += _below(system, name, 0)
     if held:
         named = f"holds a partition table (partitions {', '.join(held)})"
-        found.append(Use("partition", named, held[0]))
-    return found
+        uses.append(Use("partition", named, held[0]))
+    return uses
 
 
 def of_file(system: System, path: str, *, above: str | None = None) -> list[Use]:
@@ -91,10 +91,10 @@ def _used(system: System, name: str, who: str, *, mounted: bool = False) -> Iter
     """Uses of one device or partition by itself."""
     if not mounted:
         yield from _mounts(system, name, who)
-    if any(system.key(one.path) == system.device_key(name) for one in system.swaps()):
+    if any(system.key(swap.path) == system.device_key(name) for swap in system.swaps()):
         yield Use("swap", f"{who}is in use as swap; swapoff it first")
     if holders := system.listed(f"{CLASS}/{name}/holders"):
-        stacked = ", ".join(_titled(system, one) for one in holders)
+        stacked = ", ".join(_titled(system, holder) for holder in holders)
         yield Use("holder", f"{who}is in use by {stacked}")
     elif system.exists(f"{CLASS}/{name}/bcache"):
         yield Use("bcache", f"{who}is registered with bcache")
@@ -132,7 +132,7 @@ def _below(system: System, name: str, depth: int, above: str = "") -> Iterator[U
 
 
 def _file(system: System, key: Key, who: str, above: str | None) -> Iterator[Use]:
-    if any(system.key(one.path) == key for one in system.swaps()):
+    if any(system.key(swap.path) == key for swap in system.swaps()):
         yield Use("swap", f"{who}is in use as swap; swapoff it first")
     yield from _loops(system, key, who, above)
     yield from _open(system, key, who, None)
@@ -141,10 +141,10 @@ def _file(system: System, key: Key, who: str, above: str | None) -> Iterator[Use
 
 
 def _mounts(system: System, name: str, who: str) -> Iterator[Use]:
-    for process, one in system.mounts_everywhere():
-        if system.is_on(one, name):
+    for process, mount in system.mounts_everywhere():
+        if system.is_on(mount, name):
             where = "" if process is None else f" in the mount namespace of process {process}"
-            yield Use("mount", f"{who}is mounted at {one.point}{where}; unmount it first")
+            yield Use("mount", f"{who}is mounted at {mount.point}{where}; unmount it first")
             return
 
 
@@ -176,9 +176,9 @@ def _behind(system: System, loop: str) -> Key | None:
 
 
 def _open(system: System, key: Key, who: str, own: int | None) -> Iterator[Use]:
-    writers = [one for one in openers(system, key) if one.writes and one.pid != own]
+    writers = [opener for opener in openers(system, key) if opener.writes and opener.pid != own]
     if writers:
-        names = ", ".join(sorted({str(one) for one in writers}))
+        names = ", ".join(sorted({str(writer) for writer in writers}))
         yield Use("open", f"{who}is open for writing by {names}; stop that first")
 
 

@@ -341,4 +341,4 @@ def meaning_of(number: int, name: str, family: str, known: bool) -> Meaning | No
     ``known``: whether the drive is in smartctl's database, so that the names are its own.
     """
     every = (*TABLE, *EXPLAINED)
-    return next((one for one in every if one.fits(number, name, family, known)), None)
+    return next((meaning for meaning in every if meaning.fits(number, name, family, known)), None)

@@ -88,11 +88,11 @@ class HealthChange:
         return list(_findings(self))
 
 
-def same_drive(one: Health, other: Health) -> bool:
+def same_drive(health: Health, other: Health) -> bool:
     """Whether two snapshots can be of one drive: model and serial, as far as they are told."""
-    if one.model != other.model or one.capacity_bytes != other.capacity_bytes:
+    if health.model != other.model or health.capacity_bytes != other.capacity_bytes:
         return False
-    serials = {serial for serial in (one.serial, other.serial) if serial and not _struck(serial)}
+    serials = {serial for serial in (health.serial, other.serial) if serial and not _struck(serial)}
     return len(serials) < 2
 
 
@@ -145,7 +145,9 @@ def amplification(surroundings: Mapping[str, Any]) -> float | None:
     run; None where the drive does not count, or moved too little to tell."""
     snapshots = [at(surroundings, "smart", when) for when in ("before", "after")]
     try:
-        before, after = (smartctl.parse(one, "") for one in snapshots if isinstance(one, Mapping))
+        before, after = (
+            smartctl.parse(snapshot, "") for snapshot in snapshots if isinstance(snapshot, Mapping)
+        )
         return compare(before, after).write_amplification
     except (InputError, ValueError):  # fewer than two, or they say little
         return None

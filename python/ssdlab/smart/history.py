@@ -57,7 +57,11 @@ def in_order(snapshots: Sequence[Health]) -> list[Health]:
     written."""
     return sorted(
         snapshots,
-        key=lambda one: (one.power_on_hours or 0.0, one.taken_s or 0, one.written_bytes or 0),
+        key=lambda health: (
+            health.power_on_hours or 0.0,
+            health.taken_s or 0,
+            health.written_bytes or 0,
+        ),
     )
 
 
@@ -73,27 +77,27 @@ def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Proj
     ordered = in_order(snapshots)
     last = ordered[-1]
     since = compare(ordered[0], last) if len(ordered) > 1 else None
-    for one, other in itertools.pairwise(ordered):
-        compare(one, other)
+    for health, other in itertools.pairwise(ordered):
+        compare(health, other)
     span = (since and _between(since)) or _since_new(last)
-    found = Projection(len(ordered), since=since)
+    projection = Projection(len(ordered), since=since)
     if span is not None:
-        found = replace(
-            found,
+        projection = replace(
+            projection,
             days=span.days,
             days_are=span.days_are,
             written_bytes_per_day=None if span.written is None else span.written / span.days,
             used_percent_per_day=None if span.used is None else span.used / span.days,
         )
     if last.is_ssd is False:
-        return replace(found, assumption="hard disks report no wear")
+        return replace(projection, assumption="hard disks report no wear")
     if tbw_bytes is not None:
-        return _by_rating(found, last, tbw_bytes, span)
+        return _by_rating(projection, last, tbw_bytes, span)
     if last.interface != "simulated":
-        return _by_wear(found, last, span)
+        return _by_wear(projection, last, span)
     wrote = last.host_bytes_left is not None
     words = "if the host continues to write as in the run" if wrote else "the host wrote nothing"
-    return replace(found, bytes_left=last.host_bytes_left, assumption=words)
+    return replace(projection, bytes_left=last.host_bytes_left, assumption=words)
 
 
 def _since_new(health: Health) -> _Stretch | None:
@@ -115,27 +119,27 @@ def _between(since: HealthChange) -> _Stretch | None:
 
 
 def _by_rating(
-    found: Projection, last: Health, tbw_bytes: float, span: _Stretch | None
+    projection: Projection, last: Health, tbw_bytes: float, span: _Stretch | None
 ) -> Projection:
     if last.written_bytes is None:
         words = "the drive does not report host writes, so a rating cannot be applied"
-        return replace(found, assumption=words)
+        return replace(projection, assumption=words)
     left = max(0.0, tbw_bytes - last.written_bytes)
-    if not found.written_bytes_per_day or span is None:
-        return replace(found, bytes_left=left, assumption="nothing was written in that time")
+    if not projection.written_bytes_per_day or span is None:
+        return replace(projection, bytes_left=left, assumption="nothing was written in that time")
     words = f"if the rating holds and writes continue as {span.words}"
-    days = left / found.written_bytes_per_day
-    return replace(found, days_left=days, bytes_left=left, assumption=words)
+    days = left / projection.written_bytes_per_day
+    return replace(projection, days_left=days, bytes_left=left, assumption=words)
 
 
-def _by_wear(found: Projection, last: Health, span: _Stretch | None) -> Projection:
+def _by_wear(projection: Projection, last: Health, span: _Stretch | None) -> Projection:
     used = last.used_percent
     if used is None:
         words = "the drive reports no wear; give its rating with --tbw"
-        return replace(found, assumption=words)
+        return replace(projection, assumption=words)
     if span is None:
         words = "the power-on time is not known, so there is no rate"
-        return replace(found, assumption=words)
+        return replace(projection, assumption=words)
     grown = span.used or 0.0
     if grown <= 0:
         where = f"in {span.days:,.0f} days {_KINDS[span.days_are]}"
@@ -143,10 +147,10 @@ def _by_wear(found: Projection, last: Health, span: _Stretch | None) -> Projecti
             f"wear grew by less than 1 % {where}; compare with a later snapshot, "
             "or give the rating with --tbw"
         )
-        return replace(found, assumption=words)
+        return replace(projection, assumption=words)
     remaining = max(0.0, 100 - used)
     return replace(
-        found,
+        projection,
         days_left=remaining / (grown / span.days),
         days_left_least=remaining / ((grown + STEP) / span.days),
         days_left_most=remaining / ((grown - STEP) / span.days) if grown > STEP else None,

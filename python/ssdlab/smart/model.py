@@ -146,4 +146,4 @@ class Health:
     @property
     def unknown(self) -> tuple[Attribute, ...]:
         """The attributes that nobody has explained."""
-        return tuple(one for one in self.attributes if one.meaning is None)
+        return tuple(attribute for attribute in self.attributes if attribute.meaning is None)

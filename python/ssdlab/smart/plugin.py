@@ -53,7 +53,7 @@ def first_line(readings: Sequence[Reading]) -> str:
     if len(readings) == 1:
         said = f"1 drive, {_about(readings[0], names[0])}"
     else:
-        count = Counter(STATES[severity(one)] for one in readings)
+        count = Counter(STATES[severity(reading)] for reading in readings)
         order = (State.CRITICAL, State.WARNING, State.UNKNOWN, State.OK)
         counts = ", ".join(f"{count[one]} {one.name.lower()}" for one in order if count[one])
         said = f"{len(readings)} drives: {counts}"
@@ -62,9 +62,9 @@ def first_line(readings: Sequence[Reading]) -> str:
             said += f"; {_about(readings[worst], names[worst])}"
     data = [
         f"{_label(name, what, alone=len(readings) == 1)}={value}"
-        for name, one in zip(names, readings, strict=True)
-        if not isinstance(one, Unread)
-        for what, value in _performance(one.health, one.projection.days_left)
+        for name, reading in zip(names, readings, strict=True)
+        if not isinstance(reading, Unread)
+        for what, value in _performance(reading.health, reading.projection.days_left)
     ]
     return _line(state(readings), said) + (f" | {' '.join(data)}" if data else "")
 
@@ -103,7 +103,9 @@ def _about(reading: Reading, name: str) -> str:
 
 def _names(readings: Sequence[Reading]) -> list[str]:
     """A short name for each, all of them different."""
-    short = [PurePath(one.name).name.removesuffix(".json") or one.name for one in readings]
+    short = [
+        PurePath(reading.name).name.removesuffix(".json") or reading.name for reading in readings
+    ]
     count = Counter(_word(one) for one in short)
     given: set[str] = set()
     names = []
@@ -134,7 +136,7 @@ def _performance(health: Health, days_left: float | None) -> Iterator[tuple[str,
         yield "spare", f"{_number(health.spare_percent)}%;{bounds}"
     if health.temperature_c is not None:
         limits = (health.temperature_limit_c, health.temperature_critical_c)
-        bounds = ";".join("" if one is None else str(one) for one in limits)
+        bounds = ";".join("" if limit is None else str(limit) for limit in limits)
         yield "temp", f"{health.temperature_c};{bounds}".rstrip(";")
     for what, count, unit in (
         ("media_errors", health.media_errors, ""),

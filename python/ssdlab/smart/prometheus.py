@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ssdlab.smart.history import DAY_S
 from ssdlab.smart.model import Severity
-from ssdlab.smart.report import Reading, Report
+from ssdlab.smart.report import HealthReport, Reading
 
 SUFFIX = ".prom"
 """Of the files that the collector reads."""
@@ -34,7 +34,7 @@ class Metric:
         """Counters, and only they, are called so."""
         return "counter" if self.name.endswith("_total") else "gauge"
 
-    def value(self, report: Report) -> float | None:
+    def value(self, report: HealthReport) -> float | None:
         """Its value; None where the drive does not report it."""
         of = report.health if hasattr(report.health, self.field) else report.projection
         found: float | None = getattr(of, self.field)
@@ -112,21 +112,28 @@ def exposition(readings: Sequence[Reading], *, serials: bool = True) -> str:
         "readable",
         "gauge",
         "Whether the drive could be read.",
-        {_labels(device=one.name): float(isinstance(one, Report)) for one in readings},
+        {
+            _labels(device=reading.name): float(isinstance(reading, HealthReport))
+            for reading in readings
+        },
     )
     # A drive that was asked for twice is one series: a file that repeats one is refused.
-    reports = list({one.name: one for one in readings if isinstance(one, Report)}.values())
-    labels = [_of_drive(one, serials) for one in reports]
+    reports = list(
+        {
+            reading.name: reading for reading in readings if isinstance(reading, HealthReport)
+        }.values()
+    )
+    labels = [_of_drive(report, serials) for report in reports]
     verdicts = {
-        _labels(**own, verdict=state.value): float(one.verdict is state)
-        for own, one in zip(labels, reports, strict=True)
+        _labels(**own, verdict=state.value): float(report.verdict is state)
+        for own, report in zip(labels, reports, strict=True)
         for state in Severity
     }
     lines += _family("verdict", "gauge", "1 for the verdict on the drive, else 0.", verdicts)
     for metric in METRICS:
         samples = {}
-        for own, one in zip(labels, reports, strict=True):
-            value = metric.value(one)
+        for own, report in zip(labels, reports, strict=True):
+            value = metric.value(report)
             if value is not None and math.isfinite(value):
                 samples[_labels(**own)] = value
         lines += _family(metric.name, metric.kind, metric.help, samples)
@@ -141,13 +148,13 @@ def _family(name: str, kind: str, words: str, samples: Mapping[str, float]) -> l
     return heads + [f"{whole}{labels} {_number(value)}" for labels, value in samples.items()]
 
 
-def _of_drive(report: Report, serials: bool) -> dict[str, str]:
+def _of_drive(report: HealthReport, serials: bool) -> dict[str, str]:
     own = {"device": report.name, "model": report.health.model or ""}
     return {**own, "serial": report.health.serial or ""} if serials else own
 
 
 def _labels(**values: str) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(one)}"' for name, one in values.items()) + "}"
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in values.items()) + "}"
 
 
 def _escaped(value: str) -> str:

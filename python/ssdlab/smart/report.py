@@ -16,7 +16,7 @@ from ssdlab.smart.verdict import judge, worst
 
 
 @dataclass(frozen=True)
-class Report:
+class HealthReport:
     """All that is said of one drive."""
 
     name: str
@@ -37,7 +37,7 @@ class Report:
         return {
             "target": self.name,
             "verdict": self.verdict.value,
-            "findings": [asdict(one) for one in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "health": {
                 **asdict(self.health),
                 "write_amplification": self.health.write_amplification,
@@ -60,7 +60,7 @@ class Unread:
         return {"target": self.name, "error": self.error.message}
 
 
-Reading = Report | Unread
+Reading = HealthReport | Unread
 
 
 def survey(
@@ -86,7 +86,7 @@ def survey(
         try:
             drive = read(name)
             unmatched -= {place for place in unmatched if _of(places[place], drive.latest)}
-            drive = _with_earlier(drive, [one for place in places.values() for one in place])
+            drive = _with_earlier(drive, [health for place in places.values() for health in place])
             yield _report(drive.redacted(number) if redact else drive, tbw_bytes)
         except SsdlabError as error:
             failed = True
@@ -99,22 +99,22 @@ def survey(
 
 def unread_error(readings: Sequence[Reading]) -> SsdlabError | None:
     """One sentence about all drives that could not be read; None where there are none."""
-    failed = [one for one in readings if isinstance(one, Unread)]
+    failed = [reading for reading in readings if isinstance(reading, Unread)]
     if not failed or len(readings) == 1:
         return failed[0].error if failed else None
-    reasons = "; ".join(dict.fromkeys(one.error.message for one in failed))
+    reasons = "; ".join(dict.fromkeys(unread.error.message for unread in failed))
     counted = f"{len(failed)} of {len(readings)} drives could not be read"
     return type(failed[0].error)(f"{counted}: {reasons}")
 
 
 def _of(snapshots: Sequence[Health], drive: Health) -> list[Health]:
-    return [one for one in snapshots if same_drive(one, drive)]
+    return [snapshot for snapshot in snapshots if same_drive(snapshot, drive)]
 
 
 def _with_earlier(drive: Snapshots, earlier: Sequence[Health]) -> Snapshots:
-    known = {_moment(one): one for one in drive.snapshots}
-    for one in _of(earlier, drive.latest):
-        known.setdefault(_moment(one), one)
+    known = {_moment(snapshot): snapshot for snapshot in drive.snapshots}
+    for health in _of(earlier, drive.latest):
+        known.setdefault(_moment(health), health)
     return replace(drive, snapshots=tuple(in_order(list(known.values()))))
 
 
@@ -123,12 +123,14 @@ def _moment(health: Health) -> tuple[object, ...]:
     return health.taken_s, health.power_on_hours, health.written_bytes, health.read_bytes
 
 
-def _report(drive: Snapshots, tbw_bytes: float | None) -> Report:
+def _report(drive: Snapshots, tbw_bytes: float | None) -> HealthReport:
     carried = project(drive.snapshots, tbw_bytes)
     findings = judge(drive.latest)
     if carried.since is not None:
-        findings = sorted([*carried.since.findings, *findings], key=lambda one: -one.severity.rank)
-    return Report(drive.name, drive.latest, findings, carried)
+        findings = sorted(
+            [*carried.since.findings, *findings], key=lambda finding: -finding.severity.rank
+        )
+    return HealthReport(drive.name, drive.latest, findings, carried)
 
 
 def _redacted(name: str, error: SsdlabError, number: int) -> Unread:

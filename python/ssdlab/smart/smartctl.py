@@ -239,15 +239,15 @@ def _ata(document: Mapping[str, Any]) -> dict[str, Any]:
     attributes = []
     ranks: dict[str, int] = {}
     for row in rows(document, "ata_smart_attributes", "table"):
-        one, meaning = _attribute(row, family, known)
-        if one is None:
+        attribute, meaning = _attribute(row, family, known)
+        if attribute is None:
             continue
-        attributes.append(one)
+        attributes.append(attribute)
         if meaning is None or not meaning.field:
             continue
         if not ssd and meaning.field in ("used_percent", "spare_percent"):
             continue  # of flash; a hard disk has neither
-        _take(one, meaning, found, origins, ranks)
+        _take(attribute, meaning, found, origins, ranks)
     _statistics(document, found, origins)
     if ssd:
         _summary(document, found, origins)
@@ -263,7 +263,7 @@ def _attribute(
     meaning = meaning_of(identity, name, family, known)
     failed = text(row, "when_failed") or ""
     raw = count(row, "raw", "value")
-    one = Attribute(
+    attribute = Attribute(
         id=identity,
         name=name,
         value=count(row, "value"),
@@ -276,18 +276,18 @@ def _attribute(
         meaning=None if meaning is None else meaning.what,
         source=None if meaning is None else meaning.source,
     )
-    return one, meaning
+    return attribute, meaning
 
 
 def _take(
-    one: Attribute,
+    attribute: Attribute,
     meaning: Meaning,
     found: dict[str, Any],
     origins: dict[str, str],
     ranks: dict[str, int],
 ) -> None:
     """Fills the field that an attribute means, unless a better one has."""
-    value = _value(one, meaning)
+    value = _value(attribute, meaning)
     if value is None:
         return
     field = meaning.field
@@ -297,18 +297,20 @@ def _take(
         if not better:
             return
     found[field], ranks[field] = value, rank
-    origins[field] = f"{one.id} {one.name}: {meaning.what} ({meaning.source})"
+    origins[field] = f"{attribute.id} {attribute.name}: {meaning.what} ({meaning.source})"
     if field == "spare_percent":
-        found["spare_threshold_percent"] = float(one.threshold) if one.threshold else None
+        found["spare_threshold_percent"] = (
+            float(attribute.threshold) if attribute.threshold else None
+        )
     if field in ("written_bytes", "nand_bytes"):
         found[field.replace("_bytes", "_step_bytes")] = meaning.unit
 
 
-def _value(one: Attribute, meaning: Meaning) -> float | int | None:
+def _value(attribute: Attribute, meaning: Meaning) -> float | int | None:
     """The number that is meant; None where it is not there or contradicts itself."""
-    parts = re.findall(r"\d+", one.text) if re.match(r"\d+(?![xX])", one.text) else []
-    raw = int(parts[0]) if parts else one.raw
-    percent = one.value is not None and one.value <= 100
+    parts = re.findall(r"\d+", attribute.text) if re.match(r"\d+(?![xX])", attribute.text) else []
+    raw = int(parts[0]) if parts else attribute.raw
+    percent = attribute.value is not None and attribute.value <= 100
     match meaning.how:
         case "raw":
             return None if raw is None else raw * meaning.unit
@@ -317,13 +319,13 @@ def _value(one: Attribute, meaning: Meaning) -> float | int | None:
         case "used raw":
             return float(raw) if raw is not None and raw <= 255 else None
         case "left":
-            return 100.0 - one.value if percent and one.value is not None else None
+            return 100.0 - attribute.value if percent and attribute.value is not None else None
         case "value":
-            return float(one.value) if percent and one.value is not None else None
+            return float(attribute.value) if percent and attribute.value is not None else None
         case "left agreed":
-            return 100.0 - raw if percent and raw is not None and raw == one.value else None
+            return 100.0 - raw if percent and raw is not None and raw == attribute.value else None
         case "used agreed":
-            agree = one.value is not None and raw is not None and raw == 100 - one.value
+            agree = attribute.value is not None and raw is not None and raw == 100 - attribute.value
             return float(raw) if agree and raw is not None else None
         case _:
             return None

@@ -47,11 +47,11 @@ class Snapshots:
         """Without serial numbers, and without the path in the name."""
         shown = tuple(
             replace(
-                one,
-                serial=surroundings.REDACTED if one.serial else None,
-                notes=tuple(re.sub(r"/dev/\S+", "/dev/...", note) for note in one.notes),
+                snapshot,
+                serial=surroundings.REDACTED if snapshot.serial else None,
+                notes=tuple(re.sub(r"/dev/\S+", "/dev/...", note) for note in snapshot.notes),
             )
-            for one in self.snapshots
+            for snapshot in self.snapshots
         )
         return Snapshots(f"drive {number}", shown)
 
@@ -62,7 +62,9 @@ def members(target: str) -> list[str]:
     with contextlib.suppress(OSError, ValueError):
         folder = Path(target)
         if target != "-" and folder.is_dir() and not (folder / "manifest.json").is_file():
-            return [str(one) for one in sorted(folder.glob("*.json")) if one.is_file()] or [target]
+            return [str(path) for path in sorted(folder.glob("*.json")) if path.is_file()] or [
+                target
+            ]
     return [target]
 
 
@@ -73,7 +75,7 @@ def load(target: str, store: RunStore) -> list[Snapshots]:
         InputError: one of them cannot be read.
         MissingProgramError: a drive is to be asked, and smartctl is not installed.
     """
-    return [read(one, store) for one in members(target)]
+    return [read(member, store) for member in members(target)]
 
 
 def read(target: str, store: RunStore) -> Snapshots:
@@ -219,10 +221,10 @@ def history(place: str, store: RunStore) -> list[Health]:
     elif path.is_dir() and not (path / "manifest.json").is_file():
         folders = [one.parent for one in sorted(path.glob("*/manifest.json"))]
     if not folders and (place != "runs" or path.exists()):
-        return [one for drive in load(place, store) for one in drive.snapshots]
-    found: list[Health] = []
+        return [snapshot for drive in load(place, store) for snapshot in drive.snapshots]
+    healths: list[Health] = []
     for folder in folders:
         # Most runs are of other targets and hold no SMART data.
         with contextlib.suppress(InputError):
-            found.extend(_of_run(folder, str(folder)).snapshots)
-    return found
+            healths.extend(_of_run(folder, str(folder)).snapshots)
+    return healths

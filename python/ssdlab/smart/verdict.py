@@ -23,7 +23,7 @@ GOOD, UNKNOWN, WATCH, REPLACE = Severity.GOOD, Severity.UNKNOWN, Severity.WATCH,
 
 def judge(health: Health) -> list[HealthFinding]:
     """All findings about a drive, the worst first; at least one."""
-    found = [
+    findings = [
         *_own_verdict(health),
         *_attributes(health),
         *_wear(health),
@@ -33,17 +33,21 @@ def judge(health: Health) -> list[HealthFinding]:
     ]
     judged = health.passed is not None or health.used_percent is not None
     if not judged:
-        found.append(
+        findings.append(
             HealthFinding(
                 UNKNOWN, "the drive reports neither SMART status nor wear", "not reported"
             )
         )
-    return sorted(found, key=lambda one: -one.severity.rank)
+    return sorted(findings, key=lambda finding: -finding.severity.rank)
 
 
 def worst(findings: Iterable[HealthFinding]) -> Severity:
     """The verdict: the worst of the findings."""
-    return max((one.severity for one in findings), key=lambda one: one.rank, default=UNKNOWN)
+    return max(
+        (finding.severity for finding in findings),
+        key=lambda severity: severity.rank,
+        default=UNKNOWN,
+    )
 
 
 def _own_verdict(health: Health) -> Iterator[HealthFinding]:
@@ -69,18 +73,19 @@ def _own_verdict(health: Health) -> Iterator[HealthFinding]:
 
 
 def _attributes(health: Health) -> Iterator[HealthFinding]:
-    for one in health.attributes:
-        at = f"{one.id} {one.name}: value {one.value}, threshold {one.threshold}"
-        if one.failed == "now" and one.prefailure:
+    for attribute in health.attributes:
+        called = f"{attribute.id} {attribute.name}"
+        at = f"{called}: value {attribute.value}, threshold {attribute.threshold}"
+        if attribute.failed == "now" and attribute.prefailure:
             yield HealthFinding(
                 REPLACE,
                 "a pre-failure attribute is at its threshold: the drive is about to fail",
                 at,
             )
-        elif one.failed == "now":
+        elif attribute.failed == "now":
             yield HealthFinding(WATCH, "an attribute has reached its threshold", at)
-        elif one.failed == "past":
-            was = f"{one.id} {one.name}: worst value {one.worst}, threshold {one.threshold}"
+        elif attribute.failed == "past":
+            was = f"{called}: worst value {attribute.worst}, threshold {attribute.threshold}"
             yield HealthFinding(WATCH, "an attribute was at its threshold in the past", was)
 
 

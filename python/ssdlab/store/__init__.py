@@ -157,12 +157,12 @@ class RunStore:
 
     def find(self, name: str) -> Path:
         """The folder of the run called ``name``: a path, a full id, or an unambiguous piece."""
-        found = self.seek(name)
-        if found is None:
+        path = self.seek(name)
+        if path is None:
             raise InputError(
                 f'no run is called "{name}" in {self.root}; "ssdlab list runs" shows them'
             )
-        return found
+        return path
 
     def seek(self, name: str) -> Path | None:
         """The same; None where there is no such run. InputError where a piece fits several."""
@@ -250,8 +250,8 @@ def open_run(path: Path) -> RunFolder:
 
 def files_of(folder: Path) -> dict[str, bytes]:
     """All of a run, by the names of its files."""
-    files = sorted(one for one in folder.rglob("*") if one.is_file())
-    return {str(one.relative_to(folder)): one.read_bytes() for one in files}
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 def label(name: str) -> str:

@@ -256,7 +256,7 @@ class RunFolder:
         """The files of a finished job; InputError where they cannot be read."""
         path = self.path / entry.file
         if self.is_job:
-            names = sorted(one.name for one in self.path.iterdir())
+            names = sorted(path.name for path in self.path.iterdir())
             place = self.path.joinpath
             yield StepFiles(names, lambda name: documents.read_bytes(place(name)), place)
             return
@@ -332,7 +332,9 @@ def result_of(files: StepFiles, name: str, folder: Path | None = None) -> Result
         latency_frame=files.find("latency.parquet", documents.latency),
         rig_toml=files.find(RIG, documents.rig),
         logs=[
-            (one, files.get(one, documents.decoded)) for one in files.names if one.endswith(".log")
+            (name, files.get(name, documents.decoded))
+            for name in files.names
+            if name.endswith(".log")
         ],
         folder=folder,
     )

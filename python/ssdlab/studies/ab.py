@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ssdlab.analysis.differences import BIN_ERROR, Difference, Side, corrected, quantities
-from ssdlab.analysis.paired import Effect, Trial, effect, together
+from ssdlab.analysis.paired import Effect, PairedValue, effect, together
 from ssdlab.answer import Number
 from ssdlab.errors import ExperimentError
 from ssdlab.results import Result
@@ -129,7 +129,9 @@ def outcome(
     effects = []
     for name, model in known.items():
         trials = [
-            Trial(run.side, run.place, next((n.value for n in run.numbers if n.name == name), None))
+            PairedValue(
+                run.side, run.place, next((n.value for n in run.numbers if n.name == name), None)
+            )
             for run in runs
         ]
         coarse = BIN_ERROR if _PERCENTILE.search(name) else 0.0
@@ -154,12 +156,12 @@ def verdict(one: Effect) -> str:
     return one.difference.verdict(one.better)
 
 
-def sentences(found: TrialOutcome, text: Callable[[Difference], str]) -> list[str]:
+def sentences(trial_outcome: TrialOutcome, text: Callable[[Difference], str]) -> list[str]:
     """Whether the change mattered, in a sentence, and what stands beside it.
 
     ``text`` writes a difference with its interval.
     """
-    tested = [e for e in found.effects if e.difference is not None]
+    tested = [e for e in trial_outcome.effects if e.difference is not None]
     seen = [e for e in tested if e.difference is not None and e.difference.seen]
     if not tested:
         return ["Too little was measured to say anything of the change."]
@@ -176,17 +178,17 @@ def sentences(found: TrialOutcome, text: Callable[[Difference], str]) -> list[st
     else:
         said.append(
             f"No sign that the change mattered: none of {len(tested)} numbers differs by more "
-            f"than the noise of {found.pairs} runs of each." + _power(tested)
+            f"than the noise of {trial_outcome.pairs} runs of each." + _power(tested)
         )
-    if not found.undoable:
+    if not trial_outcome.undoable:
         said.append(
             "The change was not undone in between, so whatever drifted from the first runs to the "
             "last looks like the change."
         )
-    for one, drift in found.drifting()[:1]:
+    for one, drift in trial_outcome.drifting()[:1]:
         end = (
             "the order A B B A takes a steady drift out of the difference."
-            if found.undoable
+            if trial_outcome.undoable
             else "the difference may be this drift and not the change."
         )
         said.append(
@@ -223,13 +225,13 @@ def _power(tested: Sequence[Effect]) -> str:
     return f"{said}."
 
 
-def as_json(found: TrialOutcome) -> dict[str, Any]:
+def as_json(trial_outcome: TrialOutcome) -> dict[str, Any]:
     """The outcome for scripts. Differences and drifts are shares: 0.1 is 10 % more than A."""
     return {
-        "order": found.order,
-        "undone_between": found.undoable,
-        "simulated": found.simulated,
-        "doubts": doubts(found.runs),
+        "order": trial_outcome.order,
+        "undone_between": trial_outcome.undoable,
+        "simulated": trial_outcome.simulated,
+        "doubts": doubts(trial_outcome.runs),
         "runs": [
             {
                 "side": run.side,
@@ -238,7 +240,7 @@ def as_json(found: TrialOutcome) -> dict[str, Any]:
                 "doubts": list(run.doubts),
                 "numbers": {number.name: number.value for number in run.numbers},
             }
-            for run in found.runs
+            for run in trial_outcome.runs
         ],
         "effects": [
             {
@@ -253,6 +255,6 @@ def as_json(found: TrialOutcome) -> dict[str, Any]:
                 "visible": e.visible,
                 "pairs_needed": {f"{s:g}": e.needed(s) for s in LOOKED_FOR},
             }
-            for e in found.effects
+            for e in trial_outcome.effects
         ],
     }

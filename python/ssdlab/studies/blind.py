@@ -12,15 +12,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from ssdlab.engine.plans import Order
+from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
 from ssdlab.fits import fit as fits
 from ssdlab.fits import trial
 from ssdlab.fits.conclusions import Conclusion
-from ssdlab.fits.observations import Load
+from ssdlab.fits.observations import Workload
 from ssdlab.fits.parameters import amount, with_keys
-from ssdlab.fits.search import Found
+from ssdlab.fits.search import SearchEnd
 from ssdlab.fits.sources import gather
 from ssdlab.fits.structure import BUFFER, DRAIN
 from ssdlab.fits.twin import judged
@@ -173,33 +173,35 @@ def rigs(seed: int, count: int) -> Iterator[tuple[int, dict[str, str], str]]:
         yield number, keys, rig
 
 
-def unseen(seed: int, number: int, count: int = 20) -> list[Load]:
+def unseen(seed: int, number: int, count: int = 20) -> list[Workload]:
     """Loads that ``characterise`` does not measure: other sizes, depths, jobs, mixes, patterns,
     namespaces."""
     dice = _Dice(seed, number, 1)
-    found: dict[Load, None] = {}
+    found: dict[Workload, None] = {}
     while len(found) < count:
         kind = dice.choice(KINDS)
         depth, jobs = dice.choice([2, 3, 6, 12, 24, 48]), dice.choice([1, 1, 1, 2, 4])
         block = 1024 * dice.choice([4, 8, 20, 48, 96])
         if kind == "read":
-            load = Load("randread", block, depth, jobs)
+            load = Workload("randread", block, depth, jobs)
         elif kind == "steady read":
-            load = Load("randread", block, depth, jobs, None, "steady")
+            load = Workload("randread", block, depth, jobs, None, "steady")
         elif kind == "write":
-            load = Load("randwrite", 4096, depth, jobs, None, "steady")
+            load = Workload("randwrite", 4096, depth, jobs, None, "steady")
         elif kind == "large write":
-            load = Load("randwrite", 1024 * dice.choice([8, 16, 64]), depth, 1, None, "steady")
+            load = Workload("randwrite", 1024 * dice.choice([8, 16, 64]), depth, 1, None, "steady")
         elif kind == "namespace":
             size = int(CAPACITY * dice.choice([0.6, 0.7, 0.8, 0.9])) // 2**20 * 2**20
-            load = Load("randwrite", 4096, depth, 1, None, "steady", size)
+            load = Workload("randwrite", 4096, depth, 1, None, "steady", size)
         elif kind == "mix":
             mix = dice.choice([10.0, 30.0, 50.0, 90.0])
-            load = Load("randrw", 1024 * dice.choice([4, 4, 16]), depth, jobs, mix, "steady")
+            load = Workload("randrw", 1024 * dice.choice([4, 4, 16]), depth, jobs, mix, "steady")
         elif kind == "sequential":
-            load = Load("read", 1024 * dice.choice([32, 64, 256]), depth)
+            load = Workload("read", 1024 * dice.choice([32, 64, 256]), depth)
         else:
-            load = Load("write", 1024 * dice.choice([16, 64, 256]), depth, 1, None, "steady-seq")
+            load = Workload(
+                "write", 1024 * dice.choice([16, 64, 256]), depth, 1, None, "steady-seq"
+            )
         found[load] = None
     return list(found)
 
@@ -224,12 +226,14 @@ def selftest(
 
 
 def _one(
-    number: int, keys: dict[str, str], rig: str, seed: int, quick: bool, loads: Sequence[Load],
+    number: int, keys: dict[str, str], rig: str, seed: int, quick: bool, loads: Sequence[Workload],
     report: ProgressCallback,
 ) -> Blind:  # fmt: skip
     with tempfile.TemporaryDirectory() as place:
         # Only the drive itself is handed on: nothing below sees its keys.
-        order = Order(find("characterise"), Sim("blind", rig), {"seconds": SECONDS}, seed=seed)
+        order = ProtocolOrder(
+            find("characterise"), Sim("blind", rig), {"seconds": SECONDS}, seed=seed
+        )
         done = begin(
             order,
             RunStore(place),
@@ -240,7 +244,7 @@ def _one(
         gathered = gather([str(done.folder.path)])
         start = Path(place) / "start.toml"
         write_to(start, BASE)
-        asked = fits.Order(
+        asked = fits.FitOrder(
             gathered.observed, CAPACITY, str(start), {}, seed, quick, gathered.concluded
         )
         fitted = fits.fit(
@@ -262,15 +266,20 @@ def _one(
 
 
 def _told(
-    fitted: Found, concluded: Sequence[Conclusion], keys: Mapping[str, str]
+    fitted: SearchEnd, concluded: Sequence[Conclusion], keys: Mapping[str, str]
 ) -> dict[str, tuple[float, float]]:
     """Ends of the intervals of what was drawn and is known: by the fit, else by what was concluded,
     in bytes, ns or as rigs write them; equal where a choice or a count was told."""
     found = {}
-    for one in concluded:
-        if one.known and one.key in keys and one.low is not None and one.high is not None:
-            unit = 1000.0 if one.unit == "us" else 1e6 if one.unit == "MB/s" else 1.0
-            found[one.key] = one.low * unit, one.high * unit
+    for conclusion in concluded:
+        if (
+            conclusion.known
+            and conclusion.key in keys
+            and conclusion.low is not None
+            and conclusion.high is not None
+        ):
+            unit = 1000.0 if conclusion.unit == "us" else 1e6 if conclusion.unit == "MB/s" else 1.0
+            found[conclusion.key] = conclusion.low * unit, conclusion.high * unit
     for each in judged(fitted):
         if each.determined and each.parameter.key in keys:
             found[each.parameter.key] = each.low, each.high

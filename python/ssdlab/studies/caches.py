@@ -54,7 +54,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Point:
+class MissRatioPoint:
     """What a cache of one policy and size did."""
 
     policy: str
@@ -78,7 +78,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Found:
+class MissRatios:
     """All caches, and what holds for each of them."""
 
     trace: str
@@ -92,14 +92,14 @@ class Found:
     """Different blocks: each is missed when it is asked for first, whatever the cache."""
     share: float
     """Of the blocks, in all samples; 1 where all were followed."""
-    points: Sequence[Point]
+    points: Sequence[MissRatioPoint]
 
     @property
     def accesses(self) -> int:
         """Blocks looked up."""
         return self.reads + self.writes
 
-    def ratio(self, point: Point) -> float:
+    def ratio(self, point: MissRatioPoint) -> float:
         """Misses per block looked up."""
         return point.misses / max(1, self.accesses)
 
@@ -112,27 +112,31 @@ class Found:
 
         return [
             {
-                "policy": one.policy,
-                "blocks": one.blocks,
+                "policy": point.policy,
+                "blocks": point.blocks,
                 "block_bytes": self.block,
                 "requests": self.accesses,
-                "misses": count(one.misses),
-                "miss_ratio": self.ratio(one),
-                "read_misses": count(one.reads),
-                "write_misses": count(one.writes),
-                "write_backs": count(one.write_backs),
-                "error": one.error,
+                "misses": count(point.misses),
+                "miss_ratio": self.ratio(point),
+                "read_misses": count(point.reads),
+                "write_misses": count(point.writes),
+                "write_backs": count(point.write_backs),
+                "error": point.error,
                 "sampled_share": self.share,
                 "working_set_blocks": self.working_set,
                 "first_touches": self.working_set,
             }
-            for one in self.points
+            for point in self.points
         ]
 
 
 def known_policies() -> list[str]:
     """Names of the replacement policies, the bound among them."""
-    return [one["name"] for one in _core.registries() if one["kind"] == "replacement policy"]
+    return [
+        registry["name"]
+        for registry in _core.registries()
+        if registry["kind"] == "replacement policy"
+    ]
 
 
 def policies(text: str) -> list[str]:
@@ -141,7 +145,7 @@ def policies(text: str) -> list[str]:
     found: list[str] = []
     for name in units.words("--policies", text):
         policy, plus, rule = name.partition("+")
-        names = [one for one in known_policies() if not plus or one != "optimal"]
+        names = [policy for policy in known_policies() if not plus or policy != "optimal"]
         for one in names if policy == "all" else [policy]:
             _core.check_policy(f"{one}{plus}{rule}")
             found.append(f"{one}{plus}{rule}")
@@ -150,7 +154,7 @@ def policies(text: str) -> list[str]:
 
 def sizes(text: str) -> list[Size]:
     """The sizes of a list; raises InputError for what is none."""
-    return [_size(one) for one in units.values("--sizes", text)]
+    return [_size(unit) for unit in units.values("--sizes", text)]
 
 
 def _size(text: str) -> Size:
@@ -171,7 +175,7 @@ def _size(text: str) -> Size:
 
 
 @dataclass(frozen=True)
-class CacheStudy:
+class MissRatioStudy:
     """What is asked for."""
 
     trace: Path
@@ -184,7 +188,7 @@ class CacheStudy:
     """Share of the blocks that is followed in each of several samples; None: all of them."""
     seed: int = 1
 
-    def carry_out(self, progress: ProgressCallback) -> Found | ObjectsFound:
+    def carry_out(self, progress: ProgressCallback) -> MissRatios | ObjectsFound:
         """Plays the trace through every cache.
 
         Raises InputError as :func:`ssdlab.traces.open`, and for a size that cannot be; Interrupted
@@ -211,12 +215,12 @@ class CacheStudy:
         ]
         played = bench.run(variants, within(progress, READING, 1.0))
         points = [
-            Point(policy, blocks, *(float(one[name][place]) for name in COLUMNS))
+            MissRatioPoint(policy, blocks, *(float(one[name][place]) for name in COLUMNS))
             for (policy, some), one in zip(jobs, played, strict=True)
             for place, blocks in enumerate(some)
         ]
         writes = int(seen.count[seen.writes].sum())
-        return Found(
+        return MissRatios(
             trace=self.trace.name,
             block=block,
             requests=len(offset),
@@ -237,13 +241,13 @@ class CacheStudy:
         known, chosen = _core.object_policies(), list(self.policies)
         if set(known_policies()) <= {one.partition("+")[0] for one in chosen}:
             chosen = [one for one in chosen if one.partition("+")[0] in known]
-        sizes = sorted({one.of_objects(asked.total) for one in self.sizes})
+        sizes = sorted({size.of_objects(asked.total) for size in self.sizes})
         return play(self.trace.name, asked, chosen, sizes, self.seed, progress)
 
     def _counts(self, working_set: int, block: int) -> list[int]:
-        counts = sorted({one.frames(working_set, block) for one in self.sizes})
+        counts = sorted({size.frames(working_set, block) for size in self.sizes})
         if counts[0] < 1:
-            least = min(one.bytes for one in self.sizes if one.bytes is not None)
+            least = min(size.bytes for size in self.sizes if size.bytes is not None)
             raise InputError(
                 f"--sizes: {units.binary(least)} hold no block of {units.binary(block)}; "
                 f"write {least}blocks for a number of blocks"
@@ -260,7 +264,7 @@ class CacheStudy:
             if policy in ONE_PASS or self.sample is not None:
                 yield policy, list(counts)
             else:
-                yield from ((policy, [one]) for one in counts)
+                yield from ((policy, [count]) for count in counts)
 
 
 COLUMNS = ("read_misses", "write_misses", "write_backs", "error")

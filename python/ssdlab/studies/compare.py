@@ -16,10 +16,10 @@ from ssdlab import checks, units
 from ssdlab.analysis.differences import (
     NONE_SEEN,
     THROUGHPUT,
+    ComparedQuantity,
     Difference,
+    DifferenceRow,
     NoisyValue,
-    Quantity,
-    Row,
     Side,
     compare,
     quantities,
@@ -78,7 +78,9 @@ class Contender:
         if self.test is None:
             return any_doubt(self.checks)
         marks, numbers = self.test.marks(), self.test.findings.judgement.numbers
-        return any(one.name == name and not marks.isdisjoint(one.sources) for one in numbers)
+        return any(
+            number.name == name and not marks.isdisjoint(number.sources) for number in numbers
+        )
 
 
 @dataclass(frozen=True)
@@ -91,17 +93,19 @@ class Party:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of its runs in the store."""
-        return tuple(one.name for one in self.contenders)
+        return tuple(contender.name for contender in self.contenders)
 
     @property
     def results(self) -> tuple[Result, ...]:
         """Of runs of a job file."""
-        return tuple(one.result for one in self.contenders if one.result is not None)
+        return tuple(
+            contender.result for contender in self.contenders if contender.result is not None
+        )
 
     @property
     def tests(self) -> tuple[ProtocolRun, ...]:
         """The runs of a protocol."""
-        return tuple(one.test for one in self.contenders if one.test is not None)
+        return tuple(contender.test for contender in self.contenders if contender.test is not None)
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -111,12 +115,14 @@ class Party:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         """What speaks against its numbers: each trouble once, with the first run's evidence."""
-        troubles = [check for one in self.contenders for check in one.checks if check.trouble]
+        troubles = [
+            check for contender in self.contenders for check in contender.checks if check.trouble
+        ]
         return tuple({(c.name, c.status): c for c in reversed(troubles)}.values())[::-1]
 
     def doubted(self, name: str) -> bool:
         """Whether the number ``name`` carries a mark in one of its runs."""
-        return any(one.doubted(name) for one in self.contenders)
+        return any(contender.doubted(name) for contender in self.contenders)
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ class Comparison:
     """All that a comparison has to say."""
 
     parties: tuple[Party, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[DifferenceRow, ...]
     protocol: str = ""
     """The protocol's name; empty for ordinary runs."""
     title: str = ""
@@ -135,8 +141,9 @@ class Comparison:
         return tuple(
             name
             for party in self.parties
-            for name, one in zip(party.names, party.contenders, strict=True)
-            if one.test is not None or (one.result is not None and one.result.folder is not None)
+            for name, contender in zip(party.names, party.contenders, strict=True)
+            if contender.test is not None
+            or (contender.result is not None and contender.result.folder is not None)
         )
 
     @property
@@ -236,10 +243,10 @@ def load(
         raise InputError(f"{twice.name}: is given twice; a run compares to itself as equal")
     runs = [[run if isinstance(run, Result) else open_run(run) for run in side] for side in found]
     contenders = [[_contender(run) for run in side] for side in runs]
-    every = [one for side in contenders for one in side]
-    tests = [one for one in every if one.test is not None]
+    every = [contender for side in contenders for contender in side]
+    tests = [contender for contender in every if contender.test is not None]
     if tests and len(tests) < len(every):
-        other = next(one for one in every if one.test is None)
+        other = next(contender for contender in every if contender.test is None)
         raise InputError(
             f"{tests[0].name} is the run of a protocol and {other.name} is not; "
             "compare runs of one kind"
@@ -306,7 +313,7 @@ def value_text(value: float | None, interval: tuple[float, float] | None) -> str
 
 
 def _sentence(
-    first: str, label: str, differences: Sequence[Difference | None], rows: Sequence[Row]
+    first: str, label: str, differences: Sequence[Difference | None], rows: Sequence[DifferenceRow]
 ) -> str:
     known = [(d, row) for d, row in zip(differences, rows, strict=True) if d is not None]
     tested = [(d, row) for d, row in known if d.p is not None]
@@ -329,9 +336,11 @@ def _sentence(
     return f"{label} against {first}: {named}{more}.{quiet}"
 
 
-def _worth(seen: Sequence[tuple[Difference, Row]]) -> list[tuple[Difference, Row]]:
+def _worth(
+    seen: Sequence[tuple[Difference, DifferenceRow]],
+) -> list[tuple[Difference, DifferenceRow]]:
     """The first of each section before the rest; throughput says what IOPS say."""
-    own: dict[str, list[tuple[Difference, Row]]] = {}
+    own: dict[str, list[tuple[Difference, DifferenceRow]]] = {}
     for difference, row in seen:
         group = own.setdefault(row.quantity.section, [])
         if row.quantity.name != THROUGHPUT or not group:
@@ -339,12 +348,12 @@ def _worth(seen: Sequence[tuple[Difference, Row]]) -> list[tuple[Difference, Row
     return [group[0] for group in own.values()] + [p for group in own.values() for p in group[1:]]
 
 
-def _what(row: Row) -> str:
+def _what(row: DifferenceRow) -> str:
     section = row.quantity.section
     return f"{row.quantity.name} of {section}" if section else row.quantity.name
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: DifferenceRow) -> dict[str, Any]:
     q = row.quantity
     return {
         "section": q.section or None,
@@ -352,7 +361,7 @@ def _row_json(row: Row) -> dict[str, Any]:
         "unit": q.unit,
         "better": q.better or None,
         "values": list(row.values),
-        "intervals": [list(one) if one else None for one in row.intervals],
+        "intervals": [list(interval) if interval else None for interval in row.intervals],
         "differences": [
             None if d is None else asdict(d) | {"verdict": verdict(d, q.better)}
             for d in row.differences
@@ -360,7 +369,7 @@ def _row_json(row: Row) -> dict[str, Any]:
     }
 
 
-def _numbers(sides: Sequence[Sequence[ProtocolRun]]) -> list[Quantity]:
+def _numbers(sides: Sequence[Sequence[ProtocolRun]]) -> list[ComparedQuantity]:
     """The numbers of a protocol on all sides, in the order in which they first come."""
     known: dict[str, tuple[str, Better]] = {}
     values: list[list[dict[str, float | None]]] = []
@@ -373,7 +382,7 @@ def _numbers(sides: Sequence[Sequence[ProtocolRun]]) -> list[Quantity]:
             own.append({number.name: number.value for number in numbers})
         values.append(own)
     return [
-        Quantity(
+        ComparedQuantity(
             "",
             name,
             unit,
@@ -407,12 +416,12 @@ def _labelled(sides: Sequence[Sequence[Contender]]) -> list[Party]:
                 f"{label}, {what} {one.get(key, '-')}"
                 for label, one in zip(names, told, strict=True)
             ]
-    found, seen = [], dict.fromkeys(names, 0)
-    for one, side in zip(names, sides, strict=True):
-        seen[one] += 1
-        label = f"{one} ({seen[one]})" if names.count(one) > 1 else one
-        found.append(Party(label, tuple(side)))
-    return found
+    parties, seen = [], dict.fromkeys(names, 0)
+    for name, side in zip(names, sides, strict=True):
+        seen[name] += 1
+        label = f"{name} ({seen[name]})" if names.count(name) > 1 else name
+        parties.append(Party(label, tuple(side)))
+    return parties
 
 
 def _contender(run: RunFolder | Result) -> Contender:

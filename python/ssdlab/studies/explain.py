@@ -62,7 +62,7 @@ def changes(result: Result) -> list[RigChange]:
     """What is worth trying on this run's rig; empty where there is no SSD in it."""
     rig = _core.Rig(result.rig_toml, rig_name=result.name) if result.rig_toml else None
     places = [] if rig is None else rig.find("ssd")
-    place = next((one for one in places if not one.replace("below.", "")), None)
+    place = next((place for place in places if not place.replace("below.", "")), None)
     if rig is None or place is None:
         return []
 
@@ -164,12 +164,12 @@ def outcome(result: Result, direction: Direction, change: RigChange | None = Non
 
 def _outcome(result: Result, side: tuple[str, str], change: RigChange | None) -> ChangeOutcome:
     job, ddir = side
-    found = result.measurement.of(job, ddir)
-    if found is None or found.iops is None:
+    direction = result.measurement.of(job, ddir)
+    if direction is None or direction.iops is None:
         raise InputError(f"{result.name}: job {job} did no {ddir}")
-    latency = found.latency or NOTHING
+    latency = direction.latency or NOTHING
     return ChangeOutcome(
-        change, found.iops, latency.percentile_ns(99.9) or latency.max_ns, found.waf
+        change, direction.iops, latency.percentile_ns(99.9) or latency.max_ns, direction.waf
     )
 
 
@@ -199,7 +199,7 @@ def attempt(
         body = partial(_attempt, target, job, settings, (direction.job, direction.ddir), change)
         return bench.Variant(bench.tolerant(body))
 
-    found = bench.run([variant(one) for one in tried], progress)
+    found = bench.run([variant(change) for change in tried], progress)
     return [one for one in found if isinstance(one, ChangeOutcome)]
 
 

@@ -81,23 +81,23 @@ class ObjectsFound:
         """A row for each cache, for scripts."""
         return [
             {
-                "policy": one.policy,
-                "cache_bytes": one.size,
+                "policy": point.policy,
+                "cache_bytes": point.size,
                 "requests": self.requests,
-                "misses": one.misses,
-                "miss_ratio": self.ratio(one),
+                "misses": point.misses,
+                "miss_ratio": self.ratio(point),
                 "bytes": self.bytes,
-                "miss_bytes": one.miss_bytes,
-                "byte_miss_ratio": self.byte_ratio(one),
-                "read_misses": one.misses - one.write_misses,
-                "write_misses": one.write_misses,
-                "expired": one.expired,
-                "passed": one.passed,
+                "miss_bytes": point.miss_bytes,
+                "byte_miss_ratio": self.byte_ratio(point),
+                "read_misses": point.misses - point.write_misses,
+                "write_misses": point.write_misses,
+                "expired": point.expired,
+                "passed": point.passed,
                 "objects": self.count,
                 "working_set_bytes": self.working_set_bytes,
                 "first_touches": self.count,
             }
-            for one in self.points
+            for point in self.points
         ]
 
 
@@ -162,8 +162,8 @@ def play(
         count=asked.count,
         working_set_bytes=asked.total,
         points=[
-            ObjectPoint(*job, *(one[name] for name in names))
-            for job, one in zip(jobs, counts, strict=True)
+            ObjectPoint(*job, *(count[name] for name in names))
+            for job, count in zip(jobs, counts, strict=True)
         ],
     )
 

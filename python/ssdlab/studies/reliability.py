@@ -235,20 +235,20 @@ class Study:
 
     def document(self) -> dict[str, Any]:
         """All of it, for scripts; what never ends is null."""
-        names = [one.array.level for one in self.levels]
+        names = [level.array.level for level in self.levels]
         return {
             "sentences": self.sentences,
             "question": asdict(self.question),
             "repair_hours": self.hazards.repair_hours,
             "years": list(self.years),
-            "levels": [one.as_json() for one in self.levels],
+            "levels": [level.as_json() for level in self.levels],
             "wear": [
                 {
-                    "policy": one.name,
-                    "drives_of_a_model_alike": one.alike,
-                    "levels": dict(zip(names, map(asdict, one.simulated), strict=True)),
+                    "policy": case.name,
+                    "drives_of_a_model_alike": case.alike,
+                    "levels": dict(zip(names, map(asdict, case.simulated), strict=True)),
                 }
-                for one in self.worn
+                for case in self.worn
             ],
         }
 
@@ -262,19 +262,19 @@ class Study:
             curves.append(Curve(one.name, self.years, shown, "line", colour))
             curves.append(Curve(f"{one.name}, simulated", self.years, drawn, "dots", colour))
         found = [Figure("Random failures alone", axis, label, curves, log_y=True, wide=True)]
-        names = list(dict.fromkeys(one.name for one in self.worn))
+        names = list(dict.fromkeys(case.name for case in self.worn))
         for place, level in enumerate(self.levels if self.worn else ()):
             if level.array.tolerance == 0:
                 continue  # Each drive counts by itself, whatever the others do.
             policies = [
                 Curve(
-                    f"{one.name}, no spread" if one.alike else one.name,
+                    f"{case.name}, no spread" if case.alike else case.name,
                     self.years,
-                    [1e6 * chance.value for chance in one.simulated[place].curve],
-                    "dashed" if one.alike else "line",
-                    names.index(one.name),
+                    [1e6 * chance.value for chance in case.simulated[place].curve],
+                    "dashed" if case.alike else "line",
+                    names.index(case.name),
                 )
-                for one in self.worn
+                for case in self.worn
             ]
             title = f"{level.name} with wear"
             found.append(Figure(title, axis, label, policies, log_y=True, wide=True))
@@ -305,21 +305,23 @@ def study(question: Question, progress: ProgressCallback | None = None) -> Study
         return bench.Variant(run, 2.0 if wear is not None and wear.start else 1.0)
 
     variants = [lives(array) for array in arrays]
-    variants += [lives(one, question.wear(one, **own)) for _, _, own in cases for one in arrays]
-    found = iter(bench.run(variants, progress))
+    variants += [
+        lives(array, question.wear(array, **own)) for _, _, own in cases for array in arrays
+    ]
+    simulateds = iter(bench.run(variants, progress))
     levels = tuple(
         Level(
             array,
             mttdl_hours(array, hazards) / HOURS_PER_YEAR,
             usual_mttdl_hours(array, hazards) / HOURS_PER_YEAR,
             tuple(p_loss(array, hazards, year * HOURS_PER_YEAR) for year in years),
-            next(found),
+            next(simulateds),
             question.wear(array).rated_years if cases else None,
         )
         for array in arrays
     )
     worn = tuple(
-        WearCase(name, alike, tuple(next(found) for _ in arrays)) for name, alike, _ in cases
+        WearCase(name, alike, tuple(next(simulateds) for _ in arrays)) for name, alike, _ in cases
     )
     return Study(question, hazards, years, levels, worn)
 
@@ -342,20 +344,20 @@ def _simulated(
             going=partial(seat.report, Progress(0.0)),
         )
 
-    found = counted = lives(False)
+    losses = counted = lives(False)
     if len(counted.hours) < RARE:
-        found = lives(True)
+        losses = lives(True)
     end = years[-1] * HOURS_PER_YEAR
-    whole = found.by(end)
+    whole = losses.by(end)
     # Both upper ends hold; where a weighed life might be heavy, that of plain counting is lower.
     high = whole.high
     if whole.carried:
         high = max(whole.value, min(high, counted.by(end).high))
     return Simulated(
         replace(whole, high=high),
-        {name: found.by(end, cause).value for cause, name in CAUSES.items()},
-        found.accelerated,
-        tuple(found.by(year * HOURS_PER_YEAR) for year in years),
+        {name: losses.by(end, cause).value for cause, name in CAUSES.items()},
+        losses.accelerated,
+        tuple(losses.by(year * HOURS_PER_YEAR) for year in years),
     )
 
 
@@ -364,25 +366,26 @@ def _simulated(
 
 def _sentences(found: Study) -> Iterator[str]:
     question = found.question
-    ranked = sorted(found.levels, key=lambda one: one.chance)
+    ranked = sorted(found.levels, key=lambda level: level.chance)
     within = f"{question.years:g} years"
     best, others = ranked[0], ranked[1:]
-    rest = "; ".join(f"{one.name}: {chance_text(one.chance)}" for one in others)
+    rest = "; ".join(f"{level.name}: {chance_text(level.chance)}" for level in others)
     yield (
         f"Of {_drives(question.members)} at random, {best.name} loses data within {within} "
         f"with a chance of {chance_text(best.chance)}{f' ({rest})' if rest else ''}."
     )
     unread = [
-        one
-        for one in found.levels
-        if _main_cause(one.simulated)[0] == CAUSES[UNREADABLE]
-        and _main_cause(one.simulated)[1] > 0.5
+        level
+        for level in found.levels
+        if _main_cause(level.simulated)[0] == CAUSES[UNREADABLE]
+        and _main_cause(level.simulated)[1] > 0.5
     ]
     if unread:
         named = ", ".join(
-            f"{one.name} ({_main_cause(one.simulated)[1]:.0%})".replace("%", " %") for one in unread
+            f"{level.name} ({_main_cause(level.simulated)[1]:.0%})".replace("%", " %")
+            for level in unread
         )
-        factors = [one.usual_years / one.mttdl_years for one in unread]
+        factors = [level.usual_years / level.mttdl_years for level in unread]
         span = " to ".join(dict.fromkeys(_times(f) for f in (min(factors), max(factors))))
         yield (
             "Most losses come from an unrecoverable read error (URE) with redundancy "
@@ -404,8 +407,8 @@ def _wear_sentences(found: Study, place: int) -> Iterator[str]:
     level = found.levels[place]
     years = math.inf if level.rated_years is None else level.rated_years
     lasts = f"{years:.3g} years" if math.isfinite(years) else "for ever"
-    alike = [one for one in found.worn if one.alike]
-    spread = [one for one in found.worn if not one.alike] or alike
+    alike = [case for case in found.worn if case.alike]
+    spread = [case for case in found.worn if not case.alike] or alike
     first = spread[0].simulated[place]
     if first.causes[CAUSES[WORN]] < COUNTS * first.whole.value:
         text = (
@@ -434,9 +437,9 @@ def _changes(known: Sequence[WearCase], place: int, name: str, when: str) -> Ite
     """What the other ways of wearing change against the first."""
     first = known[0].simulated[place].whole
     better, worse = [], []
-    for one in known[1:]:
-        chance = one.simulated[place].whole
-        told = (chance.value, f"{one.name}, {_seen(one.simulated[place])}")
+    for case in known[1:]:
+        chance = case.simulated[place].whole
+        told = (chance.value, f"{case.name}, {_seen(case.simulated[place])}")
         if chance.high < first.low and first.value >= MATTERS * chance.value:
             better.append(told)
         elif chance.low > first.high and chance.value >= MATTERS * first.value:

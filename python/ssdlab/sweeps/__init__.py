@@ -9,20 +9,20 @@ processes share that.
 from __future__ import annotations
 
 from ssdlab.sweeps.axes import Axis, axis
-from ssdlab.sweeps.carry import Outcome, carry_out
+from ssdlab.sweeps.carry import SweepOutcome, carry_out
 from ssdlab.sweeps.dataset import Dataset
 from ssdlab.sweeps.estimate import Forecast, forecast
-from ssdlab.sweeps.order import Order, from_line, read_order
-from ssdlab.sweeps.plan import Run, Sweep
+from ssdlab.sweeps.order import SweepOrder, from_line, read_order
+from ssdlab.sweeps.plan import Sweep, SweepRun
 
 __all__ = [
     "Axis",
     "Dataset",
     "Forecast",
-    "Order",
-    "Outcome",
-    "Run",
     "Sweep",
+    "SweepOrder",
+    "SweepOutcome",
+    "SweepRun",
     "axis",
     "carry_out",
     "forecast",

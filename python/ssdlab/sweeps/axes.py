@@ -65,7 +65,7 @@ class Axis:
     @property
     def cells(self) -> list[float | str]:
         """The values as the table has them, each once."""
-        return list(dict.fromkeys(float(one) if self.numeric else one for one in self.labels))
+        return list(dict.fromkeys(float(label) if self.numeric else label for label in self.labels))
 
     @property
     def of_job(self) -> bool:
@@ -74,7 +74,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Point:
+class AxisPoint:
     """A value of each axis, sorted by what they change."""
 
     values: Mapping[str, str]
@@ -95,9 +95,9 @@ def axis(text: str, *, where: str = "--vary", spans: bool = False) -> Axis:
         raise InputError(f'{where} "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')
     key = checked(key.strip(), where)
     place = f"{where} {key}"
-    found = units.span(place, values) if spans else None
-    if found is not None:
-        return Axis(key, (), span=found)
+    span = units.span(place, values) if spans else None
+    if span is not None:
+        return Axis(key, (), span=span)
     return Axis(key, tuple(units.values(place, values, once=False)))
 
 
@@ -105,7 +105,9 @@ def checked(key: str, where: str) -> str:
     """The key; raises InputError where nothing of a job can be varied by it."""
     if key.startswith(JOB):
         option = key.removeprefix(JOB)
-        known = {name for one in _core.job_options() for name in (one["name"], *one["aliases"])}
+        known = {
+            name for option in _core.job_options() for name in (option["name"], *option["aliases"])
+        }
         if option not in known:
             near = nearest(option, known)
             hint = f', did you mean "{near}"?' if near else ""
@@ -145,13 +147,13 @@ def grouped(axes: Sequence[Axis], groups: Sequence[Sequence[str]], where: str) -
     ]
 
 
-def point(values: Mapping[str, str]) -> Point:
+def point(values: Mapping[str, str]) -> AxisPoint:
     """The values, sorted by what they change."""
     job = {key.removeprefix(JOB): v for key, v in values.items() if key.startswith(JOB)}
     if "trace" in values:
         job[REPLAYED] = values["trace"]
     rig = {k: v for k, v in values.items() if not k.startswith(JOB) and k not in WHOLE}
-    return Point(values, rig, job)
+    return AxisPoint(values, rig, job)
 
 
 def with_options(job: JobText, options: Mapping[str, str]) -> JobText:

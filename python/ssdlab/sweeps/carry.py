@@ -13,9 +13,9 @@ from ssdlab import bench
 from ssdlab.bench import Seat, Variant, tolerant
 from ssdlab.errors import Interrupted, SsdlabError
 from ssdlab.progress import ProgressCallback, phases_of, tell
-from ssdlab.sweeps.dataset import Came, Dataset
+from ssdlab.sweeps.dataset import Dataset, RunOutcome
 from ssdlab.sweeps.estimate import FRESH
-from ssdlab.sweeps.plan import Asked, Run
+from ssdlab.sweeps.plan import RunSource, SweepRun
 from ssdlab.target import Terms
 
 LOOK_S = 0.5
@@ -23,19 +23,21 @@ LOOK_S = 0.5
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """What a sweep came to."""
 
     ran: int
     before: int
     """Runs that the table had."""
-    failed: Sequence[tuple[Run, SsdlabError]]
+    failed: Sequence[tuple[SweepRun, SsdlabError]]
     """Runs that could not be, such as a rig that cannot be built."""
     elsewhere: int = 0
     """Runs that other processes did meanwhile in the same folder."""
 
 
-def carry_out(asked: Asked, dataset: Dataset, progress: ProgressCallback | None = None) -> Outcome:
+def carry_out(
+    asked: RunSource, dataset: Dataset, progress: ProgressCallback | None = None
+) -> SweepOutcome:
     """Runs what is not done. What is done when it is stopped stays in the table.
 
     Raises:
@@ -47,16 +49,16 @@ def carry_out(asked: Asked, dataset: Dataset, progress: ProgressCallback | None 
     runs = list({run.key: run for run in asked.runs()}.values())
     todo = [run for run in runs if run.key not in done]
     before = len(runs) - len(todo)
-    failed: dict[str, tuple[Run, SsdlabError]] = {}
+    failed: dict[str, tuple[SweepRun, SsdlabError]] = {}
     ran = 0
     with dataset.claiming() as claims:
         if claims.others():
             todo = _rotated(todo)
         left = todo
         while left:
-            given, again = left, list[Run]()
+            given, again = left, list[SweepRun]()
 
-            def take(place: int, came: Came | SsdlabError | None) -> None:
+            def take(place: int, came: RunOutcome | SsdlabError | None) -> None:
                 nonlocal ran
                 run = given[place]  # noqa: B023 - called in this round alone
                 if came is None:
@@ -75,10 +77,10 @@ def carry_out(asked: Asked, dataset: Dataset, progress: ProgressCallback | None 
             except KeyboardInterrupt:
                 raise Interrupted("stopped while other processes were at work") from None
     wrong = [failed[run.key] for run in runs if run.key in failed]
-    return Outcome(ran, before, wrong, len(todo) - ran - len(wrong))
+    return SweepOutcome(ran, before, wrong, len(todo) - ran - len(wrong))
 
 
-def _rotated(runs: list[Run]) -> list[Run]:
+def _rotated(runs: list[SweepRun]) -> list[SweepRun]:
     """From somewhere on, so that processes in one folder do not prepare the same drives."""
     starts = [
         place for place, run in enumerate(runs) if not place or run.start != runs[place - 1].start
@@ -87,7 +89,9 @@ def _rotated(runs: list[Run]) -> list[Run]:
     return runs[first:] + runs[:first]
 
 
-def _waited(runs: Sequence[Run], dataset: Dataset, progress: ProgressCallback | None) -> list[Run]:
+def _waited(
+    runs: Sequence[SweepRun], dataset: Dataset, progress: ProgressCallback | None
+) -> list[SweepRun]:
     """What nobody does any more of the runs that others do, which this waits for."""
     while left := [run for run in runs if run.key not in dataset.done()]:
         if free := [run for run in left if dataset.take(run.key)]:
@@ -97,7 +101,7 @@ def _waited(runs: Sequence[Run], dataset: Dataset, progress: ProgressCallback | 
     return []
 
 
-def _variant(run: Run, dataset: Dataset) -> Variant[Came | SsdlabError | None]:
+def _variant(run: SweepRun, dataset: Dataset) -> Variant[RunOutcome | SsdlabError | None]:
     start = None
     if run.prepare != FRESH:
         start = hashlib.sha256("\0".join(map(str, run.start)).encode()).hexdigest()[:20]
@@ -105,10 +109,10 @@ def _variant(run: Run, dataset: Dataset) -> Variant[Came | SsdlabError | None]:
     return Variant(body, start=start, wanted=partial(dataset.take, run.key))
 
 
-def _measure(run: Run, series: bool, seat: Seat) -> Came:
+def _measure(run: SweepRun, series: bool, seat: Seat) -> RunOutcome:
     """What came of a run; raises as :meth:`ssdlab.target.Sim.run`."""
     run.target.check(run.job)
     with run.target.open(Terms(seed=run.seed, memory_bytes=seat.memory_bytes)) as drive:
         phases = [*phases_of(run.prepare), "run"]
         seat.prepare(drive, run.prepare, phases)
-        return Came.of(drive.run(run.job, seat.report, phases=phases), series=series)
+        return RunOutcome.of(drive.run(run.job, seat.report, phases=phases), series=series)

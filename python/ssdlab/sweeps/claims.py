@@ -92,8 +92,8 @@ class Claims:
         """Whether another process that is alive works in the folder."""
         with self._lock:
             return any(
-                one != self._own and not self._expired(one)
-                for one in self._folder.glob(".claimant-*")
+                path != self._own and not self._expired(path)
+                for path in self._folder.glob(".claimant-*")
             )
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
 from ssdlab.sweeps.axes import Axis
 from ssdlab.sweeps.claims import Claims
-from ssdlab.sweeps.plan import Asked
+from ssdlab.sweeps.plan import RunSource
 
 SUMMARY, SERIES, CLAIMS = "summary", "series", "claims"
 """Folders of the parts of both tables, and of who runs what."""
@@ -38,7 +38,7 @@ FRESH_S = 1.0
 
 
 @dataclass(frozen=True)
-class Came:
+class RunOutcome:
     """What came of a run, for the table."""
 
     summary: Sequence[Mapping[str, Any]]
@@ -46,15 +46,15 @@ class Came:
     series: pl.DataFrame | None = None
 
     @staticmethod
-    def of(result: Result, *, series: bool) -> Came:
+    def of(result: Result, *, series: bool) -> RunOutcome:
         """What the table has of a result."""
         told = []
-        for one in (side for job in result.measurement.jobs for side in job.directions):
-            wear = one.stretch.wear
+        for direction in (side for job in result.measurement.jobs for side in job.directions):
+            wear = direction.stretch.wear
             known = None if wear is None or wear.endurance is None else asdict(wear.endurance)
             ends = {name: known and known[key] for name, key in ENDURANCE.items()}
-            told.append({**one.summary(), **ends})
-        return Came(told, result.series_frame if series else None)
+            told.append({**direction.summary(), **ends})
+        return RunOutcome(told, result.series_frame if series else None)
 
 
 class Dataset:
@@ -115,12 +115,12 @@ class Dataset:
         Raises InputError where a part cannot be read, or is one of another sweep.
         """
         with self._lock:
-            found = self._look(self._parts, [one.key for one in self._axes])
+            found = self._look(self._parts, [axis.key for axis in self._axes])
             if self._courses is not None:
                 found = found & self._look(self._courses, [])
             return found
 
-    def add(self, key: str, values: Mapping[str, str], came: Came) -> None:
+    def add(self, key: str, values: Mapping[str, str], came: RunOutcome) -> None:
         """Adds what came of a run; raises as :class:`ssdlab.output.Output` does."""
         texts = {axis.key: values[axis.key] for axis in self._axes}
         varied = {a.key: float(texts[a.key]) if a.numeric else texts[a.key] for a in self._axes}
@@ -135,7 +135,7 @@ class Dataset:
             if came.series is not None:
                 self._frames.append(came.series.insert_column(0, pl.lit(key).alias("key")))
             many = len(self._rows) >= ROWS_A_PART
-            many = many or sum(one.height for one in self._frames) >= SERIES_ROWS_A_PART
+            many = many or sum(frame.height for frame in self._frames) >= SERIES_ROWS_A_PART
             if many or time.monotonic() - self._written > PART_S:
                 self._write()
 
@@ -144,10 +144,10 @@ class Dataset:
         with self._lock:
             self._write()
 
-    def of(self, asked: Asked) -> pl.DataFrame:
+    def of(self, asked: RunSource) -> pl.DataFrame:
         """The rows of the runs that are asked for, each once, by their keys."""
         keys = pl.LazyFrame({"key": [run.key for run in asked.runs()]}, schema={"key": pl.String})
-        parts = [pl.scan_parquet(one) for one in sorted(self._parts.glob("*.parquet"))]
+        parts = [pl.scan_parquet(path) for path in sorted(self._parts.glob("*.parquet"))]
         if not parts:
             return pl.DataFrame()
         # Parts of another version may have other columns.
@@ -185,7 +185,9 @@ class Dataset:
         keys = list(dict.fromkeys(row["key"] for row in rows))
         name = hashlib.sha256("".join(keys).encode()).hexdigest()[:20]
         if self._courses is not None and self._frames:
-            frames = sorted(self._frames, key=lambda one: str(one["key"][0]) if one.height else "")
+            frames = sorted(
+                self._frames, key=lambda frame: str(frame["key"][0]) if frame.height else ""
+            )
             _write_part(self._courses / f"{name}.parquet", pl.concat(frames, how="diagonal"))
         _write_part(
             self._parts / f"{name}.parquet", pl.DataFrame(rows, schema=self._schema(rows[0]))
@@ -197,7 +199,7 @@ class Dataset:
 
     def _schema(self, row: Mapping[str, Any]) -> pl.Schema:
         """Of every part alike, whatever is null in it."""
-        varied = {one.key: one.numeric for one in self._axes}
+        varied = {axis.key: axis.numeric for axis in self._axes}
 
         def kind(name: str) -> pl.DataType:
             if name in varied:

@@ -10,8 +10,8 @@ from typing import Any
 from ssdlab import units
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.sweeps.dataset import Came, Dataset
-from ssdlab.sweeps.plan import Run, Sweep
+from ssdlab.sweeps.dataset import Dataset, RunOutcome
+from ssdlab.sweeps.plan import Sweep, SweepRun
 from ssdlab.target import Terms
 
 FRESH = "fob"
@@ -27,15 +27,15 @@ TRYING = Progress(text="a trial of one run")
 
 
 @dataclass(frozen=True)
-class Trial:
+class TimedRun:
     """How long a run takes; what came of it, if it was not broken off."""
 
-    run: Run
+    run: SweepRun
     prepared_s: float
     """Of it, to bring the drive to where the run begins: done once for all runs that begin so."""
     seconds: float | None
     """The rest; None where it was broken off before that."""
-    came: Came | None
+    came: RunOutcome | None
 
 
 @dataclass(frozen=True)
@@ -118,23 +118,25 @@ def forecast(
     if dataset is not None and keep:
         with dataset.claiming():
             mine = [run for run in _some(todo) if dataset.take(run.key)]
-            found = _trials(mine, series, progress)
-            for one in found:
-                if one.came is not None:
-                    dataset.add(one.run.key, one.run.values, one.came)
+            runs = _trials(mine, series, progress)
+            for timed_run in runs:
+                if timed_run.came is not None:
+                    dataset.add(timed_run.run.key, timed_run.run.values, timed_run.came)
     else:
-        found = _trials(_some(todo), series, progress)
-    ran = [one.seconds for one in found if one.seconds is not None]
+        runs = _trials(_some(todo), series, progress)
+    ran = [run.seconds for run in runs if run.seconds is not None]
     each = sum(ran) / len(ran) if ran else None
-    shared = bool(found) and any(run.prepare != FRESH for run in todo)
+    shared = bool(runs) and any(run.prepare != FRESH for run in todo)
     starts = len({run.start for run in todo if run.prepare != FRESH}) if shared else 0
-    before = sum(one.prepared_s for one in found) / len(found) if found else 0.0
+    before = sum(run.prepared_s for run in runs) / len(runs) if runs else 0.0
     whole_s = None if each is None else each * len(todo) + before * (starts or len(todo))
-    whole = [one.came for one in found if one.came is not None]
+    whole = [run.came for run in runs if run.came is not None]
     size = None
     if whole:
-        rows = sum(len(one.summary) for one in whole) / len(whole)
-        courses = sum(one.series.height for one in whole if one.series is not None) / len(whole)
+        rows = sum(len(outcome.summary) for outcome in whole) / len(whole)
+        courses = sum(
+            outcome.series.height for outcome in whole if outcome.series is not None
+        ) / len(whole)
         size = len(todo) * (rows * ROW_BYTES + courses * SERIES_ROW_BYTES) + PART_BYTES
     return Forecast(
         len(sweep),
@@ -142,7 +144,7 @@ def forecast(
         memory_bytes,
         at_once,
         None if whole_s is None else whole_s / (at_once or 1),
-        len(found),
+        len(runs),
         each,
         size,
         len(whole) if keep else 0,
@@ -151,18 +153,20 @@ def forecast(
     )
 
 
-def _trials(runs: Sequence[Run], series: bool, progress: ProgressCallback | None) -> list[Trial]:
-    return [one for run in runs if (one := _tried(run, series, progress)) is not None]
+def _trials(
+    runs: Sequence[SweepRun], series: bool, progress: ProgressCallback | None
+) -> list[TimedRun]:
+    return [timed_run for run in runs if (timed_run := _tried(run, series, progress)) is not None]
 
 
-def _some(runs: Sequence[Run]) -> list[Run]:
+def _some(runs: Sequence[SweepRun]) -> list[SweepRun]:
     """Some runs from all over."""
     last = len(runs) - 1
     places = {last * step // (TRIALS - 1) for step in range(TRIALS)} if runs else set()
     return [runs[place] for place in sorted(places)]
 
 
-def _tried(run: Run, series: bool, progress: ProgressCallback | None) -> Trial | None:
+def _tried(run: SweepRun, series: bool, progress: ProgressCallback | None) -> TimedRun | None:
     """How long a run takes; None where it cannot be."""
     if progress is not None and not progress(TRYING):
         raise Interrupted("stopped; nothing was kept")
@@ -188,8 +192,8 @@ def _tried(run: Run, series: bool, progress: ProgressCallback | None) -> Trial |
             raise
         took = (time.monotonic() - started) / reached if reached else None
         if prepared:
-            return Trial(run, prepared, took, None) if took is not None else None
-        return None if took is None else Trial(run, took, None, None)
+            return TimedRun(run, prepared, took, None) if took is not None else None
+        return None if took is None else TimedRun(run, took, None, None)
     except InputError:
         return None
-    return Trial(run, prepared, time.monotonic() - started, Came.of(result, series=series))
+    return TimedRun(run, prepared, time.monotonic() - started, RunOutcome.of(result, series=series))

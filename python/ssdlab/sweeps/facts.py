@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 
 from ssdlab import _core
-from ssdlab.sweeps.formula import Value, value
+from ssdlab.sweeps.formula import FormulaValue, value
 
 DRIVES = ("ssd", "hdd")
 
@@ -26,26 +26,26 @@ def _times(rig: _core.Rig, place: str) -> int:
     return found
 
 
-FACTS: Mapping[str, Callable[[_core.Rig], Value | None]] = {
+FACTS: Mapping[str, Callable[[_core.Rig], FormulaValue | None]] = {
     "capacity": lambda rig: _bytes(rig.bytes("capacity")),
     "usable": lambda rig: _bytes(rig.capacity_bytes),
-    "members": lambda rig: Value(float(members(rig))),
+    "members": lambda rig: FormulaValue(float(members(rig))),
     "memory": lambda rig: _bytes(rig.memory_bytes),
 }
 """Of one drive, of the whole rig; the number of drives; what simulating it takes."""
 
 
-def _bytes(count: int | None) -> Value | None:
-    return None if count is None else Value(float(count), "B")
+def _bytes(count: int | None) -> FormulaValue | None:
+    return None if count is None else FormulaValue(float(count), "B")
 
 
 @functools.cache
 def _defaults() -> Mapping[str, Mapping[str, str]]:
     """The values that keys have where a rig does not say them, by kind of device."""
     found: dict[str, dict[str, str]] = {}
-    for one in _core.device_keys():
-        if one["default"]:
-            found.setdefault(one["device"], {})[one["key"]] = one["default"]
+    for key in _core.device_keys():
+        if key["default"]:
+            found.setdefault(key["device"], {})[key["key"]] = key["default"]
     return found
 
 
@@ -69,7 +69,7 @@ def names(rig: _core.Rig) -> set[str]:
     return found
 
 
-def fact(rig: _core.Rig, name: str) -> Value | None:
+def fact(rig: _core.Rig, name: str) -> FormulaValue | None:
     """What is known by that name; None where the rig does not say."""
     if name in FACTS:
         return FACTS[name](rig)

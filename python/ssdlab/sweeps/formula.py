@@ -33,7 +33,7 @@ _COMPARED: dict[str, Callable[[float | str, float | str], bool]] = {
 
 
 @dataclass(frozen=True)
-class Value:
+class FormulaValue:
     """A number with its unit, a text, or whether something holds."""
 
     value: float | str
@@ -41,15 +41,15 @@ class Value:
     """One of :data:`KINDS`."""
 
 
-Names = Callable[[str], Value | None]
+Names = Callable[[str], FormulaValue | None]
 """What a name stands for; None where nothing is known of it."""
-_Node = Callable[[Names], Value | None]
+_Node = Callable[[Names], FormulaValue | None]
 
 
-def value(text: str) -> Value:
+def value(text: str) -> FormulaValue:
     """A value as rigs and options are given it."""
     found = quantity(text)
-    return Value(text, "text") if found is None else Value(*found)
+    return FormulaValue(text, "text") if found is None else FormulaValue(*found)
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Condition:
 
         Raises InputError where a time is held against a number, and the like.
         """
-        found = self._holds(names)
-        return found is not None and bool(found.value)
+        formula_value = self._holds(names)
+        return formula_value is not None and bool(formula_value.value)
 
 
 def condition(text: str, where: str, known: Collection[str]) -> Condition:
@@ -107,9 +107,15 @@ class _Parser:
         if len(parts) == 1:
             return parts[0]
 
-        def node(names: Names) -> Value:
-            found = [self._as(one(names), "truth", at) for one in parts]
-            return Value(of(one is not None and bool(one.value) for one in found), "truth")
+        def node(names: Names) -> FormulaValue:
+            values = [self._as(part(names), "truth", at) for part in parts]
+            return FormulaValue(
+                of(
+                    formula_value is not None and bool(formula_value.value)
+                    for formula_value in values
+                ),
+                "truth",
+            )
 
         return node
 
@@ -118,9 +124,13 @@ class _Parser:
         if self._take("not"):
             inner = self._single()
 
-            def node(names: Names) -> Value | None:
-                found = self._as(inner(names), "truth", at)
-                return None if found is None else Value(not found.value, "truth")
+            def node(names: Names) -> FormulaValue | None:
+                formula_value = self._as(inner(names), "truth", at)
+                return (
+                    None
+                    if formula_value is None
+                    else FormulaValue(not formula_value.value, "truth")
+                )
 
             return node
         left = self._sum()
@@ -130,13 +140,15 @@ class _Parser:
         right = self._sum(word=sign in ("=", "==", "!="))
         return lambda names: self._compared(sign, left(names), right(names), at)
 
-    def _compared(self, sign: str, a: Value | None, b: Value | None, at: int) -> Value | None:
+    def _compared(
+        self, sign: str, a: FormulaValue | None, b: FormulaValue | None, at: int
+    ) -> FormulaValue | None:
         if a is None or b is None:
             return None
         self._as(b, a.kind, at)
         if a.kind == "text" and sign not in ("=", "==", "!="):
             raise self._wrong("texts are only alike or not (= or !=)", at)
-        return Value(_COMPARED[sign](a.value, b.value), "truth")
+        return FormulaValue(_COMPARED[sign](a.value, b.value), "truth")
 
     def _sum(self, word: bool = False) -> _Node:
         return self._operated(lambda: self._product(word), {"+": operator.add, "-": operator.sub})
@@ -159,7 +171,7 @@ class _Parser:
     def _pair(
         self, sign: str, of: Callable[[float, float], float], left: _Node, right: _Node, at: int
     ) -> _Node:
-        def node(names: Names) -> Value | None:
+        def node(names: Names) -> FormulaValue | None:
             a, b = left(names), right(names)
             if a is None or b is None:
                 return None
@@ -174,7 +186,7 @@ class _Parser:
                 kind = "" if a.kind == b.kind else a.kind
             else:
                 kind = a.kind or b.kind
-            return Value(of(a.value, b.value), kind)
+            return FormulaValue(of(a.value, b.value), kind)
 
         return node
 
@@ -187,26 +199,26 @@ class _Parser:
             if not self._take(")"):
                 raise self._wrong('expected ")"')
             return inner
-        found = _TOKEN.match(self._text, self._at)
-        if found is None or found["sign"]:
+        match = _TOKEN.match(self._text, self._at)
+        if match is None or match["sign"]:
             raise self._wrong("expected a name, a number or (")
-        self._at = found.end()
-        if found["number"]:
-            number = value(re.sub(r"\s+", "", found["number"]))
+        self._at = match.end()
+        if match["number"]:
+            number = value(re.sub(r"\s+", "", match["number"]))
             return lambda _: number
-        if found["text"]:
-            text = Value(found["text"][1:-1], "text")
+        if match["text"]:
+            text = FormulaValue(match["text"][1:-1], "text")
             return lambda _: text
-        return self._named(found["name"], found.start("name"), word)
+        return self._named(match["name"], match.start("name"), word)
 
     def _negated(self, inner: _Node, at: int) -> _Node:
-        def node(names: Names) -> Value | None:
-            found = inner(names)
-            if found is None:
+        def node(names: Names) -> FormulaValue | None:
+            formula_value = inner(names)
+            if formula_value is None:
                 return None
-            if isinstance(found.value, str):
+            if isinstance(formula_value.value, str):
                 raise self._wrong("expected a number behind -", at)
-            return Value(-found.value, found.kind)
+            return FormulaValue(-formula_value.value, formula_value.kind)
 
         return node
 
@@ -218,23 +230,29 @@ class _Parser:
             near = nearest(name, self._known)
             hint = f', did you mean "{near}"?' if near else ""
             raise self._wrong(f'nothing is called "{name}"{hint}', at)
-        text = Value(name, "text")
+        text = FormulaValue(name, "text")
         return lambda _: text
 
     def _take(self, *words: str) -> str:
         """The next token, if it is one of these."""
-        found = _TOKEN.match(self._text, self._at)
-        token = "" if found is None else found["name"] or found["sign"] or ""
-        if found is None or token not in words:
+        match = _TOKEN.match(self._text, self._at)
+        token = "" if match is None else match["name"] or match["sign"] or ""
+        if match is None or token not in words:
             return ""
-        self._at = found.end()
+        self._at = match.end()
         return token
 
-    def _as(self, found: Value | None, kind: str, at: int) -> Value | None:
+    def _as(self, formula_value: FormulaValue | None, kind: str, at: int) -> FormulaValue | None:
         """The value; raises InputError where it is of another kind."""
-        if found is not None and found.kind != kind and {found.kind, kind} != {"", "B"}:
-            raise self._wrong(f"{KINDS[kind]} cannot be held against {KINDS[found.kind]}", at)
-        return found
+        if (
+            formula_value is not None
+            and formula_value.kind != kind
+            and {formula_value.kind, kind} != {"", "B"}
+        ):
+            raise self._wrong(
+                f"{KINDS[kind]} cannot be held against {KINDS[formula_value.kind]}", at
+            )
+        return formula_value
 
     def _wrong(self, what: str, at: int | None = None) -> InputError:
         place = self._at if at is None else at

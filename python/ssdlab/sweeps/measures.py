@@ -10,7 +10,7 @@ from ssdlab.errors import InputError, nearest
 from ssdlab.histogram import KINDS
 from ssdlab.results import DIRECTIONS
 from ssdlab.sweeps import facts
-from ssdlab.sweeps.formula import Value
+from ssdlab.sweeps.formula import FormulaValue
 from ssdlab.sweeps.plan import PRICE
 
 SHARES = ("mean", "p50", "p99", "p999", "p9999", "p99999", "max")
@@ -80,15 +80,15 @@ def unit(name: str) -> str:
     return "B" if measure.endswith("bytes") or measure in ("capacity", "usable", "memory") else ""
 
 
-def sample(name: str) -> Value | None:
+def sample(name: str) -> FormulaValue | None:
     """A value of the kind that a measure of a run has; None where it is none."""
     if _full(name).rpartition(".")[2] not in MEASURED:
         return None
     kind = unit(name)
-    return Value(1.0, "" if kind == "IOPS" else kind)
+    return FormulaValue(1.0, "" if kind == "IOPS" else kind)
 
 
-def measured(rows: Sequence[Mapping[str, Any]], name: str) -> Value | None:
+def measured(rows: Sequence[Mapping[str, Any]], name: str) -> FormulaValue | None:
     """What the rows of a run say of a measure; None where they do not."""
     ddir, _, measure = _full(name).rpartition(".")
     own = [row for row in rows if not ddir or row["ddir"] == ddir]
@@ -97,7 +97,7 @@ def measured(rows: Sequence[Mapping[str, Any]], name: str) -> Value | None:
         return None
     of = sum if measure in RATES else min if measure in LEAST else max
     kind = unit(measure)
-    return Value(of(found), "" if kind == "IOPS" else kind)
+    return FormulaValue(of(found), "" if kind == "IOPS" else kind)
 
 
 def _full(name: str) -> str:

@@ -20,7 +20,7 @@ _TEXT, _NUMBER, _TRUTH = "a text", "a whole number of 1 or more", "true or false
 
 
 @dataclass(frozen=True)
-class Order:
+class SweepOrder:
     """What is asked for, as far as it is said. Each field is an option of ``ssdlab sweep`` and a
     key of its file."""
 
@@ -44,7 +44,7 @@ class Order:
     """Conditions that the best has to meet."""
     budget: int | None = None
 
-    def over(self, below: Order) -> Order:
+    def over(self, below: SweepOrder) -> SweepOrder:
         """This order where it says something, else the one below; what varies, keys of rigs and
         conditions are added to those below."""
         said: dict[str, Any] = {}
@@ -56,7 +56,7 @@ class Order:
                 said[one.name] = [*other, *own]
             else:
                 said[one.name] = other if own in (None, ()) else own
-        return Order(**said)
+        return SweepOrder(**said)
 
     @property
     def axes(self) -> list[Axis]:
@@ -93,7 +93,7 @@ class Order:
         )
 
 
-def read_order(path: Path) -> Order:
+def read_order(path: Path) -> SweepOrder:
     """The order in a file (TOML).
 
     Raises InputError, with the place in the file, where it says something else.
@@ -103,7 +103,7 @@ def read_order(path: Path) -> Order:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: is not TOML ({error}), so it says no sweep") from None
     reader = _Reader(path)
-    known = {one.name for one in fields(Order)}
+    known = {one.name for one in fields(SweepOrder)}
     for name in table:
         if name not in known:
             near = nearest(name, known)
@@ -111,16 +111,16 @@ def read_order(path: Path) -> Order:
                 f', did you mean "{near}"?' if near else f"; there are: {', '.join(sorted(known))}"
             )
             raise InputError(f'{path}: a sweep has no key "{name}"{hint}')
-    return Order(**{name: reader.read(name, value) for name, value in table.items()})
+    return SweepOrder(**{name: reader.read(name, value) for name, value in table.items()})
 
 
-def from_line(job: Path | None) -> Order:
+def from_line(job: Path | None) -> SweepOrder:
     """What the argument of the command names: a sweep's file (``*.toml``), or a job file."""
     if job is None:
-        return Order()
+        return SweepOrder()
     if job.suffix == ".toml":
         return read_order(job)
-    return Order(job=read_job(job))
+    return SweepOrder(job=read_job(job))
 
 
 class _Reader:
@@ -143,7 +143,7 @@ class _Reader:
             return self._texts(name, value)
         if name == "zip":
             groups = self._list(name, value)
-            flat = all(isinstance(one, str) for one in groups)
+            flat = all(isinstance(group, str) for group in groups)
             return [self._texts(name, one) for one in ([groups] if flat else groups)]
         if name == "series":
             return self._expected(name, value, isinstance(value, bool), _TRUTH)

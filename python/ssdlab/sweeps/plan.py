@@ -20,7 +20,7 @@ from ssdlab.plan.prices import Prices, prices
 from ssdlab.rig import resolve
 from ssdlab.sweeps import facts
 from ssdlab.sweeps.axes import Axis, point, with_options
-from ssdlab.sweeps.formula import Condition, Value, condition, value
+from ssdlab.sweeps.formula import Condition, FormulaValue, condition, value
 from ssdlab.target import Sim, sim
 
 RUNS_MAX = 10**6
@@ -32,7 +32,7 @@ PRICE = "price"
 
 
 @dataclass(frozen=True)
-class Run:
+class SweepRun:
     """One of the runs: all that its numbers depend on."""
 
     key: str
@@ -50,10 +50,10 @@ class Run:
         return self.target.rig, self.prepare, self.seed
 
 
-class Asked(Protocol):
+class RunSource(Protocol):
     """What says which runs are wanted."""
 
-    def runs(self) -> Iterable[Run]:
+    def runs(self) -> Iterable[SweepRun]:
         """The runs; those that can share a prepared drive stand together."""
 
 
@@ -83,14 +83,14 @@ class Sweep:
     _rigs: dict[tuple[str, ...], _Rig] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        keys = [one.key for one in self.axes]
+        keys = [axis.key for axis in self.axes]
         if not keys:
             raise InputError("nothing varies; say what, such as --vary job.iodepth=1..256x2")
         if twice := {key for key in keys if keys.count(key) > 1}:
             raise InputError(f"--vary {min(twice)}: is given twice; join its values by commas")
         for blocks in self.blocks():
-            if len({len(one.values) for one in blocks}) > 1:
-                told = ", ".join(f"{one.key} has {len(one.values)}" for one in blocks)
+            if len({len(block.values) for block in blocks}) > 1:
+                told = ", ".join(f"{block.key} has {len(block.values)}" for block in blocks)
                 raise InputError(f"keys that go together need as many values each; {told}")
         if self.open:
             return
@@ -109,7 +109,7 @@ class Sweep:
     @property
     def open(self) -> bool:
         """Whether an axis is a range: a search takes values from it, no runs can be listed."""
-        return any(one.span is not None for one in self.axes)
+        return any(axis.span is not None for axis in self.axes)
 
     def __len__(self) -> int:
         return self.seeds * self._combinations
@@ -142,12 +142,12 @@ class Sweep:
             raise wrong
         return most
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[SweepRun]:
         """The runs; those that can share a prepared drive stand together.
 
         Raises InputError where a key or value is none of the rig, or an option none of the job.
         """
-        inner = {one.key for block in self.blocks() if _of_job(block) for one in block}
+        inner = {axis.key for block in self.blocks() if _of_job(block) for axis in block}
         for _, alike in itertools.groupby(
             self._values(), key=lambda values: [v for key, v in values.items() if key not in inner]
         ):
@@ -155,21 +155,21 @@ class Sweep:
             for seed in range(1, self.seeds + 1):
                 yield from (self.run(values, seed) for values in group)
 
-    def run(self, values: Mapping[str, str], seed: int) -> Run:
+    def run(self, values: Mapping[str, str], seed: int) -> SweepRun:
         """The run of a value of each axis.
 
         Raises as :meth:`runs`.
         """
-        found = point(values)
-        target = self._rig(values.get("target", self.target), found.rig).target
-        job = with_options(self.job, found.job)
+        axis_point = point(values)
+        target = self._rig(values.get("target", self.target), axis_point.rig).target
+        job = with_options(self.job, axis_point.job)
         prepare = values.get("prepare", self.prepare)
         text = json.dumps([VERSION, target.rig, content_of(job), prepare, seed])
         key = hashlib.sha256(text.encode()).hexdigest()[:KEY_CHARACTERS]
-        told = {one.key: one.label(values[one.key]) for one in self.axes}
-        return Run(key, {**told, "seed": str(seed)}, target, job, prepare, seed)
+        told = {axis.key: axis.label(values[axis.key]) for axis in self.axes}
+        return SweepRun(key, {**told, "seed": str(seed)}, target, job, prepare, seed)
 
-    def known(self, values: Mapping[str, str], name: str) -> Value | None:
+    def known(self, values: Mapping[str, str], name: str) -> FormulaValue | None:
         """What is known of a combination before it runs: a value of an axis, of its rig, or what
         it costs; None where that is not known."""
         if name in values:
@@ -179,14 +179,14 @@ class Sweep:
             drives = rig.fact("members")
             count = 1 if drives is None else int(drives.value)
             cost = self.prices.of({rig.target.name: count or 1})
-            return None if cost is None else Value(cost)
+            return None if cost is None else FormulaValue(cost)
         return rig.fact(name)
 
     def names(self) -> set[str]:
         """What :meth:`known` may be asked for."""
-        first = {one.key: one.ends[0] for one in self.axes}
+        first = {axis.key: axis.ends[0] for axis in self.axes}
         rig = self._rig(first.get("target", self.target), point(first).rig)
-        return {*(one.key for one in self.axes), *facts.names(rig.tree), PRICE}
+        return {*(axis.key for axis in self.axes), *facts.names(rig.tree), PRICE}
 
     def meets(self, values: Mapping[str, str]) -> bool:
         """Whether a value of each axis meets the conditions."""
@@ -206,27 +206,27 @@ class Sweep:
     def blocks(self) -> list[list[Axis]]:
         """Axes that go together; what changes the job alone stands last, and varies fastest."""
         found: dict[str, list[Axis]] = {}
-        for one in self.axes:
-            found.setdefault(one.group or f"={one.key}", []).append(one)
+        for axis in self.axes:
+            found.setdefault(axis.group or f"={axis.key}", []).append(axis)
         return sorted(found.values(), key=_of_job)
 
-    def _alone(self) -> Iterator[Run]:
+    def _alone(self) -> Iterator[SweepRun]:
         """Runs in which one axis after the other takes all its values, or both ends of its range;
         the others stay at their first."""
-        first = {one.key: one.ends[0] for one in self.axes}
+        first = {axis.key: axis.ends[0] for axis in self.axes}
         for block in self.blocks():
-            for own in zip(*(one.ends for one in block), strict=True):
+            for own in zip(*(axis.ends for axis in block), strict=True):
                 yield self.run({**first, **dict(zip((a.key for a in block), own, strict=True))}, 1)
 
     def _rows(self) -> Iterator[dict[str, str]]:
         """A value of each axis, whether the combination is wanted or not."""
         if self.open:
-            wrong = next(one.key for one in self.axes if one.span is not None)
+            wrong = next(axis.key for axis in self.axes if axis.span is not None)
             raise InputError(f"--vary {wrong}: is a range without values; draw a sample of it")
         blocks = self.blocks()
-        names = [one.key for block in blocks for one in block]
+        names = [axis.key for block in blocks for axis in block]
         for rows in itertools.product(
-            *(list(zip(*(one.values for one in block), strict=True)) for block in blocks)
+            *(list(zip(*(axis.values for axis in block), strict=True)) for block in blocks)
         ):
             yield dict(zip(names, itertools.chain(*rows), strict=True))
 
@@ -261,13 +261,13 @@ class _Rig:
 
     target: Sim
     tree: _core.Rig
-    _facts: dict[str, Value | None] = field(default_factory=dict)
+    _facts: dict[str, FormulaValue | None] = field(default_factory=dict)
 
-    def fact(self, name: str) -> Value | None:
+    def fact(self, name: str) -> FormulaValue | None:
         if name not in self._facts:
             self._facts[name] = facts.fact(self.tree, name)
         return self._facts[name]
 
 
 def _of_job(block: Sequence[Axis]) -> bool:
-    return all(one.of_job for one in block)
+    return all(axis.of_job for axis in block)

@@ -62,8 +62,8 @@ def sources(folders: Sequence[Path] = ()) -> Sources:
     Raises InputError where a folder is none of these.
     """
     if not folders:
-        here = [Path(), *sorted(one for one in Path().iterdir() if one.is_dir())]
-        return Sources([one for one in here if _is_sweep(one)], RunStore().entries())
+        here = [Path(), *sorted(path for path in Path().iterdir() if path.is_dir())]
+        return Sources([path for path in here if _is_sweep(path)], RunStore().entries())
     sweeps: list[Path] = []
     runs: list[RunFolder] = []
     for folder in folders:
@@ -71,8 +71,8 @@ def sources(folders: Sequence[Path] = ()) -> Sources:
             sweeps.append(folder)
         elif (folder / MANIFEST).is_file():
             runs.append(open_run(folder))
-        elif found := RunStore(folder).entries():
-            runs += found
+        elif run_folders := RunStore(folder).entries():
+            runs += run_folders
         else:
             raise InputError(f"{folder}: holds neither a sweep's table nor kept runs")
     return Sources(sweeps, runs)
@@ -108,14 +108,14 @@ def _open(
     base: Any, sql: str, asked: Sources, folder: Path, progress: ProgressCallback | None
 ) -> None:
     """Makes the tables, and closes the rest of the system to questions."""
-    wanted = {one for one in TABLES if re.search(rf"\b{one}\b", sql, re.IGNORECASE)}
+    wanted = {table for table in TABLES if re.search(rf"\b{table}\b", sql, re.IGNORECASE)}
     _write_kept(asked.runs, wanted, folder, progress)
     places = {"summary": SUMMARY, "series": SERIES}
     parts = {
         table: [
-            (f"{one.absolute()}/{name}", str(one))
-            for one in asked.sweeps
-            if any((one / name).glob("*.parquet"))
+            (f"{sweep.absolute()}/{name}", str(sweep))
+            for sweep in asked.sweeps
+            if any((sweep / name).glob("*.parquet"))
         ]
         for table, name in places.items()
     }
@@ -131,7 +131,7 @@ def _open(
         ]
         _view(base, table, [*selects, *_kept(folder, table)])
     columns = [one[0] for one in base.execute("DESCRIBE summary").fetchall()]
-    varied = "".join(f", {_name(one)}" for one in columns if one not in {*FIXED, "step"})
+    varied = "".join(f", {_name(column)}" for column in columns if column not in {*FIXED, "step"})
     swept = [f"SELECT DISTINCT key, source{varied} FROM summary"] if asked.sweeps else []
     if asked.runs and swept:
         swept = [f"{swept[0]} WHERE source IN ({', '.join(_text(str(o)) for o in asked.sweeps)})"]
@@ -163,7 +163,7 @@ def _write_kept(
     for place, run in enumerate(runs):
         tell(progress, place / len(runs), f"{place} of {len(runs)} kept runs read")
         with suppress(InputError):  # `ssdlab list runs` says what is wrong with it
-            for entry in (one for one in run.journal() if one.kind == "job"):
+            for entry in (entry for entry in run.journal() if entry.kind == "job"):
                 result = run.load(entry)
                 known = {"key": run.id, "source": str(run.path.parent), "step": entry.key}
                 for one in result.summary():

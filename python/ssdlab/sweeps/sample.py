@@ -27,19 +27,19 @@ def sample(text: str, where: str = "--sample") -> Sample:
 
     Raises InputError where it is neither, or a Sobol sequence would be cut short.
     """
-    found = re.fullmatch(r"(\w+):(\d{1,7})(?::(\d{1,9}))?", text.strip(), re.ASCII)
-    if found is None or found[1] not in METHODS or int(found[2]) < 1:
+    match = re.fullmatch(r"(\w+):(\d{1,7})(?::(\d{1,9}))?", text.strip(), re.ASCII)
+    if match is None or match[1] not in METHODS or int(match[2]) < 1:
         raise InputError(
             f'{where} "{text}": expected lhs:N or sobol:N, or with a seed lhs:N:SEED, such as '
             "lhs:200"
         )
-    count = int(found[2])
-    if found[1] == "sobol" and count & (count - 1):
+    count = int(match[2])
+    if match[1] == "sobol" and count & (count - 1):
         raise InputError(
             f'{where} "{text}": a Sobol sequence is even at powers of two alone; '
             f"take {1 << count.bit_length() - 1} or {1 << count.bit_length()}"
         )
-    return Sample(found[1], count, int(found[3] or 1))
+    return Sample(match[1], count, int(match[3] or 1))
 
 
 def sampled(axes: Sequence[Axis], asked: Sample) -> list[Axis]:
@@ -47,7 +47,7 @@ def sampled(axes: Sequence[Axis], asked: Sample) -> list[Axis]:
 
     Raises InputError where no axis is a range, or scipy is missing.
     """
-    open_ = [one for one in axes if one.span is not None]
+    open_ = [axis for axis in axes if axis.span is not None]
     if not open_:
         raise InputError(
             f"{GROUP}: no key has a range to draw from, such as ftl.over_provisioning=0.07..0.5; "
@@ -59,15 +59,15 @@ def sampled(axes: Sequence[Axis], asked: Sample) -> list[Axis]:
         raise missing_extra(GROUP, "SciPy", "sample") from None
     kind = qmc.LatinHypercube if asked.method == "lhs" else qmc.Sobol
     points = kind(d=len(open_), rng=asked.seed).random(asked.count)
-    drawn = {one.key: points[:, place] for place, one in enumerate(open_)}
+    drawn = {axis.key: points[:, place] for place, axis in enumerate(open_)}
     return [
-        one
-        if one.span is None
+        axis
+        if axis.span is None
         else replace(
-            one,
-            values=tuple(one.span.at(float(share)) for share in drawn[one.key]),
+            axis,
+            values=tuple(axis.span.at(float(share)) for share in drawn[axis.key]),
             group=GROUP,
             span=None,
         )
-        for one in axes
+        for axis in axes
     ]

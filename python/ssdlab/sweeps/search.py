@@ -20,11 +20,11 @@ from ssdlab.errors import InputError, missing_extra
 from ssdlab.progress import ProgressCallback, within
 from ssdlab.sweeps import measures
 from ssdlab.sweeps.axes import Axis
-from ssdlab.sweeps.carry import Outcome, carry_out
+from ssdlab.sweeps.carry import SweepOutcome, carry_out
 from ssdlab.sweeps.dataset import Dataset
-from ssdlab.sweeps.formula import Condition, Value, condition
+from ssdlab.sweeps.formula import Condition, FormulaValue, condition
 from ssdlab.sweeps.measures import Goal, goal
-from ssdlab.sweeps.plan import Run, Sweep
+from ssdlab.sweeps.plan import Sweep, SweepRun
 
 BATCH = 8
 """Combinations asked for at once, whatever the number of cores."""
@@ -42,7 +42,7 @@ RUNTIME = "job.runtime"
 
 
 @dataclass(frozen=True)
-class Trial:
+class SearchTrial:
     """A combination that was asked for."""
 
     number: int
@@ -61,14 +61,14 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search came to."""
 
     sweep: Sweep
     goals: Sequence[Goal]
     conditions: Sequence[str]
-    trials: Sequence[Trial]
-    best: Sequence[Trial]
+    trials: Sequence[SearchTrial]
+    best: Sequence[SearchTrial]
     """The best first; with several goals, those that none surpasses in all."""
     ran: int
     before: int
@@ -76,7 +76,7 @@ class Found:
     @property
     def shortened(self) -> bool:
         """Whether runs of two lengths are in the table."""
-        return any(one.key == RUNTIME for one in self.sweep.axes)
+        return any(axis.key == RUNTIME for axis in self.sweep.axes)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Search:
             raise InputError("--search: names a measure twice")
         known = {*measures.names(), *sweep.names()}
         conditions = [condition(one, "--target", known) for one in target]
-        first = {one.key: one.ends[0] for one in sweep.axes}
+        first = {axis.key: axis.ends[0] for axis in sweep.axes}
         for one in conditions:
             # A time held against a number is told before anything runs.
             one.holds(lambda name: measures.sample(name) or sweep.known(first, name))
@@ -121,14 +121,14 @@ class Search:
             sweep = replace(sweep, axes=[*sweep.axes, length])
         return Search(sweep, goals, conditions, budget, seed, short)
 
-    def carry_out(self, dataset: Dataset, progress: ProgressCallback | None = None) -> Found:
+    def carry_out(self, dataset: Dataset, progress: ProgressCallback | None = None) -> SearchResult:
         """Searches. What is in the table is not run again.
 
         Raises as :func:`ssdlab.sweeps.carry_out`, and InputError where Optuna is missing, no
         combination could be run, or none has what is asked for.
         """
         study = self._study()
-        trials: list[Trial] = []
+        trials: list[SearchTrial] = []
         ran = before = 0
         tried: set[tuple[str, ...]] = set()
         possible = self._possible()
@@ -141,18 +141,18 @@ class Search:
                 )
             batch = _Batch(self, dataset, study, [study.ask() for _ in range(count)], len(trials))
             trials += batch.carry_out(report)
-            tried |= {tuple(one.values.values()) for one in batch.done}
+            tried |= {tuple(trial.values.values()) for trial in batch.done}
             ran, before = ran + batch.ran, before + batch.before
         best, more = self._again(dataset, self._best(trials), progress)
         if not best:
-            fates = [one.fate for one in trials if one.fate]
-            if fates and not any(one.found for one in trials):
+            fates = [trial.fate for trial in trials if trial.fate]
+            if fates and not any(trial.found for trial in trials):
                 raise InputError(f"no combination could be judged; the first: {fates[0]}")
-        shown = {one.number: one for one in best}
-        trials = [shown.get(one.number, one) for one in trials]
+        shown = {trial.number: trial for trial in best}
+        trials = [shown.get(trial.number, trial) for trial in trials]
         texts = [one.text for one in self.conditions]
         ran, before = ran + more.ran, before + more.before
-        return Found(self.sweep, self.goals, texts, trials, best, ran, before)
+        return SearchResult(self.sweep, self.goals, texts, trials, best, ran, before)
 
     def length(self, short: bool) -> dict[str, str]:
         """The value of the axis of lengths, if there is one."""
@@ -170,28 +170,30 @@ class Search:
             if first.span is not None:
                 found[first.key] = first.span.at(trial.suggest_float(first.key, 0.0, 1.0))
                 continue
-            name = "+".join(one.key for one in block)
-            if all(one.numeric for one in block):
+            name = "+".join(axis.key for axis in block)
+            if all(axis.numeric for axis in block):
                 place = trial.suggest_int(name, 0, len(first.values) - 1)
             else:
                 place = trial.suggest_categorical(name, list(range(len(first.values))))
-            found |= {one.key: one.values[place] for one in block}
+            found |= {axis.key: axis.values[place] for axis in block}
         return found
 
-    def judged(self, run: Run, values: Mapping[str, str], name: str) -> Value | None:
+    def judged(self, run: SweepRun, values: Mapping[str, str], name: str) -> FormulaValue | None:
         """A measure of a run, or what was known before."""
         if name in values or name.rpartition(".")[2] not in {*measures.MEASURED, *measures.ALIASES}:
             return self.sweep.known(values, name)
         return measures.measured(self._rows[run.key], name)
 
-    def read(self, dataset: Dataset, runs: Sequence[Run]) -> None:
+    def read(self, dataset: Dataset, runs: Sequence[SweepRun]) -> None:
         """Takes what the table has of these runs."""
         for row in dataset.of(_Chosen(runs)).iter_rows(named=True):
             rows = self._rows.setdefault(row["key"], [])
             if all((row["job"], row["ddir"]) != (one["job"], one["ddir"]) for one in rows):
                 rows.append(row)
 
-    def results(self, run: Run, values: Mapping[str, str]) -> tuple[tuple[float, ...], bool] | str:
+    def results(
+        self, run: SweepRun, values: Mapping[str, str]
+    ) -> tuple[tuple[float, ...], bool] | str:
         """The goals, and whether the conditions are met; or why neither can be told."""
         if run.key not in self._rows:
             return "could not be run"
@@ -228,60 +230,62 @@ class Search:
             if block[0].span is not None:
                 return None
             if block[0].key != RUNTIME or self.short_s is None:
-                count *= len(set(zip(*(one.values for one in block), strict=True)))
+                count *= len(set(zip(*(axis.values for axis in block), strict=True)))
         return count
 
-    def _best(self, trials: Sequence[Trial]) -> list[Trial]:
+    def _best(self, trials: Sequence[SearchTrial]) -> list[SearchTrial]:
         """The best that meet the conditions, each combination once."""
         met = {
-            tuple(one.values.values()): one for one in reversed(trials) if one.found and one.meets
+            tuple(trial.values.values()): trial
+            for trial in reversed(trials)
+            if trial.found and trial.meets
         }
-        fit = sorted(met.values(), key=lambda one: (self._costs(one), one.number))
+        fit = sorted(met.values(), key=lambda trial: (self._costs(trial), trial.number))
         if len(self.goals) == 1:
             return fit[:BEST_MAX]
-        front = [one for one in fit if not any(self._surpasses(other, one) for other in fit)]
+        front = [trial for trial in fit if not any(self._surpasses(other, trial) for other in fit)]
         if len(front) <= FRONT_MAX:
             return front
         return [front[place * (len(front) - 1) // (FRONT_MAX - 1)] for place in range(FRONT_MAX)]
 
-    def _costs(self, trial: Trial) -> tuple[float, ...]:
+    def _costs(self, trial: SearchTrial) -> tuple[float, ...]:
         return tuple(
             -x if one.higher else x for one, x in zip(self.goals, trial.found, strict=True)
         )
 
-    def _surpasses(self, one: Trial, other: Trial) -> bool:
+    def _surpasses(self, trial: SearchTrial, other: SearchTrial) -> bool:
         """Whether one is nowhere worse and somewhere better."""
-        a, b = self._costs(one), self._costs(other)
+        a, b = self._costs(trial), self._costs(other)
         return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
     def _again(
-        self, dataset: Dataset, best: Sequence[Trial], progress: ProgressCallback | None
-    ) -> tuple[list[Trial], Outcome]:
+        self, dataset: Dataset, best: Sequence[SearchTrial], progress: ProgressCallback | None
+    ) -> tuple[list[SearchTrial], SweepOutcome]:
         """The best with what other seeds find."""
         seeds = range(self.sweep.seeds + 1, self.sweep.seeds + 1 + AGAIN)
         runs = {
-            one.number: [self.sweep.run({**one.values, **self.length(False)}, s) for s in seeds]
-            for one in best
+            trial.number: [self.sweep.run({**trial.values, **self.length(False)}, s) for s in seeds]
+            for trial in best
         }
         every = [run for own in runs.values() for run in own]
         outcome = carry_out(_Chosen(every), dataset, progress)
         self.read(dataset, every)
-        found = []
-        for one in best:
-            results = [self.results(run, one.values) for run in runs[one.number]]
+        trials = []
+        for trial in best:
+            results = [self.results(run, trial.values) for run in runs[trial.number]]
             whole = [result for result in results if not isinstance(result, str)]
             again = tuple(statistics.fmean(x) for x in zip(*(x for x, _ in whole), strict=True))
-            found.append(replace(one, again=again, meets_again=all(meets for _, meets in whole)))
-        return found, outcome
+            trials.append(replace(trial, again=again, meets_again=all(meets for _, meets in whole)))
+        return trials, outcome
 
 
 @dataclass(frozen=True)
 class _Chosen:
     """Some runs."""
 
-    chosen: Sequence[Run]
+    chosen: Sequence[SweepRun]
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[SweepRun]:
         yield from self.chosen
 
 
@@ -294,17 +298,17 @@ class _Batch:
     ) -> None:
         self._search, self._dataset, self._study = search, dataset, study
         self._asked = {first + place: trial for place, trial in enumerate(asked)}
-        self.done: list[Trial] = [
-            Trial(number, search.values(trial)) for number, trial in self._asked.items()
+        self.done: list[SearchTrial] = [
+            SearchTrial(number, search.values(trial)) for number, trial in self._asked.items()
         ]
         self.ran = self.before = 0
 
-    def carry_out(self, progress: ProgressCallback | None) -> list[Trial]:
+    def carry_out(self, progress: ProgressCallback | None) -> list[SearchTrial]:
         """Runs and tells Optuna; the trials in their order."""
         search = self._search
-        for place, one in enumerate(self.done):
-            if not search.sweep.meets(one.values):
-                self.done[place] = replace(one, fate="does not meet --where")
+        for place, trial in enumerate(self.done):
+            if not search.sweep.meets(trial.values):
+                self.done[place] = replace(trial, fate="does not meet --where")
         short = [(True, 1)] if search.short_s is not None else []
         steps = [*short, *((False, seed) for seed in range(1, search.sweep.seeds + 1))]
         results: dict[int, list[tuple[tuple[float, ...], bool]]] = {}
@@ -313,7 +317,7 @@ class _Batch:
             if progress is not None:
                 part = within(progress, step / len(steps), (step + 1) / len(steps))
             self._step(step, is_short, seed, results, part)
-        return [self._told(one, results.get(one.number, [])) for one in self.done]
+        return [self._told(trial, results.get(trial.number, [])) for trial in self.done]
 
     def _step(
         self,
@@ -324,52 +328,60 @@ class _Batch:
         progress: ProgressCallback | None,
     ) -> None:
         search = self._search
-        left = {place: one for place, one in enumerate(self.done) if not one.fate}
-        runs: dict[int, Run] = {}
-        for place, one in left.items():
+        left = {place: trial for place, trial in enumerate(self.done) if not trial.fate}
+        runs: dict[int, SweepRun] = {}
+        for place, search_trial in left.items():
             try:
-                runs[place] = search.sweep.run({**one.values, **search.length(short)}, seed)
+                runs[place] = search.sweep.run(
+                    {**search_trial.values, **search.length(short)}, seed
+                )
             except InputError as error:
-                self.done[place] = replace(one, fate=error.message)
+                self.done[place] = replace(search_trial, fate=error.message)
         outcome = carry_out(_Chosen(list(runs.values())), self._dataset, progress)
         self.ran, self.before = self.ran + outcome.ran, self.before + outcome.before
         why = {run.key: error.message for run, error in outcome.failed}
         search.read(self._dataset, list(runs.values()))
         for place, run in runs.items():
-            one = left[place]
-            found = search.results(run, one.values)
+            search_trial = left[place]
+            found = search.results(run, search_trial.values)
             if isinstance(found, str):
-                self.done[place] = replace(one, fate=why.get(run.key, found))
+                self.done[place] = replace(search_trial, fate=why.get(run.key, found))
                 continue
             if not short:
-                results.setdefault(one.number, []).append(found)
-                self.done[place] = one = replace(one, keys=(*one.keys, run.key))
+                results.setdefault(search_trial.number, []).append(found)
+                self.done[place] = search_trial = replace(
+                    search_trial, keys=(*search_trial.keys, run.key)
+                )
             if len(search.goals) == 1:
-                trial = self._asked[one.number]
+                trial = self._asked[search_trial.number]
                 trial.report(found[0][0], step)
                 if trial.should_prune():
-                    self.done[place] = replace(one, fate="poor" + " when shortened" * short)
+                    self.done[place] = replace(
+                        search_trial, fate="poor" + " when shortened" * short
+                    )
 
-    def _told(self, one: Trial, results: Sequence[tuple[tuple[float, ...], bool]]) -> Trial:
+    def _told(
+        self, search_trial: SearchTrial, results: Sequence[tuple[tuple[float, ...], bool]]
+    ) -> SearchTrial:
         """The trial with what came of it, of which Optuna is told."""
         from optuna.trial import TrialState
 
-        trial = self._asked[one.number]
-        if one.fate:
-            pruned = one.fate.startswith("poor")
+        trial = self._asked[search_trial.number]
+        if search_trial.fate:
+            pruned = search_trial.fate.startswith("poor")
             self._study.tell(trial, state=TrialState.PRUNED if pruned else TrialState.FAIL)
-            return one
+            return search_trial
         found = tuple(statistics.fmean(x) for x in zip(*(x for x, _ in results), strict=True))
         meets = all(meets for _, meets in results)
         if self._search.conditions:
             trial.set_constraint("target", 0.0 if meets else 1.0)
         self._study.tell(trial, list(found))
-        return replace(one, found=found, meets=meets)
+        return replace(search_trial, found=found, meets=meets)
 
 
 def _short_s(sweep: Sweep) -> int | None:
     """How long a shortened run of the jobs is; None where they cannot be shortened alike."""
-    keys = {one.key for one in sweep.axes}
+    keys = {axis.key for axis in sweep.axes}
     if keys & {RUNTIME, "trace"} or "include " in sweep.job.text:
         return None
     text = _core.check_job(

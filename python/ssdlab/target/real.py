@@ -222,7 +222,7 @@ class Fio:
             work = self._work(plan, settings.rating) if plan.writes or formatted else None
             return Terms(work=work, notice=notice)
         for flag, wrong in _NOT_ON_FILES.items():
-            if section := next((one for one in real_job.sections if wrong(one)), None):
+            if section := next((section for section in real_job.sections if wrong(section)), None):
                 who = "a job" if section.name in real_job.included else f'job "{section.name}"'
                 raise InputError(f"{path}: {who} {flag}")
         size = max(plan.span_bytes, 0 if path.exists() else file_bytes)
@@ -332,10 +332,10 @@ class Fio:
 
 _NOT_ON_FILES: dict[str, Callable[[fio_job.JobSection], bool]] = {
     "has fill_device, which would leave no room in the file system; give the job a size": (
-        lambda one: one.flag("fill_device")
+        lambda section: section.flag("fill_device")
     ),
     "trims, and fio cannot trim a plain file; run it on a block device or a simulated drive": (
-        lambda one: one.trims
+        lambda section: section.trims
     ),
 }
 """What no job on a plain file may do, and what to do about it."""
@@ -354,7 +354,7 @@ def _require_arrival(
 ) -> None:
     """Raises ExperimentError where the kernel saw too little of fio's direct I/O on the device."""
     seen = observed.get("disk")
-    if seen is None or not all(one.is_direct for one in real_job.sections):
+    if seen is None or not all(section.is_direct for section in real_job.sections):
         return
     for ddir in ("read", "write"):
         told = sum(int(job.get(ddir, {}).get("io_bytes", 0)) for job in document["jobs"])

@@ -62,7 +62,7 @@ def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _percentiles(rows: Sequence[dict[str, Any]], value: str) -> dict[float, Any]:
-    return {one["percent"]: one[value] for one in rows}
+    return {row["percent"]: row[value] for row in rows}
 
 
 def _time_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -135,7 +135,7 @@ def _place_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def size_rows(found: dict[str, Any], most: int = 12) -> list[list[str]]:
     """Rows of the commonest sizes: size, reads, writes, trims, share of all."""
     sizes = found["sizes"]
-    count = {id(one): one["read"] + one["write"] + one["trim"] for one in sizes}
+    count = {id(size): size["read"] + size["write"] + size["trim"] for size in sizes}
     total = max(1, sum(count.values()))
     kept = sorted(sizes, key=lambda one: -count[id(one)])[:most]
     rows = [
@@ -143,7 +143,7 @@ def size_rows(found: dict[str, Any], most: int = 12) -> list[list[str]]:
          f"{100 * count[id(one)] / total:.1f} %"]
         for one in sorted(kept, key=lambda one: one["bytes"])
     ]  # fmt: skip
-    rest = [one for one in sizes if one not in kept]
+    rest = [size for size in sizes if size not in kept]
     if rest:
         sums = [sum(one[kind] for one in rest) for kind in ("read", "write", "trim")]
         rows.append(
@@ -221,8 +221,8 @@ def _sizes(found: dict[str, Any]) -> Figure:
 
 def _caches(found: dict[str, Any], block: int) -> Figure:
     hits = found["reuse"]["lru_hits"]
-    x = [one["blocks"] * block / 2**20 for one in hits]
-    y = [100 * one["hit_ratio"] for one in hits]
+    x = [hit["blocks"] * block / 2**20 for hit in hits]
+    y = [100 * hit["hit_ratio"] for hit in hits]
     return Figure(
         "What a cache would catch", "size of an LRU cache, MiB", "hits, % of touches",
         [Curve("hits", x, y, "points")], log_x=True, y_max=100.0,
@@ -246,7 +246,7 @@ def _map(grid: dict[str, Any]) -> Figure:
         "Access map (LBA x time)",
         f"time, {unit}",
         "address, GiB",
-        [one for one in curves if len(one.x)],
+        [curve for curve in curves if len(curve.x)],
         wide=True,
         note="A dot for each field with at least one request; "
         f"a field is {units.binary(grid['row_bytes'])} high.",

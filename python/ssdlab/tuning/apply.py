@@ -38,8 +38,10 @@ def preview(name: str | None, text: str, system: System | None = None) -> list[R
     """
     own = system or System()
     request = parse(text)
-    lines = _plan(_subject(own, name), request, [one for one in _journals() if one.alive])
-    return [one.record for one in lines if one.knob is None or one.knob.want is not None]
+    lines = _plan(
+        _subject(own, name), request, [journal for journal in _journals() if journal.alive]
+    )
+    return [line.record for line in lines if line.knob is None or line.knob.want is not None]
 
 
 @contextlib.contextmanager
@@ -78,20 +80,22 @@ def applied(
             _restore_dead(own, notice, formats=None if "lba" in request.wishes else False)
             found = journals.journals()
             drive = None if name is None else identify(own, name)
-            lines = _plan(_subject(own, name), request, [one for one in found if one.alive])
+            lines = _plan(
+                _subject(own, name), request, [journal for journal in found if journal.alive]
+            )
             _refuse_named(request, lines)
             journal = stack.enter_context(journals.started(own, called, drive))
             journal.entries = [*_entries(lines)]
             _adopt(journal, found)
             if journal.entries:
                 journal.save()
-        process = [(one.knob, one.record.before) for one in lines if _of_process(one)]
+        process = [(line.knob, line.record.before) for line in lines if _of_process(line)]
         try:
             records = _set(own, request, lines, journal)
             if notice is not None:
                 for sentence in sentences(text, called, records):
                     notice(sentence)
-            yield {"asked": text, "settings": [one.as_json() for one in records]}
+            yield {"asked": text, "settings": [record.as_json() for record in records]}
         finally:
             _end(own, journal, process, notice)
 
@@ -121,14 +125,16 @@ def _restore_dead(
     formats: bool | None = False,
 ) -> int:
     found = journals.journals()
-    dead = [one for one in found if not one.alive]
+    dead = [journal for journal in found if not journal.alive]
     if name is not None:
         drive = identify(system, name)
-        dead = [one for one in dead if one.drive is not None and one.drive.may_be(drive)]
-    for one in reversed(dead):
+        dead = [
+            journal for journal in dead if journal.drive is not None and journal.drive.may_be(drive)
+        ]
+    for journal in reversed(dead):
         # The youngest first: what it found set may be what an older one had left.
         living = [other for other in found if other.alive]
-        put_back(system, one, living, formats=formats).tell(notice, one.target, own=False)
+        put_back(system, journal, living, formats=formats).tell(notice, journal.target, own=False)
     return len(dead)
 
 
@@ -150,7 +156,7 @@ def _plan(subject: SetupSubject, request: SetupRequest, living: Sequence[Journal
         if (wish := request.wishes.get(setting.name)) is not None
         for one in setting.plan(subject, wish.value)
     )
-    return [one for one in lines if one.knob is not None or one.record.place]
+    return [line for line in lines if line.knob is not None or line.record.place]
 
 
 def _line(system: System, setting: str, one: Knob | Closed, living: Sequence[Journal]) -> _Line:
@@ -173,36 +179,36 @@ def _line(system: System, setting: str, one: Knob | Closed, living: Sequence[Jou
 
 
 def _refuse_named(request: SetupRequest, lines: Sequence[_Line]) -> None:
-    for one in lines:
-        record = one.record
+    for line in lines:
+        record = line.record
         if record.why_not is not None and request.wishes[record.setting].named:
             raise InputError(f"--setup {record.setting}: {record.place}: {record.why_not}")
 
 
 def _entries(lines: Sequence[_Line]) -> Iterator[SetValue]:
     """What must be on the disk before anything is set."""
-    scopes = {one.name: one.scope for one in SETTINGS}
-    for one in lines:
-        knob, before = one.knob, one.record.before
+    scopes = {setting.name: setting.scope for setting in SETTINGS}
+    for line in lines:
+        knob, before = line.knob, line.record.before
         if knob is None or before is None or MEANS[knob.means].lasts == "process":
             continue
-        setting = one.record.setting
+        setting = line.record.setting
         yield SetValue(setting, knob.means, knob.place, before, knob.want, scopes[setting])
 
 
 def _adopt(journal: Journal, found: Sequence[Journal]) -> None:
     """Takes over from a killed run the duty to format the drive back."""
-    if journal.drive is None or not any(one.means == FORMAT for one in journal.entries):
+    if journal.drive is None or not any(entry.means == FORMAT for entry in journal.entries):
         return
     for other in found:
-        owed = next((one for one in other.entries if one.means == FORMAT), None)
+        owed = next((entry for entry in other.entries if entry.means == FORMAT), None)
         theirs = other.drive
         if other.alive or owed is None or theirs is None:
             continue
         if theirs.is_still(journal.drive, same_boot=False):
             journal.entries = [
-                replace(one, before=owed.before) if one.means == FORMAT else one
-                for one in journal.entries
+                replace(entry, before=owed.before) if entry.means == FORMAT else entry
+                for entry in journal.entries
             ]
             journal.save()
             other.entries.remove(owed)
@@ -215,8 +221,8 @@ def _set(
     """Sets what is not yet as it is wanted; what became of each."""
     records = []
     failed = None
-    for one in lines:
-        knob, record = one.knob, one.record
+    for line in lines:
+        knob, record = line.knob, line.record
         if knob is None:
             records.append(record)
         elif knob.want is not None:
@@ -246,14 +252,14 @@ def _set_one(system: System, knob: Knob, record: Record) -> Record:
 
 def _note(journal: Journal, records: Sequence[Record]) -> None:
     """Keeps what the places said after they were set."""
-    said = {(one.setting, one.place): one.after for one in records}
+    said = {(record.setting, record.place): record.after for record in records}
     current = journals.load(journal.path)
     if current is not None:
         journal.entries = [
-            replace(one, after=said.get((one.setting, MEANS[one.means].shown(one.place))))
-            if one.set is not None
-            else one
-            for one in current.entries
+            replace(entry, after=said.get((entry.setting, MEANS[entry.means].shown(entry.place))))
+            if entry.set is not None
+            else entry
+            for entry in current.entries
         ]
         journal.save()
 
@@ -302,8 +308,8 @@ class Back:
         if self.done and not own:
             said = ", ".join(dict.fromkeys(self.done))
             notice(f"restored what a killed run had set on {target}: {said}")
-        for one in self.remarks:
-            notice(one)
+        for remark in self.remarks:
+            notice(remark)
 
 
 @contextlib.contextmanager
@@ -335,7 +341,9 @@ def put_back(
             left.append(entry)
         if entry.set is None and entry.setting in failed | settled:
             continue
-        heir = next((one for one in others if one.alive and _holds(one, entry)), None)
+        heir = next(
+            (journal for journal in others if journal.alive and _holds(journal, entry)), None
+        )
         if heir is not None:
             # Who began before knows already what was there first.
             if heir.began_ns > journal.began_ns:
@@ -397,16 +405,20 @@ def _restore(system: System, entry: SetValue, back: Back) -> Literal["done", "le
 
 
 def _holds(other: Journal, entry: SetValue) -> bool:
-    return entry.set is not None and any(one.key == entry.key for one in other.entries)
+    return entry.set is not None and any(value.key == entry.key for value in other.entries)
 
 
 def _hand_over(journal: Journal, entry: SetValue, heir: Journal) -> None:
     """Makes another run restore what was there before this one."""
-    mine = [one for one in journal.entries if one.set is None and one.setting == entry.setting]
-    kept = [one for one in heir.entries if one.set is not None or one.setting != entry.setting]
+    mine = [
+        value for value in journal.entries if value.set is None and value.setting == entry.setting
+    ]
+    kept = [
+        value for value in heir.entries if value.set is not None or value.setting != entry.setting
+    ]
     # What goes with a setting is restored after it, so it stands before it.
     heir.entries = mine + [
-        replace(one, before=entry.before) if one.key == entry.key else one for one in kept
+        replace(value, before=entry.before) if value.key == entry.key else value for value in kept
     ]
     heir.save()
 
@@ -438,7 +450,7 @@ def _is_there(system: System, drive: Identity, name: str, *, same_boot: bool) ->
 
 def _place_on(system: System, name: str, entry: SetValue) -> str | None:
     """The place of a value that the drive keeps, below the name that it has now."""
-    setting = next(one for one in SETTINGS if one.name == entry.setting)
+    setting = next(setting for setting in SETTINGS if setting.name == entry.setting)
     value = entry.before if entry.means == FORMAT else "off"
     for one in setting.plan(SetupSubject(system, drive_called(system, name)), value):
         if isinstance(one, Knob) and one.means == entry.means and one.want is not None:

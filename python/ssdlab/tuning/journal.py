@@ -150,9 +150,9 @@ def started(system: System, target: str, drive: Identity | None) -> Iterator[Jou
 
 def journals() -> list[Journal]:
     """All of them, the oldest first; within :func:`exclusively`."""
-    found = [one for path in folder().glob("*.json") if (one := load(path)) is not None]
-    found.sort(key=lambda one: one.began_ns)
-    return [replace(one, alive=_is_alive(one.path)) for one in found]
+    found = [journal for path in folder().glob("*.json") if (journal := load(path)) is not None]
+    found.sort(key=lambda journal: journal.began_ns)
+    return [replace(journal, alive=_is_alive(journal.path)) for journal in found]
 
 
 def load(path: Path) -> Journal | None:

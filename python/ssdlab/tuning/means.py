@@ -150,15 +150,15 @@ def formats(node: str) -> list[admin.LbaFormat]:
 
 
 def _read_format(_system: System, node: str) -> str | None:
-    return next((one.name for one in formats(node) if one.in_use), None)
+    return next((lba_format.name for lba_format in formats(node) if lba_format.in_use), None)
 
 
 def _write_format(system: System, node: str, value: str) -> None:
     """Formats; all data are lost. Who calls it holds :func:`ssdlab.safety.claim`."""
-    fitting = [one for one in formats(node) if one.name == value]
+    fitting = [lba_format for lba_format in formats(node) if lba_format.name == value]
     if not fitting:
         raise NotSetError("the drive does not have this format")
-    best = min(fitting, key=lambda one: one.relative_performance)
+    best = min(fitting, key=lambda lba_format: lba_format.relative_performance)
     _run(format_command(node, f"--lbaf={best.index}", "--ses=0"))
     place = f"sys/class/block/{node.removeprefix('/dev/')}/queue/logical_block_size"
     began = time.monotonic()

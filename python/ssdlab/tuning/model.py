@@ -106,20 +106,20 @@ class SetupRequest:
 def grouped(records: Sequence[Record]) -> list[tuple[Record, int]]:
     """Places of a setting with the same values as one, and how many they are."""
     found: dict[tuple[str | None, ...], list[Record]] = {}
-    for one in records:
-        key = one.setting, one.before, one.set, one.after, one.why_not
-        found.setdefault(key, []).append(one)
+    for record in records:
+        key = record.setting, record.before, record.set, record.after, record.why_not
+        found.setdefault(key, []).append(record)
     return [(same[0], len(same)) for same in found.values()]
 
 
 def sentences(text: str, target: str, records: Sequence[Record]) -> list[str]:
     """What was set, in one line, and a line for each thing that was not."""
-    done = [_done(one, count) for one, count in grouped(records) if one.why_not is None]
+    done = [_done(record, count) for record, count in grouped(records) if record.why_not is None]
     said = [f"setup {text} for {target}: {', '.join(done) or 'nothing could be set'}"]
     return said + [
-        f"  not set: {one.setting}, {_places(one, count)}: {one.why_not}"
-        for one, count in grouped(records)
-        if one.why_not is not None
+        f"  not set: {record.setting}, {_places(record, count)}: {record.why_not}"
+        for record, count in grouped(records)
+        if record.why_not is not None
     ]
 
 
@@ -127,12 +127,16 @@ def rows(records: Sequence[Record]) -> list[list[str]]:
     """Setting, now, would become, place or why not: the table of a plan."""
     return [
         [
-            one.setting,
-            one.before or "-",
-            "-" if one.set is None else "the same" if one.set == one.before else one.set,
-            _places(one, count) + (f": {one.why_not}" if one.why_not else ""),
+            record.setting,
+            record.before or "-",
+            "-"
+            if record.set is None
+            else "the same"
+            if record.set == record.before
+            else record.set,
+            _places(record, count) + (f": {record.why_not}" if record.why_not else ""),
         ]
-        for one, count in grouped(records)
+        for record, count in grouped(records)
     ]
 
 
@@ -152,13 +156,13 @@ def readable(setup: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def _done(one: Record, count: int) -> str:
+def _done(record: Record, count: int) -> str:
     times = f", {count} places" if count > 1 else ""
-    if one.set is None:
-        return f"{one.setting}: {one.before}"
-    was = "as before" if one.set == one.before else f"was {one.before}"
-    return f"{one.setting} {one.after or one.set} ({was}{times})"
+    if record.set is None:
+        return f"{record.setting}: {record.before}"
+    was = "as before" if record.set == record.before else f"was {record.before}"
+    return f"{record.setting} {record.after or record.set} ({was}{times})"
 
 
-def _places(one: Record, count: int) -> str:
-    return one.place + (f" and {count - 1} more" if count > 1 else "")
+def _places(record: Record, count: int) -> str:
+    return record.place + (f" and {count - 1} more" if count > 1 else "")

@@ -215,7 +215,7 @@ def irq(system: System, drive: SystemDrive, value: str) -> Plan:
         yield Closed("/proc/irq", "only an NVMe drive has interrupts of its own")
         return
     places = [f"{way}/msi_irqs" for way in ancestors(drive.way)]
-    numbers = next((found for one in places if (found := system.listed(one))), [])
+    numbers = next((found for place in places if (found := system.listed(place))), [])
     wanted = local_cpus(system, drive) if value == "local" else cpu_set(value)
     if not numbers or wanted is None:
         why = "the system does not list the drive's interrupts" if wanted else UNKNOWN_NODE
@@ -253,7 +253,7 @@ def lba(system: System, drive: SystemDrive, value: str) -> Plan:
     except ExperimentError as error:
         yield Closed(node, error.message)
         return
-    names = [one.name for one in formats(node)]
+    names = [lba_format.name for lba_format in formats(node)]
     if not can.format:
         yield Closed(node, "the drive does not know Format NVM")
     elif value not in names:
@@ -372,7 +372,7 @@ def parse(text: str) -> SetupRequest:
     Raises:
         InputError: no such preset, setting or value.
     """
-    known = {one.name: one for one in SETTINGS}
+    known = {setting.name: setting for setting in SETTINGS}
     wishes: dict[str, SetupWish] = {}
     for part in _parts(text):
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -380,9 +380,9 @@ def parse(text: str) -> SetupRequest:
             if name not in PRESETS:
                 more = "; a single setting is written NAME=VALUE"
                 raise unknown_name("setup", name, PRESETS, more)
-            for one in SETTINGS:
-                if name in one.presets:
-                    wishes[one.name] = SetupWish(one.presets[name], named=False)
+            for setting in SETTINGS:
+                if name in setting.presets:
+                    wishes[setting.name] = SetupWish(setting.presets[name], named=False)
             continue
         if name not in known:
             raise unknown_name("setting", name, known)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
-from ssdlab.experiments.measured.cells import Cell, table
+from ssdlab.experiments.measured.cells import MeasuredCell, table
 from ssdlab.experiments.measured.procedures import Bench
 from ssdlab.experiments.measured.readings import read
 
@@ -45,13 +45,13 @@ def judge(drives: Sequence[str], runs: Runs) -> Reproduced:
     return Reproduced(lines, figures)
 
 
-def _line(cell: Cell, runs: Runs) -> Line:
+def _line(cell: MeasuredCell, runs: Runs) -> Line:
     found = read(runs[f"{cell.drive}/{cell.run}"], cell.read, cell.unit)
     why = "nothing was measured in so short a run" if found is None else table().why(cell)
     return Line(cell.drive, cell.quantity, cell.value, cell.unit, found, why, cell.counts_as)
 
 
-def _figures(drive: str, cells: Sequence[Cell], lines: Sequence[Line]) -> list[Figure]:
+def _figures(drive: str, cells: Sequence[MeasuredCell], lines: Sequence[Line]) -> list[Figure]:
     """A chart of each quantity that was measured at several values of one thing, all else equal."""
     families: dict[tuple[str, str, str, str], list[tuple[float, Line]]] = {}
     for cell, line in zip(cells, lines, strict=True):
@@ -94,7 +94,9 @@ def _sources(drives: Sequence[str]) -> str:
     """Where the numbers of these drives come from, and how they were measured."""
     found = dict.fromkeys(cell.source for cell in table().cells if cell.drive in drives)
     known = [table().sources[key] for key in found]
-    return ". ".join(f"{one.what} (licence: {one.licence}): {one.procedure}" for one in known)
+    return ". ".join(
+        f"{source.what} (licence: {source.licence}): {source.procedure}" for source in known
+    )
 
 
 EXPERIMENT = Experiment(

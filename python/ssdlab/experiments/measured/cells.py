@@ -50,7 +50,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Cell:
+class MeasuredCell:
     """One quantity of one drive, as measured."""
 
     drive: str
@@ -74,39 +74,39 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class MeasuredTable:
     """All of it."""
 
     sources: Mapping[str, Source]
     hosts: Mapping[str, Host]
     runs: Mapping[str, Mapping[str, Mapping[str, Any]]]
     """By drive and name: the procedure and what it takes."""
-    cells: tuple[Cell, ...]
+    cells: tuple[MeasuredCell, ...]
     causes: tuple[Cause, ...]
     excluded: Mapping[str, str]
     """What was measured and is not used, and why."""
 
-    def why(self, cell: Cell) -> str:
+    def why(self, cell: MeasuredCell) -> str:
         """Why a number is missed; empty where that is not known."""
-        found = (one.why for one in self.causes if one.about(cell.drive, cell.quantity))
+        found = (cause.why for cause in self.causes if cause.about(cell.drive, cell.quantity))
         return next(found, "")
 
-    def of(self, drive: str) -> list[Cell]:
+    def of(self, drive: str) -> list[MeasuredCell]:
         """Those of a drive."""
         return [cell for cell in self.cells if cell.drive == drive]
 
 
 @cache
-def table() -> Table:
+def table() -> MeasuredTable:
     """The cells, read once."""
     text = (resources.files(__package__) / "cells.toml").read_text("utf-8")
     raw = cast(Mapping[str, Any], tomllib.loads(text))
-    return Table(
+    return MeasuredTable(
         {key: Source(**one) for key, one in raw["sources"].items()},
         {key: Host(**one) for key, one in raw["hosts"].items()},
         {drive: one["runs"] for drive, one in raw["drives"].items()},
         tuple(
-            Cell(drive, quantity, **cell)
+            MeasuredCell(drive, quantity, **cell)
             for drive, one in raw["drives"].items()
             for quantity, cell in one["cells"].items()
         ),

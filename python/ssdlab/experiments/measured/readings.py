@@ -16,8 +16,8 @@ LATE = 0.75
 
 def read(result: Result, what: str, unit: str) -> float | None:
     """A reading of a run; None where nothing was measured."""
-    if found := re.fullmatch(r"(read|write) p(\d+)", what):
-        return _percentile(result, found[1], float(found[2]))
+    if match := re.fullmatch(r"(read|write) p(\d+)", what):
+        return _percentile(result, match[1], float(match[2]))
     return READINGS[what](result, unit)
 
 
@@ -54,8 +54,10 @@ def _amplification(result: Result, _unit: str) -> float | None:
 
 def _percentile(result: Result, direction: str, percent: float) -> float | None:
     """Completion latency of the probe, or of the one job, us."""
-    found = [stats for job in result.jobs for stats in job.directions() if stats.ddir == direction]
-    return found[0].clat.percentile_us(percent) if found else None
+    direction_stats = [
+        stats for job in result.jobs for stats in job.directions() if stats.ddir == direction
+    ]
+    return direction_stats[0].clat.percentile_us(percent) if direction_stats else None
 
 
 READINGS: Mapping[str, Callable[[Result, str], float | None]] = {

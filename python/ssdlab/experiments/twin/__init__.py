@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
-from ssdlab.experiments.twin.cases import CASES, Case, asked, interpolated, known
-from ssdlab.fits.fit import Order, fit
-from ssdlab.fits.predict import Compared, compare, predict
+from ssdlab.experiments.twin.cases import CASES, TwinCase, asked, interpolated, known
+from ssdlab.fits.fit import FitOrder, fit
+from ssdlab.fits.predict import ComparedNumber, compare, predict
 from ssdlab.fits.twin import twin_of
 from ssdlab.progress import Progress, ProgressCallback
 
@@ -33,64 +33,64 @@ FIT_SHARE = 0.7
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TwinOutcome:
     """What a twin and what interpolation made of a case."""
 
-    case: Case
+    case: TwinCase
     start: str
     fitted: int
     """Rows that it was fitted to."""
-    compared: Sequence[Compared]
+    compared: Sequence[ComparedNumber]
     plain: Sequence[float | None]
     """The same numbers by interpolation in logarithms."""
 
     @property
     def errors(self) -> list[float]:
         """Of the twin: natural logarithms of predicted / measured, without the sign."""
-        return [abs(one.error) for one in self.compared]
+        return [abs(number.error) for number in self.compared]
 
     @property
     def plain_errors(self) -> list[float]:
         """The same of interpolation, where it says something."""
         pairs = zip(self.plain, self.compared, strict=True)
-        return [abs(math.log(value / one.measured)) for value, one in pairs if value]
+        return [abs(math.log(value / number.measured)) for value, number in pairs if value]
 
 
 def carry_out(
-    cases: Sequence[Case] = CASES, *, quick: bool = False, seed: int = 1,
+    cases: Sequence[TwinCase] = CASES, *, quick: bool = False, seed: int = 1,
     progress: ProgressCallback | None = None,
-) -> list[Outcome]:  # fmt: skip
+) -> list[TwinOutcome]:  # fmt: skip
     """Fits and predicts each case, in their order; raises Interrupted on Ctrl-C."""
-    found = []
+    outcomes = []
     for nth, case in enumerate(cases):
         shares = (nth, nth + FIT_SHARE, nth + 1.0)
         heard = [
             _part(progress, f"{case.name}: {case.drive}", low / len(cases), high / len(cases))
             for low, high in pairwise(shares)
         ]
-        found.append(_outcome(case, quick, seed, heard))
-    return found
+        outcomes.append(_outcome(case, quick, seed, heard))
+    return outcomes
 
 
 def _outcome(
-    case: Case, quick: bool, seed: int, heard: Sequence[ProgressCallback | None]
-) -> Outcome:
+    case: TwinCase, quick: bool, seed: int, heard: Sequence[ProgressCallback | None]
+) -> TwinOutcome:
     rows, questions = known(case), asked(case)
-    found = fit(Order(rows, case.capacity, seed=seed, quick=quick), heard[0])
+    found = fit(FitOrder(rows, case.capacity, seed=seed, quick=quick), heard[0])
     twin = twin_of(
         found.found, found.observed, name=case.drive, start=found.start, sources=["measured.csv"],
         seed=seed,
     )  # fmt: skip
     predictions = predict(
-        twin, [one.load for one in questions], seed=seed, progress=heard[1],
+        twin, [question.load for question in questions], seed=seed, progress=heard[1],
         store=_store(case),
     )  # fmt: skip
     compared = compare(questions, predictions)
-    plain = [interpolated(rows, one.observation.load, one.column) for one in compared]
-    return Outcome(case, found.start, len(rows), compared, plain)
+    plain = [interpolated(rows, number.observation.load, number.column) for number in compared]
+    return TwinOutcome(case, found.start, len(rows), compared, plain)
 
 
-def _store(case: Case) -> Callable[[str], str]:
+def _store(case: TwinCase) -> Callable[[str], str]:
     if case.members == 1:
         return lambda rig: rig
     shape = ArrayShape("0", case.members, CHUNK)

@@ -146,12 +146,12 @@ def _rival(
 ) -> StorageOffer | None:
     """The cheapest that costs less, holds about as much, and is no slower at random."""
     better = [
-        one
-        for one in priced
-        if one is not row
-        and _price(one) < _price(row)
-        and one.usable_bytes >= ROOMY * row.usable_bytes
-        and all(_rate(one, key) >= _rate(row, key) for key in random)
+        offer
+        for offer in priced
+        if offer is not row
+        and _price(offer) < _price(row)
+        and offer.usable_bytes >= ROOMY * row.usable_bytes
+        and all(_rate(offer, key) >= _rate(row, key) for key in random)
     ]
     return min(better, key=_price, default=None)
 

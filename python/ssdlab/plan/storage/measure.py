@@ -10,7 +10,7 @@ from ssdlab import _core, bench
 from ssdlab.arrays.attachment import ram_bytes, smaller_ram
 from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
-from ssdlab.plan.bed import Bed, Ran, SsdWear, wear_of
+from ssdlab.plan.bed import Bed, JobOutcome, SsdWear, wear_of
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import DEPTH, HotSet, Timing
@@ -118,8 +118,8 @@ class Loads(Protocol):
 
 def measured(candidates: Sequence[Candidate], asked: Loads) -> Rounds[list[CandidateRun]]:
     """What comes of candidates, in their order; one round."""
-    pieces = [asked.pieces(one) for one in candidates]
-    found = iter((yield Round([one for own in pieces for one in own])))
+    pieces = [asked.pieces(candidate) for candidate in candidates]
+    found = iter((yield Round([variant for own in pieces for variant in own])))
     return [CandidateRun.of([next(found) for _ in own]) for own in pieces]
 
 
@@ -146,24 +146,24 @@ class Simulation:
     disk_cache: bool = False
     """Whether disks keep their volatile write cache."""
 
-    def ssd_bytes(self, one: Store) -> int:
+    def ssd_bytes(self, store: Store) -> int:
         """The size of each SSD of a store without a cache."""
-        if not one.shipped:
+        if not store.shipped:
             return SSD_BYTES
         whole = STORE_BYTES_QUICK if self.quick else STORE_BYTES
-        return max(SSD_BYTES, int(whole * one.drive_bytes / one.usable_bytes))
+        return max(SSD_BYTES, int(whole * store.drive_bytes / store.usable_bytes))
 
-    def resized(self, one: Store, size: int | None) -> _core.Rig:
+    def resized(self, store: Store, size: int | None) -> _core.Rig:
         """A store with SSDs of about so many bytes each."""
-        return one.resized(size, disk_cache=self.disk_cache)
+        return store.resized(size, disk_cache=self.disk_cache)
 
     def bed(
-        self, one: Candidate, rigs: Sequence[_core.Rig], shrink: float, seat: Seat,
+        self, candidate: Candidate, rigs: Sequence[_core.Rig], shrink: float, seat: Seat,
         reports: Iterator[ProgressCallback],
     ) -> Bed:  # fmt: skip
         """A candidate of stores in these sizes, its card's RAM divided."""
-        rig = one.tree(rigs, smaller_ram(one.card, shrink)).to_toml()
-        return Bed(rig, one.text, self.seed, seat, reports)
+        rig = candidate.tree(rigs, smaller_ram(candidate.card, shrink)).to_toml()
+        return Bed(rig, candidate.text, self.seed, seat, reports)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class _Work:
 
     def at_random(
         self, bed: Bed, kind: str, hot: HotSet, timing: Timing, shrink: float = 1.0
-    ) -> Ran:
+    ) -> JobOutcome:
         """Random I/O in a hot set."""
         timing = self._behind_ram(kind, timing, shrink)
         rw, depth = f"rand{kind}", self.asked.depth

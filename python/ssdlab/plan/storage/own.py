@@ -10,7 +10,7 @@ from ssdlab import _core, bench
 from ssdlab.bench import Seat
 from ssdlab.errors import MemoryShortError
 from ssdlab.jobfile import JobText
-from ssdlab.plan.bed import Bed, Ran, wear_of
+from ssdlab.plan.bed import Bed, JobOutcome, wear_of
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.measure import CACHE_BYTES_MIN, Part, Simulation, Warmth
 from ssdlab.plan.stores import set_all
@@ -51,17 +51,17 @@ class OwnLoad(Simulation):
     @property
     def extent(self) -> int:
         """Bytes that the places and amounts which the job names add up to; 0 if it names none."""
-        found = _ABSOLUTE.finditer(self.job.text)
-        return sum(_core.parse_fio_size(one[2]) for one in found)
+        matches = _ABSOLUTE.finditer(self.job.text)
+        return sum(_core.parse_fio_size(match[2]) for match in matches)
 
     def pieces(self, candidate: Candidate) -> list[bench.Variant[Part]]:
         """The job on the candidate, several times if it has a cache."""
         return [bench.Variant(partial(self._run, candidate))]
 
-    def _run(self, one: Candidate, seat: Seat) -> Part:
-        factor = self._factor(one)
+    def _run(self, candidate: Candidate, seat: Seat) -> Part:
+        factor = self._factor(candidate)
         try:
-            ran = self._ran(one, factor, seat)
+            ran = self._ran(candidate, factor, seat)
         except MemoryShortError as error:
             raise MemoryShortError(f"{error}; --scale N scales all of it down") from None
         last = ran[-1]
@@ -70,9 +70,11 @@ class OwnLoad(Simulation):
             "worn": wear_of(last, cache=False),
             "worn_cache": wear_of(last, cache=True),
             "dirty_bytes": last.dirty_bytes() * factor,
-            "notes": [f"{one.text}: all of it at 1/{factor} of its size"] if factor > 1 else [],
+            "notes": [f"{candidate.text}: all of it at 1/{factor} of its size"]
+            if factor > 1
+            else [],
         }
-        if one.fast is not None:
+        if candidate.fast is not None:
             before = sum(lap.seconds for lap in ran[:-1])
             warmth = Warmth(before * factor, whole=_settled(ran[-2], last))
             part["cold"] = {"load": ran[0].did}
@@ -80,13 +82,13 @@ class OwnLoad(Simulation):
             part["warmth"] = {"load": warmth}
         return part
 
-    def _ran(self, one: Candidate, factor: int, seat: Seat) -> list[Ran]:
+    def _ran(self, candidate: Candidate, factor: int, seat: Seat) -> list[JobOutcome]:
         """Lap after lap."""
-        laps = 1 if one.fast is None else LAPS_QUICK if self.quick else LAPS
-        bed = self._bed(one, factor, seat, laps)
-        if not one.pool.has_disk:
+        laps = 1 if candidate.fast is None else LAPS_QUICK if self.quick else LAPS
+        bed = self._bed(candidate, factor, seat, laps)
+        if not candidate.pool.has_disk:
             bed.prepare(self.prepare)
-        ran: list[Ran] = []
+        ran: list[JobOutcome] = []
         for lap in range(laps):
             # Laps are compared with each other; one alone is measured like any job.
             ran.append(bed.run(self.job, whole=laps > 1))
@@ -94,36 +96,36 @@ class OwnLoad(Simulation):
                 break
         return ran
 
-    def _factor(self, one: Candidate) -> int:
+    def _factor(self, candidate: Candidate) -> int:
         """What all sizes are divided by."""
         if self.scale is not None:
             return self.scale
-        if self.replays or (self.extent and one.fast is not None):
+        if self.replays or (self.extent and candidate.fast is not None):
             return 1  # how much of it a cache holds has to stay
-        stores = [part for part in one.stores if part.shipped and part.flash]
+        stores = [part for part in candidate.stores if part.shipped and part.flash]
         if not stores:
             return 1
         size = CACHE_BYTES_MIN
-        if one.fast is None:
-            share = one.pool.drive_bytes / one.pool.usable_bytes
-            size = max(self.ssd_bytes(one.pool), int(ROOM * self.extent * share))
+        if candidate.fast is None:
+            share = candidate.pool.drive_bytes / candidate.pool.usable_bytes
+            size = max(self.ssd_bytes(candidate.pool), int(ROOM * self.extent * share))
         # An SSD of many dies cannot be as small as one may want.
         return max(1, min(part.drive_bytes // part.simulated_bytes(size) for part in stores))
 
-    def _bed(self, one: Candidate, factor: int, seat: Seat, laps: int) -> Bed:
+    def _bed(self, candidate: Candidate, factor: int, seat: Seat, laps: int) -> Bed:
         """All of the candidate divided by the factor, so that every share of a size stays."""
-        flash_only = one.fast is None and one.pool.flash
+        flash_only = candidate.fast is None and candidate.pool.flash
         rigs = []
-        for part in one.stores:
+        for part in candidate.stores:
             scaled = factor > 1 and part.shipped
             size = part.drive_bytes // factor if scaled and part.flash else None
             rig = self.resized(part, size)
             if scaled and not part.flash and not flash_only:
                 set_all(rig, "hdd", {"capacity": reduced(part.drive, factor)["capacity"]})
             rigs.append(rig)
-        return self.bed(one, rigs, factor, seat, stages(seat.report, laps + 1))
+        return self.bed(candidate, rigs, factor, seat, stages(seat.report, laps + 1))
 
 
-def _settled(one: Ran, other: Ran) -> bool:
-    alike = abs(other.did.iops - one.did.iops) <= SETTLED * other.did.iops
-    return alike and (other.filled() >= FILLED or other.filled() - one.filled() < GROWN)
+def _settled(outcome: JobOutcome, other: JobOutcome) -> bool:
+    alike = abs(other.did.iops - outcome.did.iops) <= SETTLED * other.did.iops
+    return alike and (other.filled() >= FILLED or other.filled() - outcome.filled() < GROWN)

@@ -51,8 +51,8 @@ class StorageOffer(Offer):
 
     def per_kiops(self, load: str) -> float | None:
         """Price of a thousand I/Os a second under a load."""
-        one = self.did.rates.get(load)
-        return None if one is None else self.price_of_kiops(one.iops)
+        performance = self.did.rates.get(load)
+        return None if performance is None else self.price_of_kiops(performance.iops)
 
     @property
     def everywhere(self) -> float | None:
@@ -61,10 +61,10 @@ class StorageOffer(Offer):
 
     def rate(self, load: str, *, cold: bool = False) -> float | None:
         """What a load is judged by, IOPS or MB/s; None where it was not run."""
-        one = (self.did.cold if cold else self.did.rates).get(load)
-        if one is None:
+        performance = (self.did.cold if cold else self.did.rates).get(load)
+        if performance is None:
             return None
-        return one.iops if LOADS[load][1] == "IOPS" else one.bytes_per_s / 1e6
+        return performance.iops if LOADS[load][1] == "IOPS" else performance.bytes_per_s / 1e6
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
@@ -75,11 +75,11 @@ class StorageOffer(Offer):
             "title": self.candidate.title,
             "drives": self.candidate.bill,
             "usable_bytes": self.usable_bytes,
-            "loads": {key: one.as_json() for key, one in did.rates.items()},
+            "loads": {key: rate.as_json() for key, rate in did.rates.items()},
             "write_everywhere": did.everywhere and did.everywhere.as_json(),
-            "cold": {key: one.as_json() for key, one in did.cold.items()},
+            "cold": {key: performance.as_json() for key, performance in did.cold.items()},
             "hit_ratio": dict(did.hits),
-            "warmed": {key: one.as_json() for key, one in did.warmth.items()},
+            "warmed": {key: warmth.as_json() for key, warmth in did.warmth.items()},
             "dirty_bytes": did.dirty_bytes,
             "life": self.life and asdict(self.life),
             "loss_per_year": self.loss_per_year,
@@ -95,35 +95,35 @@ class StorageOffer(Offer):
 
 def rows(
     candidates: Sequence[Candidate],
-    found: Sequence[CandidateRun],
+    runs: Sequence[CandidateRun],
     prices: Prices,
     writes_per_day: float = WRITES_PER_DAY,
 ) -> list[StorageOffer]:
     """A row for each candidate."""
     first = prices.of(candidates[0].bill)
     table = []
-    for place, (one, did) in enumerate(zip(candidates, found, strict=True)):
-        cost = prices.of(one.bill)
+    for place, (candidate, did) in enumerate(zip(candidates, runs, strict=True)):
+        cost = prices.of(candidate.bill)
         table.append(
             StorageOffer(
                 letter(place),
-                one,
+                candidate,
                 did,
                 None if cost is None or not first else cost / first,
-                _life(one, did, writes_per_day),
-                loss_per_year(one, did.dirty_bytes > 0),
+                _life(candidate, did, writes_per_day),
+                loss_per_year(candidate, did.dirty_bytes > 0),
                 price=cost,
-                usable_bytes=one.pool.usable_bytes,
+                usable_bytes=candidate.pool.usable_bytes,
             )
         )
     return table
 
 
-def _life(one: Candidate, did: CandidateRun, writes_per_day: float) -> SsdLife | None:
+def _life(candidate: Candidate, did: CandidateRun, writes_per_day: float) -> SsdLife | None:
     """Of the SSDs that are worn out first."""
     lives = [
         SsdLife(**asdict(worn), of=part.drive, years=_years(part, worn, writes_per_day))
-        for part, worn in zip(one.stores, (did.worn, did.worn_cache), strict=False)
+        for part, worn in zip(candidate.stores, (did.worn, did.worn_cache), strict=False)
         if worn is not None
     ]
     return min(lives, key=lambda life: life.years or float("inf"), default=None)
@@ -137,23 +137,23 @@ def _years(part: Store, worn: SsdWear, writes_per_day: float) -> float | None:
     return total / daily / 365 if daily > 0 else None
 
 
-def loss_per_year(one: Candidate, dirty: bool) -> float | None:
+def loss_per_year(candidate: Candidate, dirty: bool) -> float | None:
     """The chance of losing data within a year; of the cache's too, where only that has some.
 
     None for arrays of rig files, whose drives are not known.
     """
-    pool = _store_loss(one.pool)
-    if pool is None or one.fast is None or not dirty:
+    pool = _store_loss(candidate.pool)
+    if pool is None or candidate.fast is None or not dirty:
         return pool
-    fast = _store_loss(one.fast)
+    fast = _store_loss(candidate.fast)
     return None if fast is None else 1 - (1 - pool) * (1 - fast)
 
 
-def _store_loss(one: Store) -> float | None:
-    if not one.shipped:
+def _store_loss(store: Store) -> float | None:
+    if not store.shipped:
         return None
-    shape, capacity = one.shape, float(one.drive_bytes)
-    disk = one.has_disk
+    shape, capacity = store.shape, float(store.drive_bytes)
+    disk = store.has_disk
     hours = REPLACE_HOURS + capacity / (REBUILD_DISK if disk else REBUILD_SSD) / 3600
     hazards = Hazards(FAILURES_PER_YEAR / HOURS_PER_YEAR, hours, UBER_DISK if disk else UBER_SSD)
     level, count = ("0", 1) if shape is None else (shape.level, shape.count)

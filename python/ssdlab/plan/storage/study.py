@@ -39,14 +39,14 @@ class StorageStudy:
         """What each candidate does."""
         return measured(self.candidates, self.load)
 
-    def judge(self, found: Sequence[CandidateRun]) -> Answer:
+    def judge(self, runs: Sequence[CandidateRun]) -> Answer:
         """The candidates beside each other."""
-        table = rows(self.candidates, found, self.prices, self.writes_per_day)
+        table = rows(self.candidates, runs, self.prices, self.writes_per_day)
         said = chapter(table, self.prices, self.writes_per_day)
         rough = ", quick run: rough" if self.load.quick else ""
         caches = "on" if self.load.disk_cache else "off"
         notes = [f"{self._load_text()}; volatile caches of disks {caches}{rough}"]
-        smaller = dict.fromkeys(note for one in found for note in one.notes)
+        smaller = dict.fromkeys(note for run in runs for note in run.notes)
         notes += [f"simulated smaller: {'; '.join(smaller)}"] if smaller else []
         own = {self.load.job.name: self.load.job.text} if isinstance(self.load, OwnLoad) else {}
         return Answer(
@@ -54,7 +54,7 @@ class StorageStudy:
             "plan",
             [said],
             notes=notes,
-            texts=own | {one.text: one.rig() for one in self.candidates},
+            texts=own | {candidate.text: candidate.rig() for candidate in self.candidates},
             data={**self._asked(), "candidates": list(said.rows)},
         )
 

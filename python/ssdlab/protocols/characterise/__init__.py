@@ -10,7 +10,7 @@ from ssdlab.engine import choices
 from ssdlab.engine.answers import Part, charts, figure, work_table
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import Parameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.fits.conclusions import Conclusion, table
 from ssdlab.protocols.characterise.benchmarks import (
     DEPTHS,
@@ -33,67 +33,77 @@ HEADLINE = ("dies", "channels", "tR", "tPROG", "write buffer", "SLC cache", "ove
 def judge(records: Records, setup: Setup) -> Section:
     """What each benchmark concludes of the drive, with an interval, or why it cannot."""
     reads = Reads(records, setup)
-    found = [*reads.conclusions(), *Writes(records, setup, reads).conclusions()]
-    known = [one for one in found if one.known]
+    conclusions = [*reads.conclusions(), *Writes(records, setup, reads).conclusions()]
+    known = [conclusion for conclusion in conclusions if conclusion.known]
     if not any(True for _ in records):
-        return Section(["Nothing has been measured yet."], tables=[table(found)])
+        return Section(["Nothing has been measured yet."], tables=[table(conclusions)])
     numbers = [
-        Number(one.name, one.value, "" if one.unit == "yes/no" else one.unit, "", one.sources)
-        for one in known
+        Number(
+            conclusion.name,
+            conclusion.value,
+            "" if conclusion.unit == "yes/no" else conclusion.unit,
+            "",
+            conclusion.sources,
+        )
+        for conclusion in known
     ]
     return Section(
-        [_headline(known), *_missing(found)],
+        [_headline(known), *_missing(conclusions)],
         numbers,
-        [table(found), *_tables(records, setup)],
+        [table(conclusions), *_tables(records, setup)],
         charts(*_figures(records, setup)),
     )
 
 
 def _headline(known: list[Conclusion]) -> str:
-    by_name = {one.name: one for one in known}
+    by_name = {conclusion.name: conclusion for conclusion in known}
     said = [_said(by_name[name]) for name in HEADLINE if name in by_name]
     if not said:
         return f"{len(known)} values of a rig could be concluded, none of the flash itself."
     return units.sentence(f"The drive looks like one with {units.listed(said)}")
 
 
-def _said(one: Conclusion) -> str:
-    assert one.value is not None
-    if one.unit == "":
-        return f"{one.value:g} {one.name}"
+def _said(conclusion: Conclusion) -> str:
+    assert conclusion.value is not None
+    if conclusion.unit == "":
+        return f"{conclusion.value:g} {conclusion.name}"
     value = {
-        "us": lambda: units.microseconds(one.value),
-        "B": lambda: units.binary(one.value or 0),
-        "x": lambda: f"{100 * (one.value or 0):.3g} %",
-    }[one.unit]()
+        "us": lambda: units.microseconds(conclusion.value),
+        "B": lambda: units.binary(conclusion.value or 0),
+        "x": lambda: f"{100 * (conclusion.value or 0):.3g} %",
+    }[conclusion.unit]()
     within = ""
-    if one.low is not None and one.high is not None and one.high > 1.1 * one.low:
-        within = f" ({one.low:.3g} .. {one.high:.3g})"
-    return f"{one.name} of {value}{within}"
+    if (
+        conclusion.low is not None
+        and conclusion.high is not None
+        and conclusion.high > 1.1 * conclusion.low
+    ):
+        within = f" ({conclusion.low:.3g} .. {conclusion.high:.3g})"
+    return f"{conclusion.name} of {value}{within}"
 
 
-def _missing(found: list[Conclusion]) -> list[str]:
-    names = [one.name for one in found if not one.known]
+def _missing(conclusions: list[Conclusion]) -> list[str]:
+    names = [conclusion.name for conclusion in conclusions if not conclusion.known]
     return [units.sentence(f"Not concluded: {units.listed(names)}")] if names else []
 
 
 def _tables(records: Records, setup: Setup) -> list[Table]:
     parts = [
         *(
-            Part(f"size/{choices.short(one)}", "read", f"read {units.binary(one)}, depth 1")
-            for one in sizes(setup)
+            Part(f"size/{choices.short(size)}", "read", f"read {units.binary(size)}, depth 1")
+            for size in sizes(setup)
         ),
-        *(Part(f"depth/{one}", "read", f"read 4 KiB, depth {one}") for one in DEPTHS),
+        *(Part(f"depth/{depth}", "read", f"read 4 KiB, depth {depth}") for depth in DEPTHS),
         Part("depth/seq", "read", "sequential reads"),
         Part("fill/write", "write", "fill"),
         *(
-            Part(f"steady/write-qd{one}", "write", f"steady writes, depth {one}")
-            for one in STEADY_DEPTHS
+            Part(f"steady/write-qd{depth}", "write", f"steady writes, depth {depth}")
+            for depth in STEADY_DEPTHS
         ),
         Part(f"steady/mix-{MIX}", "read", f"steady mix of {MIX} % reads: reads"),
         Part("mix/both", "read", "reads beside sequential writes", "reads"),
     ]
-    measured = [one for one in parts if str(one.keys) in records]
+    measured = [part for part in parts if str(part.keys) in records]
     what = "iops mbps mean p50 p99 max"
     return [work_table(records, measured, what, title="Loads")] if measured else []
 
@@ -104,9 +114,11 @@ def _figures(records: Records, setup: Setup) -> list[Figure]:
     def latency(key: str) -> float | None:
         return records.value("mean", key)
 
-    by_size = [(one * kib, latency(f"size/{choices.short(one)}")) for one in sizes(setup)]
+    by_size = [(size * kib, latency(f"size/{choices.short(size)}")) for size in sizes(setup)]
     by_stride = {
-        name: [(one * kib, records.iops(f"stride/{key}-{choices.short(one)}")) for one in places]
+        name: [
+            (place * kib, records.iops(f"stride/{key}-{choices.short(place)}")) for place in places
+        ]
         for name, key in (("64 in flight", "many"), ("pairs", "pair"))
         for places in (strides(setup),)
     }
@@ -152,11 +164,15 @@ PROTOCOLS = procedure(
     "micro-benchmarks after uFLIP (Bouganim et al., CIDR 2009), SSDExplorer and others",
     plan,
     judge,
-    Parameter("parts", "all", f"benchmarks: all, or some of {', '.join(PARTS)}"),
-    Parameter("gentle", "no", "yes: only reads what is there", ("no", "yes")),
-    Parameter("seconds", 2.0, "time for each load"),
-    Parameter("rest_s", 1.0, "seconds of a rest before a burst; ten times that between parts"),
-    Parameter("writes", 4.0, "drive writes at most until random writes must be steady", least=1),
+    ProtocolParameter("parts", "all", f"benchmarks: all, or some of {', '.join(PARTS)}"),
+    ProtocolParameter("gentle", "no", "yes: only reads what is there", ("no", "yes")),
+    ProtocolParameter("seconds", 2.0, "time for each load"),
+    ProtocolParameter(
+        "rest_s", 1.0, "seconds of a rest before a burst; ten times that between parts"
+    ),
+    ProtocolParameter(
+        "writes", 4.0, "drive writes at most until random writes must be steady", least=1
+    ),
     quick_divisor=10.0,
     parts=PARTS,
     on_purpose=ON_PURPOSE,

@@ -89,7 +89,7 @@ def parts_of(setup: Setup) -> list[str]:
         if name not in PARTS and name != "all":
             raise unknown_name("benchmark of characterise", name, PARTS)
     # On a file, what was never written is answered by the file system and not by the drive.
-    known = [one for one in PARTS if setup.kind != "file" or one != "link"]
+    known = [part for part in PARTS if setup.kind != "file" or part != "link"]
     return known if "all" in names else [one for one in known if one in names]
 
 
@@ -97,7 +97,7 @@ def plan(setup: Setup) -> list[Step]:
     """All benchmarks that are asked for; what they need to find on the drive is brought there."""
     parts = parts_of(setup)
     steps: list[Step] = []
-    writes = [one for one in parts if one not in READS and one != "link"]
+    writes = [part for part in parts if part not in READS and part != "link"]
     if "link" in parts:
         steps += [Purge("link/purge"), *link(setup)]
     if "flush" in parts or "burst" in parts:

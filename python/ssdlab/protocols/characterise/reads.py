@@ -62,7 +62,7 @@ class Reads:
             return {}
         over, byte = self.link
         found = {
-            one: self.mean(f"size/{choices.short(one)}") for one in benchmarks.sizes(self.setup)
+            size: self.mean(f"size/{choices.short(size)}") for size in benchmarks.sizes(self.setup)
         }
         times = {one: t - over - one * byte for one, t in found.items() if t is not None}
         return {one: t for one, t in times.items() if t > 0}
@@ -70,11 +70,14 @@ class Reads:
     @cached_property
     def strides(self) -> Mapping[int, float]:
         """Reads a second at a stride, many in flight."""
-        keys = {one: f"stride/many-{choices.short(one)}" for one in benchmarks.strides(self.setup)}
+        keys = {
+            stride: f"stride/many-{choices.short(stride)}"
+            for stride in benchmarks.strides(self.setup)
+        }
         return {one: rate for one, key in keys.items() if (rate := self.records.iops(key))}
 
     @cached_property
-    def layouts(self) -> list[layout.Explained]:
+    def layouts(self) -> list[layout.LayoutFit]:
         """The layouts of the flash that explain all that."""
         if not self.singles or not self.strides or not self.ceiling:
             return []
@@ -84,7 +87,7 @@ class Reads:
         return layout.explain(self.singles, self.strides, self.ceiling, random, sequential)
 
     @cached_property
-    def best(self) -> layout.Explained | None:
+    def best(self) -> layout.LayoutFit | None:
         """The likeliest of them."""
         return self.layouts[0] if self.layouts else None
 
@@ -108,30 +111,30 @@ class Reads:
             )
             return [unknown(name, unit, key, why) for name, unit, key in names]
         over, _ = self.link
-        found = [near("command overhead", over, 0.01, "us", "", "an unwritten 4 KiB read less the "
-                       "time of its bytes", steps)]  # fmt: skip
+        conclusions = [near("command overhead", over, 0.01, "us", "", "an unwritten 4 KiB read "
+                            "less the time of its bytes", steps)]  # fmt: skip
         top, wide = self.records.mbps("link/4k-qd256"), self.records.mbps("link/128k-qd32")
         keys = ("link/4k-qd256", "link/128k-qd32")
         if wide is not None:
-            found.append(near("link bandwidth", wide, 0.01, "MB/s", "bandwidth",
+            conclusions.append(near("link bandwidth", wide, 0.01, "MB/s", "bandwidth",
                                "unwritten 128 KiB reads, depth 32", keys[1:]))  # fmt: skip
         name, key = "controller, per command", "controller.command_time"
         if self.ceiling == math.inf:
             why = "unwritten areas are read in no time at all"
-            return [*found, unknown(name, "us", key, why)]
+            return [*conclusions, unknown(name, "us", key, why)]
         if top is None or wide is None or self.ceiling is None:
             why = "no reads with many in flight were measured"
-            return [*found, unknown(name, "us", key, why)]
+            return [*conclusions, unknown(name, "us", key, why)]
         if top >= (1 - SHARED) * wide:
             why = f"the link's bandwidth limits 4 KiB reads: at most {1e6 / self.ceiling:.3g} us"
-            found.append(unknown(name, "us", key, why))
-            return [*found, unknown("latency of host and link", "us", "latency", why)]
+            conclusions.append(unknown(name, "us", key, why))
+            return [*conclusions, unknown("latency of host and link", "us", "latency", why)]
         each = 1e6 / self.ceiling
         how = "as one pipeline: IOPS of unwritten 4 KiB reads, depth 256"
         host, host_key = "host processor, per I/O of a job", "host_time"
         together = self.records.iops(SEVERAL)
         if together and together > MORE * self.ceiling:
-            found.append(
+            conclusions.append(
                 near(
                     host,
                     each,
@@ -146,14 +149,14 @@ class Reads:
             over, each, how = over - each, 1e6 / together, f"{how}, of several jobs"
         elif together:
             why = f"several jobs do no more than one: less than {each:.3g} us"
-            found.append(unknown(host, "us", host_key, why, (keys[0], SEVERAL)))
-        found.append(near(name, each, 0.02, "us", key, how, keys[:1]))
+            conclusions.append(unknown(host, "us", host_key, why, (keys[0], SEVERAL)))
+        conclusions.append(near(name, each, 0.02, "us", key, how, keys[:1]))
         rest = over - each
         if rest > 0:
-            found.append(near("latency of host and link", rest, max(0.02, 0.02 * each / rest), "us",
-                               "latency", "command overhead less the controller's part",
+            conclusions.append(near("latency of host and link", rest, max(0.02, 0.02 * each / rest),
+                                    "us", "latency", "command overhead less the controller's part",
                                (*steps, keys[0])))  # fmt: skip
-        return found
+        return conclusions
 
     def _flash(self) -> list[Conclusion]:
         steps = tuple(key for key in self.records if key.startswith(("link/", "size/", "stride/")))
@@ -179,30 +182,30 @@ class Reads:
         off = max(NOISE, 2 * self.best.deviation)
         values = [
             [
-                one.sense_us,
-                1 / one.byte_us,
-                float(one.layout.row),
-                float(one.layout.unit),
-                float(one.layout.channels),
-                float(one.layout.dies),
-                float(one.layout.ways),
-                float(one.layout.planes),
-                float(one.layout.overlap),
-                float(one.layout.register),
+                fit.sense_us,
+                1 / fit.byte_us,
+                float(fit.layout.row),
+                float(fit.layout.unit),
+                float(fit.layout.channels),
+                float(fit.layout.dies),
+                float(fit.layout.ways),
+                float(fit.layout.planes),
+                float(fit.layout.overlap),
+                float(fit.layout.register),
             ]
-            for one in self.layouts
+            for fit in self.layouts
         ]
-        found = []
+        conclusions = []
         for place, (name, unit, key) in enumerate(names):
             every = [row[place] for row in values]
             low, high = min(every), max(every)
             if unit == "yes/no" and low != high:
-                found.append(unknown(name, unit, key, "reads do not tell", steps))
+                conclusions.append(unknown(name, unit, key, "reads do not tell", steps))
                 continue
             if unit in ("us", "MT/s"):
                 low, high = low * (1 - off), high * (1 + off)
-            found.append(Conclusion(name, every[0], low, high, unit, key, how, steps))
-        return found
+            conclusions.append(Conclusion(name, every[0], low, high, unit, key, how, steps))
+        return conclusions
 
     def _why_no_layout(self) -> str:
         if self.link is None:
@@ -232,7 +235,7 @@ class Reads:
             return unknown(name, "B", key, why, steps)
         missing = [one for one, time in times.items() if time > least + 0.1 * (most - least)]
         first = min(missing)
-        fits = max((one for one in times if one < first), default=MIB)
+        fits = max((time for time in times if time < first), default=MIB)
         # Of the range R a share cover / R hits; the time of a miss follows from the two widest.
         (r1, t1), (r2, t2) = sorted(times.items())[-2:]
         miss = (r2 * t2 - r1 * t1) / (r2 - r1)

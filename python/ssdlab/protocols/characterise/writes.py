@@ -87,8 +87,8 @@ class Writes:
     @cached_property
     def flushing(self) -> float | None:
         """Median time of a flush after a 4 KiB write, without overhead."""
-        found = self.records.sync("flush/each")
-        time = None if found is None else found.percentile_us(50.0)
+        histogram = self.records.sync("flush/each")
+        time = None if histogram is None else histogram.percentile_us(50.0)
         if time is None or self.reads.link is None:
             return None
         return time - self.reads.link[0]
@@ -155,7 +155,11 @@ class Writes:
         value, off = self._held
         low, high = value * (1 - off), value * (1 + off)
         # Until the first program is over nothing has left, then what came meanwhile leaves at once.
-        times = [one.value for one in self._program() if one.key == "nand.t_program" and one.known]
+        times = [
+            conclusion.value
+            for conclusion in self._program()
+            if conclusion.key == "nand.t_program" and conclusion.known
+        ]
         lag = (times[0] or 0.0) / self.drain[1] if times else 0.0
         how = "the cliff of bursts after a rest"
         return Conclusion(name, value + LAG * lag, low + lag / 3, high + lag, "B", key, how, steps)
@@ -211,18 +215,18 @@ class Writes:
         if not speed:
             why = "no fill was measured"
             names = (("sequential writes", "MB/s", ""), ("tPROG", "us", "nand.t_program"))
-            return [unknown(*one, why) for one in names]
-        found = [near("sequential writes", speed, 0.02, "MB/s", "", "the fill", steps)]
+            return [unknown(*name, why) for name in names]
+        conclusions = [near("sequential writes", speed, 0.02, "MB/s", "", "the fill", steps)]
         alone = self._program_alone()
         if self.cached is not None:
-            found += [alone] if alone is not None else []
+            conclusions += [alone] if alone is not None else []
             if self.folds is not False:
                 why = "writes past the SLC cache, or folding it, cannot be told apart"
                 if self.folds:
                     why = "the SLC cache is folded while the fill goes on"
-                return [*found, unknown("tPROG", "us", "nand.t_program", why, steps)]
-            return [*found, self._program_together(speed, steps)]
-        return [*found, alone if alone is not None else self._program_together(speed, steps)]
+                return [*conclusions, unknown("tPROG", "us", "nand.t_program", why, steps)]
+            return [*conclusions, self._program_together(speed, steps)]
+        return [*conclusions, alone if alone is not None else self._program_together(speed, steps)]
 
     @property
     def folds(self) -> bool | None:
@@ -258,13 +262,13 @@ class Writes:
             why = f"the link limits sequential writes ({units.speed(speed)})"
             return unknown(name, "us", key, why, steps)
         times = []
-        for one in self.reads.layouts:
-            each = one.layout.unit * one.layout.dies / speed
-            transfer = one.layout.unit * one.byte_us
-            if transfer * one.layout.ways > LINKED * each:
+        for layout in self.reads.layouts:
+            each = layout.layout.unit * layout.layout.dies / speed
+            transfer = layout.layout.unit * layout.byte_us
+            if transfer * layout.layout.ways > LINKED * each:
                 why = "the channels limit sequential writes"
                 return unknown(name, "us", key, why, steps)
-            times.append(each if one.layout.overlap else each - transfer)
+            times.append(each if layout.layout.overlap else each - transfer)
         how = "all dies programming: the fill, if they are never short of work"
         return Conclusion(
             name, times[0], 0.9 * min(times), 1.02 * max(times), "us", key, how, steps
@@ -281,22 +285,22 @@ class Writes:
         if fast is None or size is None:
             why = "the fill has no lasting fall of its speed: none is seen"
             return [unknown("SLC cache", "B", size_key, why, steps)]
-        found = [
+        conclusions = [
             near("SLC cache", size, 0.1, "B", size_key,
                  "written until the fill became slower; static and dynamic parts together", steps),
             near("writes into the SLC cache", fast, 0.03, "MB/s", "", "the fill until then", steps),
         ]  # fmt: skip
         if self.folds is not None:
             how = f"WA of the fill: {self.records.value('waf', 'fill/write'):.3g}"
-            found.append(_yes_no("SLC cache folded when full", self.folds, how, steps))
+            conclusions.append(_yes_no("SLC cache folded when full", self.folds, how, steps))
         back = self.records.mbps("again/write")
         series = self.records.series("again/write", "write")
         if back is not None and series is not None:
             first = float(series.mbps[: max(1, len(series.mbps) // 8)].mean())
             free = first > (fast + after) / 2
             how = f"begins at {units.speed(first)} after a rest"
-            found.append(_yes_no("SLC cache emptied in a rest", free, how, ("again/write",)))
-        return found
+            conclusions.append(_yes_no("SLC cache emptied in a rest", free, how, ("again/write",)))
+        return conclusions
 
     # --- reads behind writes
 
@@ -305,7 +309,11 @@ class Writes:
         steps = ("mix/both", "size/4k")
         tail = self.records.value("p99", "mix/both", "read", "reads")
         quiet = self.reads.mean("size/4k")
-        times = [one for one in self._program() if one.key == "nand.t_program" and one.known]
+        times = [
+            conclusion
+            for conclusion in self._program()
+            if conclusion.key == "nand.t_program" and conclusion.known
+        ]
         if tail is None or quiet is None:
             return unknown(name, "yes/no", key, "no reads beside writes were measured")
         if not times or times[0].value is None:
@@ -335,14 +343,14 @@ class Writes:
             ]
         record = self.records.rounds.get("steady")
         held = "" if record is not None and record.steady else "; not steady yet"
-        found = [near("steady random writes", rate.value, 0.03, "IOPS", "",
+        conclusions = [near("steady random writes", rate.value, 0.03, "IOPS", "",
                       f"random writes of 4 KiB, depth 32{held}", tuple(keys))]  # fmt: skip
         waf = self.records.cell("waf", keys)
         if waf.value is None:
-            return [*found, *self._bounds(rate, tuple(keys))]
-        found.append(near("write amplification", waf.value, 0.03, "x", "",
+            return [*conclusions, *self._bounds(rate, tuple(keys))]
+        conclusions.append(near("write amplification", waf.value, 0.03, "x", "",
                           f"the drive's counters{held}", tuple(keys)))  # fmt: skip
-        return [*found, self._spare(waf.value, tuple(keys), bool(held))]
+        return [*conclusions, self._spare(waf.value, tuple(keys), bool(held))]
 
     def _bounds(self, rate: Cell, keys: tuple[str, ...]) -> list[Conclusion]:
         """What throughputs alone tell where a drive does not count what it programs."""
@@ -394,7 +402,7 @@ class Writes:
     def _idle(self) -> Conclusion:
         name, key = "collects in idle time", ""
         steps = ("idle/before", "idle/after")
-        before, after = (self.records.iops(one) for one in steps)
+        before, after = (self.records.iops(step) for step in steps)
         if before is None or after is None:
             return unknown(name, "yes/no", key, "no random writes after a rest were measured")
         if self.cached is not None:
