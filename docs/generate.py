@@ -1,6 +1,6 @@
-"""Writes docs/reference.md, docs/reproduced.md, docs/scorecard.md, docs/knowledge.md and the index
-of names that help and completion read from the program itself; --check says whether they are
-current."""
+"""Writes docs/reference.md, docs/reproduced.md, docs/scorecard.md, docs/knowledge.md, the manual
+page, and the index of names that help and completion read, from the program itself; --check says
+whether they are current."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import man
 
 from ssdlab import _core, knowledge, units
 from ssdlab.arrays.attachment import shipped_attachments
@@ -39,6 +41,9 @@ TARGET = Path(__file__).parent / "reference.md"
 REPRODUCED = TARGET.with_name("reproduced.md")
 SCORECARD = TARGET.with_name("scorecard.md")
 KNOWLEDGE = TARGET.with_name("knowledge.md")
+MANUAL = (
+    TARGET.parents[1] / "python" / "ssdlab.data" / "data" / "share" / "man" / "man1" / "ssdlab.1"
+)
 ARTICLES = [one for one in EXPERIMENTS if one is not measured.EXPERIMENT]
 HEADLINES = TARGET.parents[1] / "tests" / "headlines.toml"
 """What `ssdlab reproduce --quick` finds, as a test holds it."""
@@ -54,6 +59,7 @@ def main() -> int:
         REPRODUCED: "\n".join(reproduced()) + "\n",
         SCORECARD: "\n".join(scorecard()) + "\n",
         KNOWLEDGE: "\n".join(known()) + "\n",
+        MANUAL: "\n".join(man.page(list(documented()))) + "\n",
     }
     stale = [
         path for path, text in texts.items() if not path.exists() or path.read_text("utf-8") != text
@@ -188,22 +194,23 @@ def _attribute(one: Meaning) -> tuple[str, ...]:
     return str(one.id), f"`{one.name}`", drives, one.what, one.source
 
 
+def documented() -> Iterator[tuple[str, Any, list[tuple[str, str]]]]:
+    """Every command by its name, with what may be written behind it and what that means."""
+    for name in COMMANDS:
+        command = load(name)
+        for sub, one in getattr(command, "commands", {"": command}).items():
+            yield f"{name} {sub}".strip(), one, [_written(param) for param in one.params]
+
+
+def _written(param: Any) -> tuple[str, str]:
+    names = [] if param.param_type_name == "argument" else [", ".join(param.opts)]
+    return " ".join([*names, *filter(None, [param.metavar])]), param.help or ""
+
+
 def commands() -> Iterator[str]:
     """Every command with its arguments and options."""
-    named = [
-        (f"{name} {sub}" if sub else name, one)
-        for name, command in ((name, load(name)) for name in COMMANDS)
-        for sub, one in getattr(command, "commands", {"": command}).items()
-    ]
-    for name, command in named:
-        rows = []
-        for one in command.params:
-            if one.param_type_name == "argument":
-                written = one.metavar
-            else:
-                value = f" {one.metavar}" if one.metavar else ""
-                written = f"{', '.join(one.opts)}{value}"
-            rows.append((f"`{written}`", one.help or ""))
+    for name, command, written in documented():
+        rows = [(f"`{one}`", meaning) for one, meaning in written]
         yield from section(f"ssdlab {name}", ("write", "meaning"), rows)
         yield f"\n{command.help}"
 

@@ -12,15 +12,19 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import ssdlab
 from ssdlab import units
+from ssdlab.answer import table
 from ssdlab.answers.run import answer
+from ssdlab.cli.answer import print_table
 from ssdlab.cli.console import progress, stdout
-from ssdlab.cli.console import table as grid
 from ssdlab.fits import observations
 from ssdlab.report import answer_page
 
@@ -171,21 +175,21 @@ def install_fio() -> bool:
 
 def show(results: list[ssdlab.Result]) -> None:
     """A short table: what each drive did."""
-    heads = ["drive", "job", "IOPS", "MB/s", "clat p50", "clat p99.9", "WA"]
-    rows = [
-        [
-            result.name,
-            one["job"],
-            units.number(one["iops"]),
-            units.number(None if one["bw_bytes"] is None else one["bw_bytes"] / 1e6),
-            units.latency(one["clat_p50_ns"]),
-            units.latency(one["clat_p999_ns"]),
-            "-" if one["waf"] is None else f"{one['waf']:.2f}",
-        ]
-        for result in results
-        for one in result.summary()
-    ]
-    stdout().print(grid(heads, rows, range(2, 7)))
+    jobs = [{"drive": one.name, **job} for one in results for job in one.summary()]
+
+    def scaled(name: str, by: float) -> Callable[[dict[str, Any]], float | None]:
+        return lambda job: None if job[name] is None else job[name] / by
+
+    cells: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "drive": itemgetter("drive"),
+        "job": itemgetter("job"),
+        "IOPS": itemgetter("iops"),
+        "MB/s": scaled("bw_bytes", 1e6),
+        "clat p50 [us]": scaled("clat_p50_ns", 1e3),
+        "clat p99.9 [us]": scaled("clat_p999_ns", 1e3),
+        "WA": itemgetter("waf"),
+    }
+    print_table(stdout(), table("", jobs, cells))
 
 
 def say(sentence: str) -> None:

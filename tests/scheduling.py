@@ -1,6 +1,6 @@
 """Which tests run beside which, and what a machine must have that answers for a commit.
 
-`./lab test` runs pytest in three processes. What a test's markers and fixtures say decides where it
+`./lab test` runs pytest in four processes. What a test's markers and fixtures say decides where it
 goes; nobody keeps a list:
 
 - ``real`` and ``root`` (the real fio, loop devices, mounts): one after the other, in one process;
@@ -8,7 +8,10 @@ goes; nobody keeps a list:
 - tests of a file that share a fixture: in one process, so that it is made once;
 - all others: wherever there is room;
 - ``alone`` (holds the wall clock to a limit, or asks whether the machine is quiet): one after the
-  other, in one process, while nothing else of the tests is under way; so the others stop once.
+  other, in one process, while nothing else of the tests is under way.
+
+They begin in the order of :data:`FIRST`: what runs alone before anything else, as later it would
+wait for the longest test under way, and everybody else for it; then the long rows.
 """
 
 from __future__ import annotations
@@ -27,8 +30,12 @@ import browser
 
 GROUPS = MappingProxyType({"alone": "alone", "real": "drives", "root": "drives", "large": "large"})
 """The group of a marker; the first that a test has counts."""
+FIRST = ("alone", "drives", "large")
+"""These groups begin first, then those of files."""
 LONG = bool(os.environ.get("SSDLAB_LONG"))
 """Whether tests go through all of what they else go through in part (`./lab test --long`)."""
+WHEEL = os.environ.get("SSDLAB_WHEEL", "")
+"""The wheel that was built of this tree."""
 FOLDER = Path(__file__).parent
 TURN, WORK = Path(__file__), FOLDER / "conftest.py"
 """What is locked: any two files that are there."""
@@ -41,6 +48,7 @@ WITHIN_A_TEST = "PYTEST_CURRENT_TEST" in os.environ
 def missing_tools() -> list[str]:
     """What the tests compare with or look through, and this machine lacks."""
     missing = [] if shutil.which("fio") else ["fio"]
+    missing += [] if WHEEL else ["a wheel (SSDLAB_WHEEL)"]
     return missing + [reason for reason in [browser.missing()] if reason]
 
 
@@ -70,6 +78,11 @@ def group_of(item: pytest.Item) -> str | None:
     return item.path.name if shared_fixtures(item) else None
 
 
+def place_of(group: str | None) -> int:
+    """Where a group stands among those that begin."""
+    return FIRST.index(group) if group in FIRST else len(FIRST) + (group is None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks what the markers do not say but the fixtures do, groups, and skips what has no fio."""
@@ -80,6 +93,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="fio is not installed"))
         if config.pluginmanager.hasplugin("xdist") and (group := group_of(item)):
             item.add_marker(pytest.mark.xdist_group(group))
+    if config.pluginmanager.hasplugin("xdist"):
+        items.sort(key=lambda item: place_of(group_of(item)))
 
 
 @contextmanager

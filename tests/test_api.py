@@ -261,6 +261,22 @@ def test_a_report_draws_its_charts(found: Report) -> None:
     assert Report(Answer("empty", "run", [Section()])).plot() is not None
 
 
+def test_curves_are_added_to_a_chart_of_a_report_and_shown(found: Report) -> None:
+    bars = found.chart("Bars")
+    more = bars.add("closed form", [0, 1], [1, 2], "dashed", like=bars.curves[0])
+    assert more.figure.curves[-1].colour == bars.figure.curves[0].colour
+    assert more.curves == [*bars.curves, "closed form"] and more != bars
+    assert "closed form" in more._repr_html_() and "closed form" not in bars._repr_html_()
+    assert more._repr_html_().count("<polyline") == bars._repr_html_().count("<polyline") + 1
+    assert more.plot() is not None
+    with pytest.raises(ssdlab.InputError, match="1 places and 2 values"):
+        bars.add("x", [1], [1, 2])
+    with pytest.raises(ssdlab.UnknownNameError, match='did you mean "dashed"'):
+        bars.add("x", [1], [1], "dashes")
+    with pytest.raises(ssdlab.UnknownNameError, match="curve of this chart"):
+        bars.add("x", [1], [1], like="none")
+
+
 def test_a_report_writes_the_page_of_its_command(found: Report, tmp_path: Path) -> None:
     found.page(tmp_path / "page.html", title="Mine")
     assert "<h1>Mine</h1>" in (tmp_path / "page.html").read_text("utf-8")

@@ -97,8 +97,18 @@ def test_the_readme_shows_a_run_in_the_shell_and_in_python() -> None:
     assert {"sh", "python"} <= languages
 
 
+def places(page: Path) -> set[str]:
+    """The anchors of a page's headings, as those who show the file in its repository make them."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    heads = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
 def test_what_the_pages_link_to_is_there() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        links = re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text("utf-8"))
+        for target, place in links:
             if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name}: {target}"
+                to = page.parent / target if target else page
+                assert to.exists(), f"{page.name}: {target}"
+                assert not place or place in places(to), f"{page.name}: {target}#{place}"

@@ -6,13 +6,14 @@ import math
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import ssdlab
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
 from ssdlab.cli import run_command
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, Interrupted
 from ssdlab.experiments.twin import cases
 from ssdlab.fits import closed, observations, trial
 from ssdlab.fits.fit import Order, fit
@@ -21,7 +22,7 @@ from ssdlab.fits.parameters import with_keys
 from ssdlab.fits.predict import predict
 from ssdlab.fits.search import Target
 from ssdlab.fits.sources import gather
-from ssdlab.fits.twin import judged, twin_of
+from ssdlab.fits.twin import Twin, judged, twin_of
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profile
 from ssdlab.target import Settings, Sim
@@ -47,6 +48,15 @@ def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
         Load("write", 1 << 20, 1, 1, None, "steady-seq"),
     ]
     assert read[0].measured == {"iops": 50000.0, "lat_mean_us": 160.0}
+    head = "rw,bs,test,x,value,unit\n"
+    numbers = "randread,,depth,8,50,ms\nwrite,1m,,,900,MiB/s\nrandwrite,,,,3.1,x\n"
+    narrow = observations.read(table(tmp_path, head + numbers))
+    assert [one.measured for one in narrow] == [
+        {"lat_mean_us": 50_000.0},
+        {"iops": 900.0},
+        {"waf": 3.1},
+    ]
+    assert narrow[0].load.iodepth == 8
     again = table(tmp_path, observations.text(observations.frame(read)))
     assert [(one.load, one.measured) for one in observations.read(again)] == [
         (one.load, one.measured) for one in read
@@ -73,6 +83,9 @@ def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
         ("rw,iops,lat_mean_us\nrandread,10000,0.1\n", "microseconds"),
         ("rw,clat_p50_us,clat_p99_us\nrandread,90,80\n", "is more than"),
         ("rw,device\nread,A\nread,B\n", "several drives"),
+        ("rw,test,x\nread,dept,4\n", 'did you mean "depth"'),
+        ("rw,value,unit\nread,4,IOPSs\n", "expected one of iops"),
+        ("rw,iops,value,unit\nread,4,5,iops\n", 'says "iops" twice'),
     ],
 )
 def test_a_wrong_table_is_told_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
@@ -154,6 +167,12 @@ def test_write_amplification_of_one_namespace_foretells_that_of_others(tmp_path:
     found = pl.read_csv(answers)["waf"].to_list()
     assert found == sorted(found) and found[0] < 1.8
     assert found[2] == pytest.approx(3.1, rel=0.03)
+    basis = Twin.load(str(twin)).basis
+    far, near = (
+        basis.spread(Load("randwrite", 4096, 32, 4, state="steady", namespace=size * 10**9), "waf")
+        for size in (225, 900)
+    )
+    assert near == pytest.approx(0.015) and far == pytest.approx(math.hypot(near, 0.0283), rel=0.01)
 
 
 SHEET = """
@@ -195,7 +214,8 @@ def test_a_data_sheet_counts_less_than_what_was_measured(
 @pytest.mark.parametrize(
     "text",
     [COMMON + "randread,4k,1,1,filled,\n", COMMON + "randread,4k,1,1,filled,9000\n" * 2 + "x\n",
-     COMMON + "randread,4k,1,1,filled,9000\nrandread,4k,1,1,filled,90000\n"],
+     COMMON + "randread,4k,1,1,filled,9000\nrandread,4k,1,1,filled,90000\n",
+     COMMON + "randread,4k,1,1,filled,70\nrandread,4k,32,1,filled,131\nread,1m,1,1,filled,160\n"],
 )  # fmt: skip
 def test_what_cannot_be_fitted_is_refused_and_nothing_is_written(
     tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
@@ -243,6 +263,52 @@ def test_closed_forms_come_near_simulations() -> None:
         trial.answers([rig], loads)[0], closed.answers(drive, loads), strict=True
     ):
         assert quick["iops"] == pytest.approx(simulated["iops"], rel=0.2)
+
+
+def test_random_writes_in_steady_state_are_alike_alone_and_after_others() -> None:
+    rig = with_keys(profile("intel-dc-s4610-480").text, {"ftl.over_provisioning": "0.08"})
+    loads = [Load("randwrite", 4096, depth, state="steady") for depth in (4, 8, 32)]
+    told = trial.answers([rig.to_toml()], loads)[0]
+    expected = closed.answers(closed.Drive.of(rig), loads)
+    for simulated, quick in zip(told, expected, strict=True):
+        for name in ("waf", "iops"):
+            assert simulated[name] == pytest.approx(told[0][name], rel=0.05)
+            assert quick[name] == pytest.approx(simulated[name], rel=0.12)
+
+
+def test_a_host_that_is_slower_than_the_port_is_found_by_its_single_job() -> None:
+    rates = {(1, 1): 9_100, (16, 1): 50_000, (64, 1): 50_000, (16, 4): 80_000, (64, 4): 80_000}
+    rows = [
+        Observation(Load("randread", 4096, depth, jobs), {"iops": float(rate)})
+        for (depth, jobs), rate in rates.items()
+    ]
+    found = fit(Order(rows, 480 * 10**9, quick=True)).found
+    assert np.abs(found.errors).max() < 0.1
+
+
+def test_what_a_drive_has_done_it_can_do() -> None:
+    slow = {1: 9_100.0, 2: 13_600.0, 4: 18_300.0, 8: 55_000.0}
+    rows = [Observation(Load("randread", 4096, q), {"iops": rate}) for q, rate in slow.items()]
+    found = fit(Order(rows, 512 * 10**9, quick=True)).found
+    drive = closed.Drive.of(with_keys(found.space.rig(found.vector), {}))
+    (deep,) = closed.answers(drive, [Load("randread", 4096, 64)])
+    assert deep["iops"] > 50_000
+
+
+def test_a_fit_that_was_stopped_comes_to_the_same_as_one_that_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = {1: 9_100.0, 32: 71_000.0}
+    rows = [Observation(Load("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()]
+    order = Order(rows, 480 * 10**9)
+    monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path / "whole"))
+    whole = fit(order).found
+    monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path / "stopped"))
+    heard = iter(range(1_000))
+    with pytest.raises(Interrupted):
+        fit(order, lambda _: next(heard) < 8)
+    assert any((tmp_path / "stopped").iterdir())
+    assert fit(order).found.vector.tolist() == whole.vector.tolist()
 
 
 @pytest.mark.parametrize(

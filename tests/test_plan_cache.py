@@ -19,6 +19,7 @@ from ssdlab import _core, bench
 from ssdlab.bench import Seat
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
+from ssdlab.output import write_rigs
 from ssdlab.plan import bed, candidates, curves, lifetime, workload
 from ssdlab.plan.cache import prepared, rounded_up
 from ssdlab.plan.stores import MODES, Store, cached, store
@@ -406,6 +407,37 @@ def test_write_back_on_one_drive_before_a_mirror_is_not_recommended_unless_asked
     twice, _ = planned(folder, *pool, "--cache", "raid1:2:demo-client")
     assert twice["recommended"] is not None
     assert "raid1:2:demo-client" in twice["recommended"]
+
+
+def test_what_is_recommended_does_once_more_what_it_promised(
+    folder: Path, tmp_path: Path, cli: Cli
+) -> None:
+    rigs = tmp_path / "rigs"
+    document, _ = planned(folder, "--quick", "--save-rigs", str(rigs))
+    names = sorted(one.name for one in rigs.iterdir())
+    assert len(names) == len(document["rows"]) and "pool-alone.toml" in names
+    (best,) = [row for row in document["rows"] if row["name"] == document["recommended"]]
+    (rig,) = rigs.glob(f"{best['mark']}-*.toml")
+    passes = [f"[pass{place}]\nstonewall\n" for place in range(4)]
+    job = tmp_path / "again.fio"
+    job.write_text(
+        f"[global]\nread_iolog={folder / 'load.csv'}\nreplay_no_stall=1\niodepth=32\n"
+        + "".join(passes)
+    )
+    done = cli("run", job, "--on", rig, "--json", tmp_path / "r.json", "-q")
+    assert done.status == 0, done.err
+    last = json.loads((tmp_path / "r.json").read_text())["jobs"][-1]
+    iops = last["read"]["iops"] + last["write"]["iops"]
+    assert iops == pytest.approx(best["iops"], rel=0.05)
+    # Rigs of its own are replaced; what somebody else put there is not.
+    write_rigs(rigs, {names[0]: "name = 'x'\n"})
+    rig.write_text("name = 'mine'\n")
+    with pytest.raises(InputError, match="no rig that ssdlab wrote"):
+        write_rigs(rigs, {names[1]: "", rig.name: ""})
+    again = ["plan", "cache", "--trace", folder / "load.csv", "--pool", folder / "disk.toml"]
+    refused = cli(*again, "--cache", "demo-client", "--save-rigs", rigs)
+    assert refused.status == 2 and "no rig that ssdlab wrote" in refused.err
+    assert rig.read_text() == "name = 'mine'\n"
 
 
 def test_what_is_worn_out_too_soon_is_not_recommended(folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import small_protocol
 from conftest import Loop, Outcome, needs_fio
+from scheduling import LONG
 from ssdlab import safety
 from ssdlab.engine import estimate, ratings, sources
 from ssdlab.engine.plans import Announcement, Order, plan
@@ -23,7 +24,7 @@ from ssdlab.engine.steps import Idle, Job, Shape
 from ssdlab.engine.tally import Tally
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.progress import Progress
-from ssdlab.protocols import find
+from ssdlab.protocols import find, pts_iops
 from ssdlab.rating import Rating
 from ssdlab.rig import profile, resolve
 from ssdlab.store import RunStore
@@ -85,6 +86,15 @@ def hold(what: Announcement, seconds: float, folder: RunFolder) -> None:
 # --- the run ends inside its plan
 
 
+@pytest.fixture
+def few_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The corners of the grid, unless there is time; what is held is the plan, not the numbers."""
+    if not LONG:
+        monkeypatch.setattr(pts_iops, "MIXES", (100, 65, 0))
+        monkeypatch.setattr(pts_iops, "SIZES", (1 << 20, 8 << 10, 512))
+
+
+@pytest.mark.usefixtures("few_points")
 @pytest.mark.parametrize("name", ["pts-wsat", "pts-iops"])
 def test_a_drive_of_the_speed_that_is_assumed_keeps_to_the_plan(name: str, tmp_path: Path) -> None:
     order = Order(
@@ -97,6 +107,7 @@ def test_a_drive_of_the_speed_that_is_assumed_keeps_to_the_plan(name: str, tmp_p
     hold(what, sum(one.seconds for one in moved(folder)), folder)
 
 
+@pytest.mark.usefixtures("few_points")
 @pytest.mark.parametrize("name", ["pts-wsat", "pts-iops"])
 @pytest.mark.parametrize("drive", ["demo-client", "intel-x25-m-g2-160"])
 def test_a_simulated_drive_keeps_to_the_plan_that_a_small_one_gives(

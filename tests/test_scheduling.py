@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Loop
-from scheduling import HELD, TURN, WORK, group_of, locked
+from scheduling import HELD, TURN, WORK, group_of, locked, place_of
 
 
 def free(kind: int) -> bool:
@@ -98,3 +98,12 @@ def test_with_ci_set_nothing_runs_without_fio(ci: str, tmp_path: Path) -> None:
 
 
 REAL = test_tests_of_the_real_fio_run_one_after_the_other.__name__
+
+
+def test_what_runs_alone_begins_first_and_then_the_long_rows(
+    request: pytest.FixtureRequest,
+) -> None:
+    if request.config.pluginmanager.hasplugin("xdist"):
+        places = [place_of(group_of(item)) for item in request.session.items]
+        assert places == sorted(places)
+    assert place_of("alone") < place_of("drives") < place_of("test_x.py") < place_of(None)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ssdlab.api.ab import ab
     from ssdlab.api.array import array
     from ssdlab.api.cache import cache
+    from ssdlab.api.chart import Chart
     from ssdlab.api.compare import compare
     from ssdlab.api.explain import explain
     from ssdlab.api.imports import import_runs
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from ssdlab.target import Fio, Settings, Sim, Target
 
 _HOMES = {
+    "api.chart": ("Chart",),
     "api.names": ("devices", "drives", "parts", "policies", "procedures"),
     "api.report": ("Report",),
     "api.rig": ("Rig",),
@@ -87,6 +89,7 @@ FUNCTIONS = {
 call the same functions, options."""
 
 __all__ = [
+    "Chart",
     "DirectionStats",
     "ExperimentError",
     "Fio",

@@ -16,12 +16,15 @@ __all__ = [
     "RunOutput",
     "TraceReader",
     "check_job",
+    "check_policy",
     "device_keys",
     "hit_ratio",
     "job_options",
     "job_plan",
     "miss_ratio_curve",
     "nand_part",
+    "object_misses",
+    "object_policies",
     "parse_fio_size",
     "registries",
     "rig_check",
@@ -328,8 +331,26 @@ def miss_ratio_curve(
     samples: int = 8,
     parameters: Mapping[str, float] | None = None,
     seed: int = 1,
+    repeat: int = 1,
     progress: Callable[[Progress], bool] | None = None,
 ) -> MissRatioCurve: ...
+def object_policies() -> list[str]: ...
+def check_policy(policy: str) -> None: ...
+def object_misses(
+    policy: str,
+    capacity: int,
+    keys: npt.NDArray[np.uint64],
+    sizes: npt.NDArray[np.uint32],
+    writes: npt.NDArray[np.bool_],
+    times: npt.NDArray[np.int64],
+    lives: npt.NDArray[np.uint64],
+    *,
+    count: int,
+    total: int,
+    least: int,
+    seed: int = 1,
+    progress: Callable[[Progress], bool] | None = None,
+) -> dict[str, int]: ...
 def trace_profile(
     path: str | PathLike[str],
     options: ReadingOptions,

@@ -59,6 +59,13 @@ class Interrupted(SsdlabError):
     exit_status = 130
 
 
+def missing_extra(what: str, package: str, extra: str) -> InputError:
+    """The error for a package that is not installed, and belongs to an extra of ours."""
+    return InputError(
+        f"{what} needs {package}, which is not installed: pip install 'ssdlab[{extra}]'"
+    )
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` most likely means, or None where none is near."""
     limit = max(1, len(name) // 3)

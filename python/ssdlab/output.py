@@ -19,7 +19,7 @@ import socket
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ssdlab.errors import ExperimentError, InputError, RefusedError, SsdlabError
@@ -81,6 +81,33 @@ def write_to(place: Place, content: str | bytes) -> None:
     output = place if isinstance(place, Output) else Output(place)
     with contextlib.closing(output):
         output.write(content)
+
+
+OWN = "# A rig that ssdlab wrote.\n"
+"""First line of rig files: what begins so may be replaced by another."""
+
+
+def check_rigs(folder: Path, names: Iterable[str]) -> None:
+    """Raises InputError where one of these files of a folder is there and is no rig that ssdlab
+    wrote."""
+    for place in (folder / name for name in names):
+        with writing(place):
+            there = place.exists() or place.is_symlink()
+            if there and not (place.is_file() and place.read_bytes().startswith(OWN.encode())):
+                raise InputError(
+                    f"{place}: is there, and is no rig that ssdlab wrote; choose another folder"
+                )
+
+
+def write_rigs(folder: Path, rigs: Mapping[str, str]) -> None:
+    """Writes rigs as files of a folder, by name; replaces such as ssdlab wrote, and nothing else.
+
+    Raises as :func:`check_rigs`, before anything is written, and as :class:`Output`.
+    """
+    make_folder(folder)
+    check_rigs(folder, rigs)
+    for name, text in rigs.items():
+        write_to(folder / name, OWN + text)
 
 
 class Output:

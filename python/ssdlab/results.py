@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ssdlab.analysis.measurement import Measurement
     from ssdlab.answer import Number, Verdict
+    from ssdlab.api.chart import Chart
     from ssdlab.api.report import Report
 
 DIRECTIONS = ("read", "write", "trim")
@@ -322,6 +323,10 @@ class Result:
     def plot(self, title: str | None = None) -> LayoutDOM:
         """A chart of it, as :meth:`ssdlab.Report.plot`."""
         return self.report.plot(title)
+
+    def chart(self, title: str) -> Chart:
+        """A chart of it, as :meth:`ssdlab.Report.chart`."""
+        return self.report.chart(title)
 
     def page(self, path: str | Path, *, title: str | None = None) -> None:
         """Writes its page, as :meth:`ssdlab.Report.page`."""

@@ -6,7 +6,9 @@ use numpy::{Element, IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ssdlab::cache::curve::{Curve, Sampling, lru_curve, replay_curve};
-use ssdlab::cache::{Parameters, Request};
+use ssdlab::cache::objects::{ObjectRequest, Objects, objects};
+use ssdlab::cache::policy::of_any_size;
+use ssdlab::cache::{Choice, Parameters, Request};
 use ssdlab::run::{Observer, Progress};
 use ssdlab::{Error, Result};
 use std::collections::BTreeMap;
@@ -125,8 +127,9 @@ fn parameters(given: Option<BTreeMap<String, f64>>) -> Result<Parameters> {
 /// Hits and misses of a stream of requests in a cache of `size` blocks that begins empty, as a dict: `read_hits`,
 /// `read_misses`, `write_hits`, `write_misses`, `write_backs`, `miss_ratio`.
 ///
-/// `policy` is a replacement policy of [`registries`](crate::registries). `writes` says which requests write (none,
-/// if left out), `blocks` how many consecutive keys each uses (one). Every miss is brought in. The GIL is released;
+/// `policy` is a replacement policy of [`registries`](crate::registries), with an admission behind a plus, if any
+/// (`lru+ghost`). `writes` says which requests write (none,
+/// if left out), `blocks` how many consecutive keys each uses (one). Every miss is brought in that is admitted. The GIL is released;
 /// the arrays must stay as they are meanwhile.
 ///
 /// Raises `ssdlab.errors.InputError` for columns of different lengths, sizes and parameters out of range, and
@@ -166,13 +169,14 @@ pub fn hit_ratio<'py>(
 ///
 /// The requests are those of [`hit_ratio`]. LRU takes one pass, whatever the sizes; other policies are replayed at
 /// each of them. Without `sizes` some up to the footprint are chosen. All of the trace is followed, or `samples`
-/// disjoint samples: of a share `rate` of the blocks each, or of `sample_blocks` blocks each (LRU). `progress` is
+/// disjoint samples: of a share `rate` of the blocks each, or of `sample_blocks` blocks each (LRU). The requests come
+/// `repeat` times, one after another. `progress` is
 /// called about five times a second; False stops it, which raises `ssdlab.errors.Interrupted`.
 ///
 /// Raises what [`hit_ratio`] raises, and `ssdlab.errors.InputError` for a sampling that cannot be done.
 #[pyfunction]
 #[pyo3(signature = (policy, keys, writes=None, *, blocks=None, sizes=None, rate=None, sample_blocks=None,
-    samples=8, parameters=None, seed=1, progress=None))]
+    samples=8, parameters=None, seed=1, repeat=1, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
 pub fn miss_ratio_curve<'py>(
     py: Python<'py>,
@@ -186,6 +190,7 @@ pub fn miss_ratio_curve<'py>(
     samples: u32,
     parameters: Option<BTreeMap<String, f64>>,
     seed: u64,
+    repeat: u32,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let to_py = |error| to_python(py, error);
@@ -202,9 +207,10 @@ pub fn miss_ratio_curve<'py>(
     };
     let sizes = sizes.unwrap_or_default();
     let passes = if policy == "lru" { 1 } else { sizes.len().max(1) };
-    let watch = Watch::new(progress, (columns.keys.len() * passes) as u64);
+    let watch = Watch::new(progress, (columns.keys.len() * passes) as u64 * u64::from(repeat));
     let curve = py.detach(|| {
-        let requests = columns.requests(Some(&watch));
+        let again = |_| columns.requests(Some(&watch));
+        let requests = (0..repeat).flat_map(again);
         match policy {
             "lru" => lru_curve(requests, &sizes, sampling, seed),
             _ => replay_curve(policy, &parameters, requests, &sizes, sampling, seed),
@@ -225,5 +231,74 @@ fn columns_of(py: Python<'_>, curve: Curve) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("writes", curve.writes)?;
     dict.set_item("footprint", curve.footprint)?;
     dict.set_item("followed", curve.followed)?;
+    Ok(dict)
+}
+
+/// Names of the policies that hold objects of different sizes.
+#[pyfunction]
+pub fn object_policies() -> Vec<&'static str> {
+    of_any_size().collect()
+}
+
+/// Raises `ssdlab.errors.UnknownNameError` or `ssdlab.errors.InputError` where a policy with its admission cannot be.
+#[pyfunction]
+pub fn check_policy(py: Python<'_>, policy: &str) -> PyResult<()> {
+    Choice::parse(policy).map(|_| ()).map_err(|error| to_python(py, error))
+}
+
+/// Misses of a cache of `capacity` bytes for requests of objects, as a dict: `requests`, `writes`, `bytes`, `misses`,
+/// `write_misses`, `miss_bytes`, `expired`, `passed`.
+///
+/// `keys` name the objects, `sizes` are their bytes; `times` (ns, never back) and `lives` (ns, 0: for ever) say when
+/// they expire. `count`, `total` and `least` are the number of different objects, their bytes, and the smallest.
+///
+/// Raises as [`hit_ratio`], also for policies that are none of [`object_policies`].
+#[pyfunction]
+#[pyo3(signature = (policy, capacity, keys, sizes, writes, times, lives, *, count, total, least, seed=1,
+    progress=None))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
+pub fn object_misses<'py>(
+    py: Python<'py>,
+    policy: &str,
+    capacity: u64,
+    keys: Keys<'py>,
+    sizes: PyReadonlyArray1<'py, u32>,
+    writes: PyReadonlyArray1<'py, bool>,
+    times: PyReadonlyArray1<'py, i64>,
+    lives: PyReadonlyArray1<'py, u64>,
+    count: u64,
+    total: u64,
+    least: u32,
+    seed: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let to_py = |error| to_python(py, error);
+    let keys = slice("keys", &keys).map_err(to_py)?;
+    let sizes = slice("sizes", &sizes).map_err(to_py)?;
+    let writes = slice("writes", &writes).map_err(to_py)?;
+    let times = slice("times", &times).map_err(to_py)?;
+    let lives = slice("lives", &lives).map_err(to_py)?;
+    if [sizes.len(), writes.len(), times.len(), lives.len()].iter().any(|&n| n != keys.len()) {
+        return Err(to_py(Error::value("columns of different lengths", "as many as keys")));
+    }
+    let watch = Watch::new(progress, keys.len() as u64);
+    let found = py.detach(|| {
+        let choice = Choice::parse(policy)?;
+        let requests = (0..keys.len()).take_while(|&at| watch.is_wanted(at)).map(|at| {
+            let (key, bytes, write) = (keys[at], sizes[at], writes[at]);
+            ObjectRequest { key, bytes, write, time_ns: times[at] as u64, ttl_ns: lives[at] }
+        });
+        objects(&choice, capacity, &Objects { count, bytes: total, least }, requests, seed)
+    });
+    let counts = watch.outcome(py, found)?;
+    let dict = PyDict::new(py);
+    dict.set_item("requests", counts.requests)?;
+    dict.set_item("writes", counts.writes)?;
+    dict.set_item("bytes", counts.bytes)?;
+    dict.set_item("misses", counts.misses)?;
+    dict.set_item("write_misses", counts.write_misses)?;
+    dict.set_item("miss_bytes", counts.miss_bytes)?;
+    dict.set_item("expired", counts.expired)?;
+    dict.set_item("passed", counts.passed)?;
     Ok(dict)
 }

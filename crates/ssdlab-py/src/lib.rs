@@ -122,6 +122,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(job_options, module)?)?;
     module.add_function(wrap_pyfunction!(cache::hit_ratio, module)?)?;
     module.add_function(wrap_pyfunction!(cache::miss_ratio_curve, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::object_misses, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::object_policies, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::check_policy, module)?)?;
     module.add_class::<traces::TraceReader>()?;
     module.add_function(wrap_pyfunction!(traces::trace_profile, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_convert, module)?)?;

@@ -116,7 +116,8 @@ impl TraceReader {
 
     /// The next requests, at most `limit`, as columns: `time_ns` (int64), `offset` (uint64), `length`
     /// (uint32), `kind` (uint8: 0 read, 1 write, 2 trim, 3 flush), `device` (uint32), `response_ns`
-    /// (int64, -1 where not known). None at the end.
+    /// (int64, -1 where not known); of a trace that names objects `key` (uint64) and `ttl_ns` (uint64, 0: none).
+    /// None at the end.
     fn batch<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Option<Bound<'py, PyDict>>> {
         let read = py.detach(|| {
             let (trace, _) = &mut *self.lock();
@@ -130,6 +131,10 @@ impl TraceReader {
                 columns.kind.push(request.kind as u8);
                 columns.device.push(request.device);
                 columns.response_ns.push(request.response_ns.map_or(-1, |ns| ns as i64));
+                if let Some(object) = trace.object() {
+                    columns.key.push(object.key);
+                    columns.ttl_ns.push(object.ttl_ns);
+                }
             }
             Ok(columns)
         });
@@ -144,6 +149,10 @@ impl TraceReader {
         dict.set_item("kind", columns.kind.into_pyarray(py))?;
         dict.set_item("device", columns.device.into_pyarray(py))?;
         dict.set_item("response_ns", columns.response_ns.into_pyarray(py))?;
+        if !columns.key.is_empty() {
+            dict.set_item("key", columns.key.into_pyarray(py))?;
+            dict.set_item("ttl_ns", columns.ttl_ns.into_pyarray(py))?;
+        }
         Ok(Some(dict))
     }
 }
@@ -162,6 +171,8 @@ struct Columns {
     kind: Vec<u8>,
     device: Vec<u32>,
     response_ns: Vec<i64>,
+    key: Vec<u64>,
+    ttl_ns: Vec<u64>,
 }
 
 /// What a trace is like, as JSON (see docs/traces.md). `progress` is called about five times a second.

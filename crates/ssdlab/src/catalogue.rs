@@ -37,6 +37,7 @@ pub fn catalogue() -> Vec<Listing> {
         .chain(list(&crate::nand::parts::PARTS))
         .chain(list(&crate::device::ssd::DRAINS))
         .chain(list(&crate::cache::REPLACEMENTS))
+        .chain(list(&crate::cache::ADMISSIONS))
         .chain(list(&crate::cache::device::PRESETS))
         .chain(list(&crate::device::hdd::schedule::DISK_SCHEDULES))
         .chain(list(&crate::trace::FORMATS))

@@ -6,8 +6,12 @@ use models::{fewest_misses, model};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ssdlab::cache::curve::{Sampling, lru_curve, replay_curve};
+use ssdlab::cache::objects::{ObjectCounts, ObjectRequest, Objects, objects};
 use ssdlab::cache::policy::BuildReplacement;
-use ssdlab::cache::{Counts, Frames, Parameters, REPLACEMENTS, Request, Tally, hit_ratio};
+use ssdlab::cache::policy::of_any_size;
+use ssdlab::cache::{
+    ADMISSIONS, Choice, Counts, Frames, Parameters, REPLACEMENTS, Request, Tally, hit_ratio,
+};
 use ssdlab::persist::Archive;
 use ssdlab::rng::Stream;
 use std::collections::BTreeMap;
@@ -79,6 +83,53 @@ proptest! {
     }
 
     #[test]
+    fn objects_of_one_size_are_blocks_and_only_the_unit_of_sizes_changes_with_it(
+        keys in trace(),
+        capacity in 1u64..45,
+    ) {
+        for policy in of_any_size() {
+            let play = |bytes: u32| {
+                let request = |&key| ObjectRequest { key, bytes: bytes * (1 + key as u32 % 3), ..WHOLE };
+                played(policy, capacity * u64::from(bytes), keys.iter().map(request).collect())
+            };
+            // A power of two: worth in fractions then rounds alike.
+            // A power of two: worth in fractions is rounded alike.
+            let (once, scaled) = (play(1), play(1024));
+            prop_assert_eq!(once.misses, scaled.misses, "{}", policy);
+            prop_assert_eq!(1024 * once.miss_bytes, scaled.miss_bytes, "{}", policy);
+            let one = |&key| ObjectRequest { key, bytes: 1, ..WHOLE };
+            let ones = played(policy, capacity, keys.iter().map(one).collect());
+            let blocks = keys.iter().map(|&key| Request::one(key, false));
+            let found = hit_ratio(policy, &Parameters::default(), capacity as u32, blocks, 1).unwrap();
+            // What GDSF has just let in may be the first to go, which no block is.
+            prop_assert!(policy == "gdsf" || ones.misses == found.misses(), "{}", policy);
+        }
+    }
+
+    #[test]
+    fn every_admission_counts_all_decides_alike_and_lets_in_what_is_asked_for_often(
+        keys in trace(),
+        capacity in 1u32..45,
+    ) {
+        let often: Vec<u64> = keys.iter().flat_map(|&key| [key; 40]).collect();
+        for rule in ADMISSIONS.names().filter(|&name| name != "size") {
+            let play = |keys: &[u64], policy: &str| {
+                let blocks = keys.iter().map(|&key| Request::one(key, key % 3 == 0));
+                let name = format!("{policy}+{rule}");
+                hit_ratio(&name, &Parameters::default(), capacity, blocks, 1).unwrap()
+            };
+            for policy in online() {
+                let found = play(&keys, policy);
+                prop_assert_eq!(found.accesses(), keys.len() as u64);
+                prop_assert_eq!(found, play(&keys, policy), "{}+{}", policy, rule);
+            }
+            let found = play(&often, "lru");
+            let hits = found.accesses() - found.misses();
+            prop_assert!(rule == "hotspot" || hits > often.len() as u64 / 2, "{} {}", rule, hits);
+        }
+    }
+
+    #[test]
     fn one_pass_gives_what_a_replay_of_lru_at_every_size_gives(keys in trace(), writes in 0u64..7) {
         let requests = requests(&keys, writes);
         let sizes: Vec<u64> = (1..150).collect();
@@ -129,6 +180,20 @@ proptest! {
             prop_assert_eq!(saved(first.as_mut()), saved(second.as_mut()), "{}", policy);
         }
     }
+}
+
+const WHOLE: ObjectRequest =
+    ObjectRequest { key: 0, bytes: 1, write: false, time_ns: 0, ttl_ns: 0 };
+
+/// What a cache of objects does.
+fn played(policy: &str, capacity: u64, requests: Vec<ObjectRequest>) -> ObjectCounts {
+    let first: BTreeMap<u64, u32> = requests.iter().rev().map(|one| (one.key, one.bytes)).collect();
+    let of = Objects {
+        count: first.len() as u64,
+        bytes: first.values().map(|&bytes| u64::from(bytes)).sum(),
+        least: requests.iter().map(|one| one.bytes).min().unwrap_or(1),
+    };
+    objects(&Choice::parse(policy).unwrap(), capacity, &of, requests.into_iter(), 1).unwrap()
 }
 
 fn saved(cache: &mut dyn Frames) -> Vec<u8> {
@@ -223,6 +288,61 @@ fn reads_writes_and_write_backs_are_told_apart() {
     assert_eq!((counts.read_misses, counts.read_hits), (4, 1));
     let bytes = Request::of_bytes(512, 4096, 4096, true);
     assert_eq!(bytes, Request { key: 0, blocks: 2, write: true });
+}
+
+#[test]
+fn objects_expire_change_when_they_are_written_and_pass_where_they_are_too_large() {
+    let at = |time_ns, key, bytes, write| ObjectRequest { key, bytes, write, time_ns, ttl_ns: 10 };
+    let requests = vec![
+        at(0, 1, 6, false),  // comes
+        at(10, 1, 6, false), // still valid
+        at(11, 1, 6, false), // expired: comes anew
+        at(12, 2, 4, false), // comes beside it
+        at(20, 1, 9, false), // a hit, of the size that it came with
+        at(20, 2, 4, false), // so 2 is there
+        at(21, 1, 7, true),  // a hit; 7 bytes from now on, for which 2 leaves
+        at(22, 2, 4, false), // comes, for which 1 leaves
+        at(23, 3, 11, true), // is larger than the cache
+    ];
+    let found = played("lru", 10, requests);
+    let expected = ObjectCounts {
+        requests: 9,
+        writes: 2,
+        bytes: 57,
+        misses: 5,
+        write_misses: 1,
+        miss_bytes: 31,
+        expired: 1,
+        passed: 1,
+    };
+    assert_eq!(found, expected);
+    let whole: Vec<_> = (0..9).map(|key| ObjectRequest { key, bytes: 5, ..WHOLE }).collect();
+    assert_eq!(played("lru+size:5B", 1000, whole.repeat(2)).misses, 18);
+    assert_eq!(played("lru+size:6", 1000, whole.repeat(2)).misses, 9);
+}
+
+#[test]
+fn what_is_let_in_is_what_the_rule_says() {
+    let play = |name: &str, keys: &[u64]| {
+        let blocks = keys.iter().map(|&key| Request::one(key, false));
+        hit_ratio(name, &Parameters::default(), 10, blocks, 1).map(|found| found.misses())
+    };
+    // Ten blocks fill the cache; after that the third miss of a block lets it in.
+    let filled: Vec<u64> = (0..10).chain([99, 99, 99, 99, 99]).collect();
+    assert_eq!(play("lru+nhit", &filled).unwrap(), 10 + 3);
+    assert_eq!(play("lru+ghost", &filled).unwrap(), 10 + 2);
+    // As many are remembered as the cache holds: the first is forgotten when an eleventh misses.
+    let round: Vec<u64> = (0..11).collect::<Vec<_>>().repeat(9);
+    assert_eq!(play("lru+ghost", &round).unwrap(), 99);
+    assert!(play("lru+ghost:2", &round).unwrap() < 99);
+    let wrong = |name| play(name, &[]).unwrap_err().to_string();
+    assert!(wrong("lru+gohst").contains("did you mean \"ghost\"?"));
+    assert!(wrong("lru+ghost:x").contains("times as many as the cache holds from 0.001"));
+    assert!(wrong("lru+size:1MiB").contains("blocks are all of one size"));
+    assert!(wrong("optimal+ghost").contains("optimal alone"));
+    assert!(wrong("lru+hotspot:3").contains("takes no value"));
+    let unfit = objects(&Choice::parse("arc").unwrap(), 9, &Objects::default(), [].into_iter(), 1);
+    assert!(unfit.unwrap_err().to_string().contains("one of lru, fifo, clock, lfu, gdsf, sieve"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ def cache(
     *,
     policies: str | Sequence[str] = "all",
     sizes: Many = SIZES,
-    block: Size = "4KiB",
+    block: Size | None = None,
     sample: str | None = None,
     format: str | None = None,
     action: str = "Q",
@@ -38,18 +38,21 @@ def cache(
     cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
-    """Plays a trace through caches of blocks, without time: misses by policy and size.
+    """Plays a trace through caches, without time: misses by policy and size.
 
     Caches begin empty, each block of a request is looked up by itself, and a miss brings the block
     in. The frame of the report has a row for each cache: ``policy``, ``blocks``, ``block_bytes``,
-    ``requests`` (blocks looked up), ``misses``, ``miss_ratio`` and more.
+    ``requests`` (blocks looked up), ``misses``, ``miss_ratio`` and more. A trace that names objects
+    is played as such unless ``block`` says otherwise: rows then have ``cache_bytes``, and beside
+    ``miss_ratio`` ``byte_miss_ratio``.
 
     Args:
         trace: A trace, compressed or not.
-        policies: Replacement policies, from ``ssdlab.policies.replacement``, or ``"all"``.
+        policies: Replacement policies, from ``ssdlab.policies.replacement``, or ``"all"``; each
+            with what is let in, if not everything is: ``"lru+ghost"``, ``"lru+nhit:3"``.
         sizes: Of the cache: percentages of the working set (``"10%"``), bytes (``"1g"``) or counts
             (``"1425blocks"``), and ranges of these (``"1%..100%/8"``).
-        block: Bytes of a block of the cache.
+        block: Bytes of a block of the cache; 4 KiB for traces of blocks.
         sample: Percentage of the blocks that each of eight disjoint samples follows (SHARDS),
             which gives estimates with a standard error; all blocks are followed without it.
         format: Format of the trace, where its content does not tell.
@@ -74,7 +77,7 @@ def cache(
             format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,
             window=window, device=device, columns=columns,
         ),
-        block=_block(block),
+        block=None if block is None else _block(block),
         policies=_policies(listed(policies) or ""),
         sizes=_sizes(listed(sizes) or ""),
         sample=_sample(sample),

@@ -19,6 +19,7 @@ from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.jobfile import read_job
+from ssdlab.output import check_rigs, make_folder, write_rigs
 from ssdlab.plan.cache import CacheStudy
 from ssdlab.plan.candidates import THRESHOLD_MAX
 from ssdlab.plan.prices import prices as read_prices
@@ -30,7 +31,7 @@ from ssdlab.plan.storage.measure import TableLoads
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.study import WHOLE, StorageStudy
 from ssdlab.plan.stores import MODES, store
-from ssdlab.plan.study import carry_out
+from ssdlab.plan.study import carry_out, simulated
 from ssdlab.tracefile import FITS, existing
 
 QUICK: dict[str, Any] = {
@@ -65,6 +66,7 @@ def plan_cache(
     passes: int | None = None,
     disk_cache: bool = False,
     sampled: str | None = None,
+    save_rigs: str | Path | None = None,
     fit: str = "as-is",
     format: str | None = None,
     action: str = "Q",
@@ -104,6 +106,8 @@ def plan_cache(
         disk_cache: Whether disks acknowledge writes in their volatile caches.
         sampled: Percentage of the addresses that the trace holds, where it is a sample: what is
             recommended is told for the whole, too.
+        save_rigs: A folder for the rigs of all that was simulated, as :func:`ssdlab.run` takes
+            them; rigs that ssdlab wrote there are replaced, a folder with others is refused.
         fit: Addresses beyond the pool: ``"as-is"`` (refused), ``"wrap"`` or ``"scale"``.
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
@@ -156,8 +160,15 @@ def plan_cache(
     study = replace(study, top=top or study.top)
     needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
     study = replace(study, passes=passes or min(needed, 10))
+    folder = None if save_rigs is None else make_folder(Path(save_rigs))
+    if folder is not None:
+        # Before hours of simulation: none of the rigs to come may meet a file of somebody else.
+        check_rigs(folder, (one.name for one in folder.glob("*.toml")))
     with working(study.subject, progress, cluster, fresh=fresh) as callback:
-        return Report(carry_out(study, callback))
+        found = simulated(study.variants(), callback)
+    if folder is not None:
+        write_rigs(folder, found.rigs())
+    return Report(study.judge(found))
 
 
 def plan_storage(
@@ -213,7 +224,9 @@ def plan_storage(
             raise InputError(
                 "--scale is for --job and --workload; else sizes are chosen by the hot set"
             )
-        asked = TableLoads(_hot(hot, contiguous, candidates), depth or DEPTH, **how)
+        asked = TableLoads(
+            _hot(hot, contiguous, candidates), depth or DEPTH, everywhere=True, **how
+        )
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     study = StorageStudy(candidates, asked, cost, daily)

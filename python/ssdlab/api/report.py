@@ -14,6 +14,7 @@ import polars as pl
 from ssdlab.answer import (
     Answer,
     Check,
+    Figure,
     Number,
     Table,
     Verdict,
@@ -21,6 +22,7 @@ from ssdlab.answer import (
     named_tables,
     table_values,
 )
+from ssdlab.api.chart import Chart
 from ssdlab.errors import unknown_name
 from ssdlab.output import Output
 from ssdlab.quantities import quantity
@@ -134,19 +136,32 @@ class Report:
         """
         from ssdlab.report import drawing
 
-        figures = [one for section in self.answer.sections for one in section.figures]
         if title is None:
-            return drawing.standing_alone(drawing.main_group(figures))
-        named = [one for one in figures if one.title == title]
+            return drawing.standing_alone(drawing.main_group(self._figures))
+        return drawing.standing_alone(self._called(title))
+
+    def chart(self, title: str) -> Chart:
+        """The chart called ``title``, to show in a notebook and to add curves to.
+
+        Raises:
+            UnknownNameError: no chart has the title.
+        """
+        return Chart.of(self._called(title)[0])
+
+    @property
+    def _figures(self) -> list[Figure]:
+        return [one for section in self.answer.sections for one in section.figures]
+
+    def _called(self, title: str) -> list[Figure]:
+        named = [one for one in self._figures if one.title == title]
         if not named:
             raise unknown_name("chart of this report", title, self.charts)
-        return drawing.standing_alone(named)
+        return named
 
     @property
     def charts(self) -> list[str]:
-        """Titles of the charts, as :meth:`plot` takes them."""
-        titles = [one.title for section in self.answer.sections for one in section.figures]
-        return list(dict.fromkeys(titles))
+        """Titles of the charts, as :meth:`plot` and :meth:`chart` take them."""
+        return list(dict.fromkeys(one.title for one in self._figures))
 
     def page(self, path: str | Path, *, title: str | None = None) -> None:
         """Writes the page: one HTML file that needs no network.

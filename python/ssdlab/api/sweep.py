@@ -27,6 +27,7 @@ from ssdlab.sweeps.search import BUDGET, Search
 FORESEEN = 24
 """Fewer runs are over before one could say how long they take."""
 Varied = Many | Rig | Sequence[Rig]
+"""Values of a key of a sweep; of ``"target"`` rigs as well."""
 
 
 def sweep(

@@ -74,15 +74,30 @@ class _Reporter:
     def __init__(self, title: str) -> None:
         self.title = title
         self.started = time.monotonic()
+        self.first: tuple[float, float] | None = None
+        """Seconds and fraction when one was told first: what went before, such as reading the
+        load, says nothing of the pace."""
 
     def update(self, news: Progress) -> bool:
         elapsed = time.monotonic() - self.started
+        if self.first is None and news.fraction is not None:
+            self.first = elapsed, news.fraction
         if elapsed >= PATIENCE_S:
             self.show(news, elapsed)
         return True
 
     def show(self, news: Progress, elapsed: float) -> None:
         raise NotImplementedError
+
+    def left(self, news: Progress, elapsed: float) -> str:
+        """Time that is left, by the pace so far; empty while nobody can tell."""
+        seconds = news.eta_s
+        since, begun = self.first or (0.0, 0.0)
+        if seconds is None and news.fraction is not None and news.fraction > begun:
+            seconds = (elapsed - since) * (1.0 - news.fraction) / (news.fraction - begun)
+        if seconds is None:
+            return ""
+        return units.duration(seconds) if seconds >= 1.0 else "less than 1 s"
 
     def close(self) -> None:
         pass
@@ -99,7 +114,7 @@ class _LineReporter(_Reporter):
         if news.fraction is None or elapsed - self.last < LINE_EVERY_S:
             return
         self.last = elapsed
-        left = _left(news, elapsed)
+        left = self.left(news, elapsed)
         done = f"{news.fraction:.0%}"
         parts = [f"{self.title}: {done}", f"{left} left" if left else "", news.text]
         self.console.print(", ".join(p for p in parts if p), markup=False, soft_wrap=True)
@@ -124,7 +139,7 @@ class _BarReporter(_Reporter):
             self.task = self.bar.add_task(self.title, total=1.0, left="", news="")
             self.bar.start()
         if news.fraction is not None:
-            left = _left(news, elapsed)
+            left = self.left(news, elapsed)
             text = f"{left} left" if left else ""
             self.bar.update(self.task, completed=news.fraction, left=text, news=news.text)
 
@@ -143,7 +158,7 @@ class _CellReporter(_Reporter):
         if news.fraction is None or elapsed - self.last < SHOWN_EVERY_S:
             return
         self.last = elapsed
-        left = _left(news, elapsed)
+        left = self.left(news, elapsed)
         parts = [self.title, f"{news.fraction:.0%}", f"{left} left" if left else "", news.text]
         words = ", ".join(p for p in parts if p)
         self._tell(
@@ -166,12 +181,3 @@ class _CellReporter(_Reporter):
     def close(self) -> None:
         if self.handle is not None:
             self._tell({"text/plain": "", "text/html": ""})
-
-
-def _left(news: Progress, elapsed: float) -> str:
-    seconds = news.eta_s
-    if seconds is None and news.fraction:
-        seconds = elapsed * (1.0 - news.fraction) / news.fraction
-    if seconds is None:
-        return ""
-    return units.duration(seconds) if seconds >= 1.0 else "less than 1 s"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssdlab._version import VERSION
 from ssdlab.bench.variant import Take, Variant
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, missing_extra
 from ssdlab.progress import Notice, ProgressCallback
 
 if TYPE_CHECKING:
@@ -137,9 +137,7 @@ def connected(address: str, notice: Notice) -> Iterator[Cluster]:
     try:
         import distributed
     except ImportError:
-        raise InputError(
-            "--cluster needs Dask, which is not installed; pip install 'ssdlab[cluster]'"
-        ) from None
+        raise missing_extra("--cluster", "Dask", "cluster") from None
     _hush()
     with contextlib.ExitStack() as stack:
         if local:

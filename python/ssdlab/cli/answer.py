@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -16,14 +16,19 @@ from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
 from ssdlab.output import Output, make_folder, write_to
 
 if light.BODIES:
+    from rich import box
     from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
 
     from ssdlab import units
     from ssdlab.answer import (
         MARK,
         MARK_NOTE,
         Answer,
+        Cell,
         Check,
+        Column,
         Table,
         cell_text,
         heading,
@@ -32,7 +37,6 @@ if light.BODIES:
         table_values,
     )
     from ssdlab.api.watching import PIPE_WIDTH
-    from ssdlab.cli.console import table
     from ssdlab.cli.output import check_stdout, results, say, write_json
 
 KEY_NUMBERS = 5
@@ -221,6 +225,14 @@ def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = F
         say(console, f"{len(good)} checks passed; could not be checked: {', '.join(unknown)}")
 
 
+def print_rows(
+    console: Console, heads: Sequence[str], rows: Sequence[Sequence[Cell | str | None]], *,
+    wide: bool = False,
+) -> None:  # fmt: skip
+    """A table without a title, units and notes."""
+    print_table(console, Table("", [Column(head) for head in heads], rows), wide=wide)
+
+
 def print_table(
     console: Console, one: Table, marks: frozenset[str] = frozenset(), *, wide: bool = False,
     most: int | None = None,
@@ -245,14 +257,26 @@ def print_table(
         # Prose at the end of short cells is broken into lines there.
         broken = not counts and sum(widths[:-1]) <= console.width // 2
         if wide or broken or sum(widths) <= console.width:
-            grid = table(heads, rows, counts)
-            console.print(grid, width=PIPE_WIDTH if wide else None, soft_wrap=wide)
+            console.print(
+                _grid(heads, rows, counts), width=PIPE_WIDTH if wide else None, soft_wrap=wide
+            )
         else:
             _print_blocks(console, heads, rows, max(1, next(iter(counts), 1)))
     if any(text.endswith(MARK) for row in rows for text in row):
         say(console, MARK_NOTE)
     if one.note:
         say(console, one.note)
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Grid:
+    """A plain table; ``right`` are the places of columns that are set to the right."""
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for place, head in enumerate(heads):
+        grid.add_column(head, justify="right" if place in right else "left", overflow="fold")
+    for row in rows:
+        # Names may hold what rich would read as markup.
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
 
 
 def _counts(one: Table, column: int) -> bool:
@@ -268,7 +292,7 @@ def _print_blocks(
     for row in rows:
         say(console, ", ".join(dict.fromkeys(row[:labels])))
         for head, text in zip(heads[labels:], row[labels:], strict=True):
-            if text != units.DASH:
+            if text not in ("", units.DASH):
                 say(console, f"  {head:{width}}  {text}")
 
 

@@ -61,7 +61,11 @@ def root() -> Any:
         kinds: tuple[Any, ...] = (TyperArgument, TyperOption)
         for kind in kinds:
             kind.get_runtime_param = lambda _: _Anything()
-    return get_command(app)
+    command = get_command(app)
+    # Shells find the completions among what is installed (python/ssdlab.data).
+    own = ("install_completion", "show_completion")
+    command.params = [one for one in command.params if one.name not in own]
+    return command
 
 
 class _Anything:

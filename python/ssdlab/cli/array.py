@@ -12,7 +12,7 @@ from ssdlab.arrays.workloads import DEPTH, WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import ReuseOptions, Seed, SetKeys, keys
-from ssdlab.output import make_folder, write_to
+from ssdlab.output import write_rigs
 
 if light.BODIES:
     from ssdlab.api.array import Asked, array, ask
@@ -145,9 +145,10 @@ def command(
 
 
 def _save(asked: Asked, folder: Path) -> None:
-    make_folder(folder)
+    rigs = {}
     for shape in asked.grid.shapes:
         chunk = "" if shape.level in ("1", "linear") else f"-{shape.chunk >> 10}k"
         name = f"{LEVELS[shape.level]}-{shape.count}{chunk}-{asked.drive.name}.toml"
-        write_to(folder / name, array_rig(asked.drive, shape, asked.behind))
-    say(results(None), f"wrote {len(asked.grid.shapes)} rigs to {folder}")
+        rigs[name] = array_rig(asked.drive, shape, asked.behind)
+    write_rigs(folder, rigs)
+    say(results(None), f"wrote {len(rigs)} rigs to {folder}")

@@ -36,7 +36,8 @@ def command(
         typer.Option(
             "--policies",
             metavar="LIST",
-            help="Replacement policies, such as lru,arc,s3-fifo, or all (ssdlab list policies).",
+            help="Replacement policies, such as lru,arc,s3-fifo, or all; with what is let in: "
+            "lru+ghost,all+nhit:3 (ssdlab list policies).",
             autocompletion=_policies,
         ),
     ] = "all",
@@ -46,12 +47,18 @@ def command(
             "--sizes",
             metavar="LIST",
             help="Sizes of the cache: percentages of the working set (1%..100%/8), bytes "
-            "(1g,2g), or counts (1425blocks).",
+            "(1g,2g), or counts (1425blocks; not of objects).",
         ),
     ] = "1%..100%/8",
     block: Annotated[
-        str, typer.Option("--block", metavar="SIZE", help="Of a block of the cache.")
-    ] = "4KiB",
+        str | None,
+        typer.Option(
+            "--block",
+            metavar="SIZE",
+            help="Of a block of the cache: 4KiB. A trace that names objects is played as objects "
+            "without it.",
+        ),
+    ] = None,
     sample: Annotated[
         str | None,
         typer.Option(
@@ -73,7 +80,8 @@ def command(
     """Misses of caches for a trace by replacement policy and size; the working set.
 
     Each block of a request is looked up by itself. --json writes a list with policy, blocks,
-    block_bytes, requests (blocks looked up), misses and miss_ratio of each cache.
+    block_bytes, requests (blocks looked up), misses and miss_ratio of each cache; of objects with
+    cache_bytes and byte_miss_ratio.
     """
     started = time.monotonic()
     found = cache(

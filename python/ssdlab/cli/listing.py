@@ -15,7 +15,8 @@ if light.BODIES:
     from ssdlab.answers.kept import RUN_HEADS, run_row
     from ssdlab.arrays.attachment import shipped_attachments
     from ssdlab.audits import CHECKS
-    from ssdlab.cli.console import stdout, table
+    from ssdlab.cli.answer import print_rows
+    from ssdlab.cli.console import stdout
     from ssdlab.cli.output import on_stdout, write_json
     from ssdlab.rig import profiles
     from ssdlab.store import RunStore
@@ -59,7 +60,7 @@ def command(
         headings, rows = _rows(kind)
     write_json(json_, [dict(zip(headings, row, strict=True)) for row in rows])
     if rows and not on_stdout(json_):
-        stdout().print(table(headings, rows))
+        print_rows(stdout(), headings, rows)
     if wrong:
         more = f"; {len(wrong) - 1} more runs are damaged" if wrong[1:] else ""
         raise InputError(wrong[0].message + more)

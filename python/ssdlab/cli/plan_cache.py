@@ -125,6 +125,14 @@ def command(
             "what that means for the whole.",
         ),
     ] = None,
+    save_rigs: Annotated[
+        Path | None,
+        typer.Option(
+            "--save-rigs",
+            metavar="DIR",
+            help="Write what was simulated as rig files, which run takes; other files stay.",
+        ),
+    ] = None,
     fit: Annotated[
         str,
         typer.Option(
@@ -164,6 +172,7 @@ def command(
         passes=passes,
         disk_cache=disk_cache,
         sampled=sampled,
+        save_rigs=save_rigs,
         fit=fit,
         **how.given,
         seed=seed,

@@ -17,8 +17,8 @@ if light.BODIES:
     import math
     from io import StringIO
 
-    from ssdlab.answer import Cell, Column, Table
-    from ssdlab.cli.answer import print_table
+    from ssdlab.answer import Cell
+    from ssdlab.cli.answer import print_rows
     from ssdlab.cli.console import progress
     from ssdlab.cli.output import check_stdout, results, say, write_json
     from ssdlab.sweeps.query import ask, sources
@@ -64,7 +64,7 @@ def command(
         return
     console = results()
     rows = [[_cell(one) for one in row] for row in found.rows]
-    print_table(console, Table("", [Column(one) for one in found.columns], rows), wide=wide)
+    print_rows(console, found.columns, rows, wide=wide)
     if console.is_terminal:
         say(console, f"{len(rows):,} rows")
 

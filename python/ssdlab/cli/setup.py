@@ -18,7 +18,7 @@ if light.BODIES:
     from rich.console import Console
 
     from ssdlab import safety, tuning
-    from ssdlab.cli.console import table
+    from ssdlab.cli.answer import print_rows
     from ssdlab.cli.output import notice, results, say, write_json
     from ssdlab.engine.runs import set_up_for
     from ssdlab.rig import resolve
@@ -122,4 +122,4 @@ def _real(target: str, setup: str) -> Fio:
 
 def _print(console: Console, records: Sequence[tuning.Record]) -> None:
     heads = ("setting", "now", "would become", "place, or why not")
-    console.print(table(heads, tuning.rows(records)))
+    print_rows(console, heads, tuning.rows(records))

@@ -10,7 +10,7 @@ import typer
 
 from ssdlab import _core
 from ssdlab.cli import light
-from ssdlab.cli.answer import View
+from ssdlab.cli.answer import View, print_rows
 from ssdlab.cli.options import Json, KeptWhere
 from ssdlab.errors import UnknownNameError, nearest
 
@@ -19,7 +19,7 @@ if light.BODIES:
     from ssdlab._core import Attachment
     from ssdlab.answers import kept
     from ssdlab.arrays.attachment import shipped_attachments
-    from ssdlab.cli.console import stdout, table
+    from ssdlab.cli.console import stdout
     from ssdlab.cli.output import on_stdout, say, write_json
     from ssdlab.engine import estimate
     from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
@@ -95,7 +95,7 @@ class _Thing:
         if self.reference:
             say(console, f"  {self.reference}")
         if self.rows:
-            console.print(table(self.headings, self.rows))
+            print_rows(console, self.headings, self.rows)
         if self.last:
             say(console, self.last)
 

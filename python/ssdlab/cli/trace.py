@@ -10,7 +10,7 @@ import typer
 
 from ssdlab import _core
 from ssdlab.cli import light, trace_replay
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import View, answering, print_rows
 from ssdlab.cli.options import Json, Quiet, opened
 from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.errors import InputError
@@ -19,7 +19,7 @@ from ssdlab.tracefile import Reading
 
 if light.BODIES:
     from ssdlab.api.traces import trace as characterise
-    from ssdlab.cli.console import progress, stdout, table
+    from ssdlab.cli.console import progress, stdout
     from ssdlab.cli.output import check_stdout, on_stdout, results, say, write_json
     from ssdlab.traces import fit, profile
     from ssdlab.traces.convert import convert as convert_trace
@@ -191,7 +191,7 @@ def list_(json_: Json = None) -> None:
     rows = format_rows()
     write_json(json_, cast("list[dict[str, Any]]", _core.trace_formats()))
     if not on_stdout(json_):
-        stdout().print(table(FORMAT_HEADS, rows))
+        print_rows(stdout(), FORMAT_HEADS, rows)
 
 
 def format_rows() -> list[list[str]]:

@@ -67,7 +67,7 @@ Columns = Annotated[
         metavar="LIST",
         help="Where the columns of a text stand, from 0 or by the names in its first line: "
         "time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, time_us, "
-        "time_ns).",
+        "time_ns; of objects key, size, ttl).",
     ),
 ]
 

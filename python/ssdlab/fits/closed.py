@@ -7,7 +7,6 @@ SYSTOR 2012), which greedy choice comes close to where superblocks are large.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,7 @@ from ssdlab.fits.parameters import PARAMETERS, Floats, amount
 
 UNIT = 4096
 ROUNDS = 40
-DIES, CHANNELS = 3, 4
+CONTROLLER, DIES, CHANNELS = 1, 3, 4
 """Places among the stations."""
 REGULAR = 0.7
 """Of the requests ahead at a station that all pass in turn, which come to it spread out."""
@@ -45,11 +44,13 @@ class Drive:
     """Of the controller, during which it does other things."""
     command: float
     """Of the link, per command."""
+    relocate: float
+    """Of the controller, for each unit that collection moves."""
     slots: int
     overhead: float
     """Flash written by data written, parity included, without collection."""
-    values: Mapping[str, float]
-    """Parameters by key."""
+    values: Mapping[str, float | Floats]
+    """Parameters by key; an array has one for each workload that is asked for."""
 
     @staticmethod
     def of(rig: _core.Rig) -> Drive:
@@ -76,29 +77,39 @@ class Drive:
             time("controller.read_latency"),
             time("controller.write_latency"),
             time("command_time"),
+            time("controller.relocate_time"),
             count("queue_slots", 1024),
             stripe / (stripe - 1) if stripe > 1 else 1.0,
             {one.key: one.read(rig) for one in PARAMETERS},
         )
 
-    def having(self, values: Mapping[str, float]) -> Drive:
+    def having(self, values: Mapping[str, float | Floats]) -> Drive:
         """With other values of some parameters."""
         return replace(self, values={**self.values, **values})
 
 
-def amplification(alpha: float) -> float:
+def amplification(alpha: Floats) -> Floats:
     """Write amplification of uniform writes: ``alpha`` is physical by logical space."""
-    if alpha <= 1.0:
-        return math.inf
-    found = alpha / (alpha - 1) / 2 + 0.5
+    room = np.maximum(alpha, 1.0 + 1e-6)
+    found: Floats = room / (room - 1) / 2 + 0.5
     for _ in range(200):
-        found = 1.0 / (1.0 - math.exp(-alpha / found))
-    return found
+        found = 1.0 / (1.0 - np.exp(-room / found))
+    return np.where(alpha > 1.0, found, np.inf)
+
+
+def several(
+    drive: Drive, loads: Sequence[Load], values: Mapping[str, Floats]
+) -> list[list[Mapping[str, float]]]:
+    """The answers of drives that have these values of some parameters, drive by drive, at once."""
+    size, count = len(loads), len(next(iter(values.values()), ()))
+    each = drive.having({key: np.repeat(own, size) for key, own in values.items()})
+    found = answers(each, [*loads] * count)
+    return [found[place * size : (place + 1) * size] for place in range(count)]
 
 
 def answers(drive: Drive, loads: Sequence[Load]) -> list[Mapping[str, float]]:
     """Rates, mean latencies and, of what writes, write amplification, by workload."""
-    waf = np.array([_waf(drive, one) if one.reads < 1 else 1.0 for one in loads])
+    waf = _waf(drive, loads)
     rates = _rates(drive, loads, waf)
     found: list[Mapping[str, float]] = []
     for load, rate, own in zip(loads, rates.tolist(), waf.tolist(), strict=True):
@@ -108,11 +119,13 @@ def answers(drive: Drive, loads: Sequence[Load]) -> list[Mapping[str, float]]:
     return found
 
 
-def _waf(drive: Drive, load: Load) -> float:
-    if load.sequential or load.state != "steady":
-        return drive.overhead
+def _waf(drive: Drive, loads: Sequence[Load]) -> Floats:
+    random = np.array([not one.sequential and one.state == "steady" for one in loads])
+    writes = np.array([one.reads < 1 for one in loads])
+    sizes = np.array([float(one.namespace or drive.capacity) for one in loads])
     room = drive.capacity * (1 + drive.values["ftl.over_provisioning"])
-    return amplification(room / (load.namespace or drive.capacity)) * drive.overhead
+    found: Floats = np.where(random & writes, amplification(room / sizes), 1.0)
+    return np.where(writes, found * drive.overhead, 1.0)
 
 
 def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
@@ -131,10 +144,13 @@ def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
     one_page = values["nand.t_read"] + np.minimum(size, piece) * wire
     at_once = drive.dies * (drive.planes if drive.independent else 1)
     each = np.ones(len(loads))
+    moved = np.maximum(0.0, waf - drive.overhead) * size * (1 - reads)
     demands = np.array(
         [
             values["host_time"] * each,
-            values["controller.command_time"] + (1 - reads) * values["controller.write_time"],
+            values["controller.command_time"]
+            + (1 - reads) * values["controller.write_time"]
+            + moved / UNIT * drive.relocate,
             drive.command + 1e9 * size / values["bandwidth"],
             reads * pages * one_page,
             reads * size * wire,
@@ -145,6 +161,7 @@ def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
     # happen to be at the same one while others are idle, as jobs do for their own processors.
     shared = np.array([0 * each, each, each, in_order, in_order])
     alone = demands.copy()
+    alone[CONTROLLER] -= moved / UNIT * drive.relocate  # beside the request
     # A request ends with the last of its pages; reads in order have been read ahead.
     missing = reads * (1.0 - drive.read_ahead * in_order)
     alone[DIES] = missing * one_page * (1 + (pages - 1) / at_once)
@@ -152,9 +169,11 @@ def _rates(drive: Drive, loads: Sequence[Load], waf: Floats) -> Floats:
     delay = values["latency"] + reads * drive.read_latency + (1 - reads) * drive.write_latency
     program = drive.page * drive.pages_at_once / values["nand.t_program"]
     # Share of the time that a die programs, at one request per ns; a read that comes then waits.
-    written = size * (1 - reads) / drive.dies
-    copied = np.maximum(0.0, waf - drive.overhead) * written * values["nand.t_read"] / drive.page
-    writing = waf * written / program + copied
+    # What is moved is read by pages of all planes, of which it is but a part.
+    written = waf * size * (1 - reads)
+    valid = np.maximum(moved / np.maximum(written, 1.0), UNIT / drive.page)
+    copied = moved * values["nand.t_read"] / (drive.page * drive.planes * valid)
+    writing = (written / program + copied + (written + moved) * wire) / drive.dies
     held = missing * values["nand.t_program"] / 2
     depth = np.minimum(depth, drive.slots)
     rates = _closed(demands, servers, shared, alone, delay, depth, writing, held, pages)

@@ -15,7 +15,7 @@ from ssdlab.fits import starts, structure, trial
 from ssdlab.fits.conclusions import Conclusion, settings
 from ssdlab.fits.observations import Load, Observation
 from ssdlab.fits.parameters import Floats, Space, with_keys
-from ssdlab.fits.search import DAMPINGS, Evaluate, Found, Target, cost, search
+from ssdlab.fits.search import DAMPINGS, Evaluate, Found, Target, cost, leaping, search
 from ssdlab.fits.trial import Effort
 from ssdlab.progress import Progress, ProgressCallback
 
@@ -39,6 +39,8 @@ FEWEST = 2
 """Different workloads, of which one alone fits any drive."""
 CHANGED = 2.0
 """The same workload measured twice may differ by this factor."""
+DISK_IOPS, DISK_BLOCK = 1_000, 65536
+"""A drive that never does so many requests at random of at most that size has to seek."""
 STRIPE = 32
 """Parity of drives whose write amplification is known only with collection: 3 % of what is
 written, as drives of data centres have where it was measured."""
@@ -173,6 +175,7 @@ def _check(observed: Sequence[Observation], order: Order) -> None:
             "there is nothing to fit: no row has a measured number (iops, lat_mean_us, "
             "clat_mean_us, clat_p50_us, clat_p99_us or waf)"
         )
+    _check_medium(observed)
     told_by_counters = any("waf" in one.measured for one in observed)
     if len({one.load for one in observed}) < FEWEST and not told_by_counters:
         wanted = missing([one.load for one in observed])
@@ -196,6 +199,22 @@ def _check(observed: Sequence[Observation], order: Order) -> None:
                 f"{one.where}: its namespace of {size} bytes is larger than the drive of "
                 f"{capacity} bytes (--capacity)"
             )
+
+
+def _check_medium(observed: Sequence[Observation]) -> None:
+    """Raises InputError where reads or writes at random are as few as those of a hard disk."""
+    random = [
+        (rate, one)
+        for one in observed
+        if not one.load.sequential and one.load.bs <= DISK_BLOCK and (rate := one.rate)
+    ]
+    reads = [pair for pair in random if pair[1].load.reads > 0] or random
+    if reads and (fastest := max(reads, key=lambda pair: pair[0]))[0] < DISK_IOPS:
+        rate, one = fastest
+        raise InputError(
+            f"{one.where}: no more than {rate:.0f} IOPS at random is what a hard disk does, and "
+            "twins are of SSDs; `ssdlab list drives` has disks"
+        )
 
 
 def _parity(observed: Sequence[Observation]) -> dict[str, str]:
@@ -277,7 +296,7 @@ def _corrected(
 
         still = search(space, target, quick, vector, 0)
         best = replace(still, vector=vector, logs=logs, cost=least)
-        moved = search(space, target, quick, vector, starts.ROUNDS_CLOSED)
+        moved = leaping(space, target, quick, vector, starts.ROUNDS_CLOSED)
         vector = moved.vector
         (said,) = simulate([vector])
     assert best is not None

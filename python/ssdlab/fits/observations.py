@@ -30,6 +30,18 @@ MEASURED = ("iops", "lat_mean_us", "clat_mean_us", "clat_p50_us", "clat_p99_us",
 """Columns of the answer: I/Os of all directions and jobs together."""
 INTERVALS = tuple(f"{name}_{end}" for name in MEASURED for end in ("low", "high"))
 """Columns that a prediction adds; they are not read as measurements."""
+LONG = ("test", "x", "value", "unit")
+"""Columns of a table with one number in each row: what is varied, to what (of :data:`VARIED`), and
+the number with its unit (of :data:`UNITS`)."""
+VARIED = {
+    "depth": "iodepth",
+    "size": "bs",
+    "jobs": "numjobs",
+    "mix": "rwmixread",
+    "namespace": "namespace",
+}
+UNITS = {"iops": "iops", "us": "lat_mean_us", "ms": "lat_mean_us", "x": "waf"}
+"""Besides the names of :data:`MEASURED`, and rates in bytes such as MB/s."""
 BESIDE = ("device", "note")
 """Columns of a table that are no numbers: whose they are, and a remark."""
 STATES = ("fob", "filled", "steady", "steady-seq")
@@ -243,7 +255,7 @@ def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation |
 
 
 def _check_heads(heads: Sequence[str], where: str) -> None:
-    known = (*ASKED, *MEASURED, *INTERVALS, *BESIDE)
+    known = (*ASKED, *MEASURED, *INTERVALS, *BESIDE, *LONG)
     if not any(heads):
         raise InputError(f"{where}: is empty, expected a head such as {','.join(ASKED)},iops")
     for head in heads:
@@ -263,6 +275,7 @@ def _check_heads(heads: Sequence[str], where: str) -> None:
 
 def row(cells: Mapping[str, str], where: str) -> Observation:
     """The observation of a row's cells by column; InputError with ``where`` where one is wrong."""
+    cells = _wide(cells, where)
     said = {name: cells.get(name, "").strip() for name in (*ASKED, *MEASURED)}
     rw, mix = _pattern(said["rw"], said["rwmixread"], where)
     reads = mix / 100 if mix is not None else float(rw.endswith("read"))
@@ -286,6 +299,41 @@ def row(cells: Mapping[str, str], where: str) -> Observation:
     _check_units(load, measured, where)
     asked = {name: cell for name, cell in cells.items() if name in (*ASKED, *BESIDE)}
     return Observation(load, measured, where, said=asked)
+
+
+def _wide(cells: Mapping[str, str], where: str) -> Mapping[str, str]:
+    """A row of one number in the columns that its test and its unit mean."""
+    test, x, value, unit = (cells.get(name, "").strip() for name in LONG)
+    found = {name: cell for name, cell in cells.items() if name not in LONG}
+
+    def put(column: str, cell: str) -> None:
+        if found.get(column, "").strip():
+            raise InputError(f'{where}: says "{column}" twice: in its column and by test or value')
+        found[column] = cell
+
+    if test or x:
+        if test not in VARIED:
+            raise _unknown(where, "test", test, VARIED)
+        put(VARIED[test], x)
+    if not value:
+        return found
+    if unit.endswith("B/s"):
+        size = _size(found.get("bs", "") or "4k", f"{where}: bs")
+        rate = units.parse_bytes(f"{where}: value", f"{value}{unit.removesuffix('/s')}")
+        put("iops", f"{rate / size:g}")
+        return found
+    column = unit if unit in MEASURED else UNITS.get(unit.lower())
+    if column is None:
+        raise _unknown(where, "unit", unit, (*UNITS, "MB/s", *MEASURED))
+    number = _number(value, f"{where}: value")
+    put(column, f"{number * (1e3 if unit == 'ms' else 1):.15g}")
+    return found
+
+
+def _unknown(where: str, column: str, said: str, known: Iterable[str]) -> InputError:
+    near = nearest(said, known := list(known))
+    hint = f' (did you mean "{near}"?)' if near else ""
+    return InputError(f'{where}: {column} "{said}"{hint}: expected one of {", ".join(known)}')
 
 
 def _pattern(rw: str, mix: str, where: str) -> tuple[str, float | None]:

@@ -80,8 +80,11 @@ def predict(
     effort = replace(FINE, seed=seed, writes=round(_waves(twin, different) * FINE.writes))
     (fine,) = trial.answers([store(twin.rig)], different, effort, progress)
     open_ = _open(twin, different, seed)
+    whole = _core.Rig(twin.rig, rig_name=twin.name).bytes("capacity")
     found = {
-        load: _prediction(twin, load, numbers, apart)
+        load: _prediction(
+            twin, load, replace(load, namespace=load.namespace or whole), numbers, apart
+        )
         for load, numbers, apart in zip(different, fine, open_, strict=True)
     }
     return [found[load] for load in loads]
@@ -113,10 +116,8 @@ def _open(twin: Twin, loads: Sequence[Load], seed: int) -> list[Mapping[str, flo
         return [{}] * len(loads)
     drive = closed.Drive.of(_core.Rig(twin.rig, rig_name=twin.name))
     keys = twin.basis.keys
-    centre, *drawn = (
-        closed.answers(drive.having(dict(zip(keys, np.exp(one).tolist(), strict=True))), loads)
-        for one in (twin.vector(), *vectors)
-    )
+    columns = np.exp(np.array([twin.vector(), *vectors])).T
+    centre, *drawn = closed.several(drive, loads, dict(zip(keys, columns, strict=True)))
     return [
         {
             name: math.sqrt(
@@ -147,7 +148,7 @@ def _draws(twin: Twin, seed: int) -> list[Floats]:
 
 
 def _prediction(
-    twin: Twin, load: Load, fine: Mapping[str, float], apart: Mapping[str, float]
+    twin: Twin, load: Load, sized: Load, fine: Mapping[str, float], apart: Mapping[str, float]
 ) -> Prediction:
     basis = twin.basis
     values, low, high = {}, {}, {}
@@ -156,7 +157,7 @@ def _prediction(
         if value is None:
             continue
         left = apart.get("waf" if name == "waf" else "iops", 0.0)
-        off = Z90 * basis.spread(load, name, left)
+        off = Z90 * basis.spread(sized, name, left)
         values[name], low[name], high[name] = value, value * math.exp(-off), value * math.exp(off)
     if "waf" in low:
         low["waf"] = max(low["waf"], min(1.0, values["waf"]))

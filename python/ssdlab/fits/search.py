@@ -39,6 +39,13 @@ DAMPINGS = (0.03, 1.0, 30.0)
 """Tried at once; relative to the curvature."""
 MEANS = ("iops", "lat_mean_us", "clat_mean_us")
 """Columns that say the same thing of a closed loop (Little's law)."""
+LEAPS = 3
+LEAP = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
+"""Of a parameter, in standard deviations of what is known of it beforehand."""
+_FASTER = {"iops": -1.0} | dict.fromkeys(
+    ("lat_mean_us", "clat_mean_us", "clat_p50_us", "clat_p99_us"), 1.0
+)
+"""Sign of a residual where the drive was faster than predicted."""
 ENOUGH = 0.01
 """A search ends where a round improves the error by less than this share."""
 
@@ -89,6 +96,14 @@ class Target:
         """In standard deviations; 0 for what was not found."""
         return np.nan_to_num((logs - self.logs) / self.sigma)
 
+    def trust(self, scaled: Floats) -> Floats:
+        """Weights of residuals: outliers count less, but what a drive has done it can do. Only
+        where it was slower than predicted can that be due to something else."""
+        sign = np.array([_FASTER.get(name, 0.0) for name in self.columns])
+        outlying = np.where(scaled * sign > 0, 0.0, scaled / OUTLYING)
+        weights: Floats = 1.0 / (1.0 + outlying**2)
+        return weights
+
 
 def value_of(answer: Mapping[str, float], name: str, submission_us: float) -> float | None:
     """A number of an answer as the table means it: clat without the time of submission."""
@@ -125,7 +140,7 @@ class Found:
     def weights(self) -> Floats:
         """Of the entries: robust, by their noise; 0 for what could not be simulated."""
         scaled = self.target.residuals(self.logs)
-        return _robust(scaled) / self.target.sigma**2 * np.isfinite(self.logs)
+        return self.target.trust(scaled) / self.target.sigma**2 * np.isfinite(self.logs)
 
     @property
     def errors(self) -> Floats:
@@ -191,6 +206,25 @@ def search(
     return Found(space, target, vector, logs, _weaker(jacobian, back, target), least)
 
 
+def leaping(space: Space, target: Target, evaluate: Evaluate, start: Floats, rounds: int) -> Found:
+    """The same where evaluations cost little: each parameter by itself is also tried far from where
+    a search ended, and searched from there where that is better. Of two ceilings the higher one has
+    no derivative, however far from what it should be."""
+    found = search(space, target, evaluate, start, rounds)
+    low, high = space.bounds
+    for _ in range(LEAPS):
+        moves = [times * width * row for row, width in zip(np.eye(len(start)), space.widths,
+                 strict=True) for times in LEAP]  # fmt: skip
+        tried = [np.clip(found.vector + move, low, high) for move in moves]
+        there = [target.take(one) for one in evaluate(tried)]
+        costs = [cost(space, target, x, y) for x, y in zip(tried, there, strict=True)]
+        best = int(np.argmin(costs))
+        if costs[best] > (1 - ENOUGH) * found.cost:
+            break
+        found = search(space, target, evaluate, tried[best], rounds)
+    return found
+
+
 def _weaker(forward: Floats, back: Floats, target: Target) -> Floats:
     """Of the derivatives to both sides by parameter those that change less: what is no bottleneck
     to one side is not determined, only bounded."""
@@ -228,7 +262,7 @@ def _step(
     space: Space, target: Target, vector: Floats, logs: Floats, jacobian: Floats, damping: float
 ) -> Floats:
     scaled = target.residuals(logs)
-    weights = _robust(scaled) / target.sigma**2
+    weights = target.trust(scaled) / target.sigma**2
     errors = np.nan_to_num(logs - target.logs)
     curvature = jacobian.T @ (jacobian * weights[:, None]) + np.diag(space.widths**-2.0)
     slope = jacobian.T @ (weights * errors) + (vector - space.prior) / space.widths**2
@@ -237,15 +271,12 @@ def _step(
     return step
 
 
-def _robust(scaled: Floats) -> Floats:
-    weights: Floats = 1.0 / (1.0 + (scaled / OUTLYING) ** 2)
-    return weights
-
-
 def cost(space: Space, target: Target, vector: Floats, logs: Floats) -> float:
     """What a search makes small: how far the numbers are off and the parameters from the prior."""
     scaled = target.residuals(logs)
-    data = OUTLYING**2 * np.log1p((scaled / OUTLYING) ** 2)
+    data = np.where(
+        target.trust(scaled) < 1, OUTLYING**2 * np.log1p((scaled / OUTLYING) ** 2), scaled**2
+    )
     # What could not be found at all is as bad as an outlier.
     missing = (~np.isfinite(logs)).sum() * OUTLYING**2 * 3
     prior = ((vector - space.prior) / space.widths) ** 2

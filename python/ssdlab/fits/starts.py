@@ -15,7 +15,7 @@ from ssdlab.errors import InputError
 from ssdlab.fits import closed
 from ssdlab.fits.observations import Load, Observation
 from ssdlab.fits.parameters import HOSTS, PARAMETERS, Floats, Space, flat, sata, with_keys
-from ssdlab.fits.search import Found, Target, search
+from ssdlab.fits.search import Found, Target, leaping, search
 from ssdlab.rig import profiles, resolve
 from ssdlab.target import sim
 
@@ -173,13 +173,9 @@ def closed_forms(space: Space, loads: Sequence[Load], vectors: Sequence[Floats])
 ]:  # fmt: skip
     """What closed forms say of the workloads for each vector of parameters."""
     drive = closed.Drive.of(with_keys(space.start, space.overrides))
-    found: list[list[Mapping[str, float]]] = []
-    for vector in vectors:
-        own = drive.having(
-            {one.key: float(np.exp(x)) for one, x in zip(space.parameters, vector, strict=True)}
-        )
-        found.append(closed.answers(own, loads))
-    return found
+    columns = np.exp(np.array(vectors)).T
+    keys = [one.key for one in space.parameters]
+    return closed.several(drive, loads, dict(zip(keys, columns, strict=True)))
 
 
 def held(start: Start, observed: Sequence[Observation], fixed: Mapping[str, str]) -> Found:
@@ -200,10 +196,11 @@ def in_closed_form(
     """The parameters by closed forms alone."""
     space = Space.of(start.rig, observed, fixed, start.widths)
     loads = [one.load for one in observed]
-    return search(
-        space, Target.of(observed), lambda vectors: closed_forms(space, loads, vectors),
-        space.prior, rounds,
-    )  # fmt: skip
+    target = Target.of(observed)
+    way = leaping if rounds else search
+    return way(
+        space, target, lambda vectors: closed_forms(space, loads, vectors), space.prior, rounds
+    )
 
 
 def ranked(

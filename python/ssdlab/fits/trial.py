@@ -1,8 +1,9 @@
 """What a rig does under workloads of the table, found by simulating it at reduced size.
 
 A drive is prepared once for each state and namespace; the workloads that leave that state as it is
-run on it one after the other. What was simulated is kept, so that a search that was stopped goes on
-where it was when it is asked for again.
+run on it one after the other, each with random numbers of its own, else the second would write
+where the first has written and find the space that collection wants. What was simulated is kept, so
+that a search that was stopped goes on where it was when it is asked for again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from ssdlab import _core, bench
 from ssdlab.bench import kept
+from ssdlab.engine.runner import seed_of
 from ssdlab.errors import InputError
 from ssdlab.fits.observations import Load, Observation, observations
 from ssdlab.jobfile import JobText
@@ -25,8 +27,9 @@ from ssdlab.target import Sim, SimSession, Terms
 
 BYTES = 3 * 10**9
 """Size of a reduced drive, about; WA needs many superblocks of each die."""
-SUPERBLOCKS = 96
-"""Least number of them in a reduced drive."""
+SUPERBLOCKS, SPARE = 96, 25
+"""Least number of them in a reduced drive, and in its spare: of a drive with 7 %, those that wait
+to be written would else be a third of that, and its write amplification 10 instead of 7.6."""
 STATES = {
     "fob": "purge",
     "filled": "sequential",
@@ -35,8 +38,8 @@ STATES = {
 }
 """States of the table as ``--prepare`` writes them."""
 SETTLING = 40_000
-"""Writes to a drive in steady state before they count: its buffer fills, collection gets under
-way."""
+"""Writes to a drive in steady state by which its rate is found: its buffer fills, collection gets
+under way. Some more pass before they count."""
 SCATTERED = "sequential,random:1"
 PROBE = 256
 """I/Os by which the rate is found that says how long a point lasts; more at larger depth."""
@@ -79,9 +82,11 @@ class Reduced:
         whole = _core.Rig(rig, rig_name=name)
         full = _capacity(whole)
         factor = max(1, round(full / room))
+        spare = float(whole.get(f"{whole.find('ssd')[0]}ftl.over_provisioning") or 1.0)
+        fewest = max(SUPERBLOCKS, math.ceil(SPARE * (1 + 1 / spare)))
         while True:
             try:
-                small = dict(whole.scale(factor, fewest=SUPERBLOCKS)) if factor > 1 else {}
+                small = dict(whole.scale(factor, fewest=fewest)) if factor > 1 else {}
                 _core.rig_check(rig, rig_name=name, overrides=list(small.items()))
             except InputError:
                 if factor == 1:
@@ -170,7 +175,10 @@ class _Body:
             drive.prepare(_steps(self.loads), None)
             for load in self.loads:
                 job = _job(drive, load, self.effort)
-                run = drive.run(JobText("point", job, Path()), seat.report, interval_ms=60_000)
+                run = drive.run(
+                    JobText("point", job, Path()), seat.report, interval_ms=60_000,
+                    seed=seed_of(self.effort.seed, str(load)),
+                )  # fmt: skip
                 (one,) = observations(run, load.state)
                 found.append(_with_waf(one, run.waf, load))
         return found
@@ -201,29 +209,30 @@ def _job(drive: SimSession, load: Load, effort: Effort) -> str:
     """The job of a point: how long it lasts is found by a probe on the same drive."""
     mix = "" if load.rwmixread is None else f"rwmixread={load.rwmixread:g}\n"
     head = TIMES.format(rw=load.rw, bs=load.bs, depth=load.iodepth, jobs=load.numjobs) + mix
-    ios, warm = _extent(drive.capacity, load, effort)
-    count = max(PROBE, 2 * load.depth)
+    ios, probed, warm = _extent(drive.capacity, load, effort)
     probe = drive.run(
-        JobText("probe", f"{head}number_ios={max(2, count // load.numjobs)}\n", Path()), None,
-        interval_ms=60_000,
+        JobText("probe", f"{head}number_ios={max(2, probed // load.numjobs)}\n", Path()), None,
+        interval_ms=60_000, seed=seed_of(effort.seed, f"probe of {load}"),
     )  # fmt: skip
     rate = sum(one.iops or 0.0 for one in probe.measurement.directions) or 1.0
     ramp, run = (max(1, math.ceil(1e6 * part / rate)) for part in (warm, ios))
     return f"{head}time_based\nramp_time={ramp}us\nruntime={run}us\n"
 
 
-def _extent(capacity: int, load: Load, effort: Effort) -> tuple[int, int]:
-    """I/Os of a point and before it."""
+def _extent(capacity: int, load: Load, effort: Effort) -> tuple[int, int, int]:
+    """I/Os of a point, of the probe and between them."""
     least = TURNS * load.depth
+    probe = max(PROBE, 2 * load.depth)
     if load.reads == 1:
-        return max(effort.ios, least), max(effort.ios // 4, 2 * load.depth)
+        return max(effort.ios, least), probe, max(effort.ios // 4, 2 * load.depth)
     if load.state != "steady" or load.sequential:
         most = max(256, int(SHORT_SHARE * capacity / load.bs))
         ios = min(max(effort.ios, least), most)
-        return ios, ios
+        return ios, probe, ios
     writes = max(effort.writes * 4096 // load.bs, effort.ios, least)
-    warm = capacity // load.bs if load.bs > 4096 else SETTLING
-    return writes, warm
+    # What the buffer takes says nothing of a drive that collects, nor does a time in which it does.
+    probe = max(probe, SETTLING * 4096 // load.bs)
+    return writes, probe, capacity // load.bs if load.bs > 4096 else SETTLING // 4
 
 
 def of(observed: Iterable[Observation]) -> list[Load]:

@@ -35,6 +35,7 @@ AWAY = {
     "jobs": 0.05,
     "pattern": 0.27,
     "state": 0.4,
+    "namespace": 0.06,
 }
 """What a doubling (of the pattern and the state: another one) adds to how unsure a twin is of a
 rate: standard deviations whose squares add up. As likely as can be by what twins miss of eight
@@ -69,6 +70,8 @@ class Region:
     numjobs: tuple[int, int]
     columns: tuple[str, ...] = ()
     """What was measured of them."""
+    namespace: tuple[int, int] = (0, 0)
+    """Bytes; 0 where it is not known."""
 
     def away(self, load: Load) -> dict[str, float]:
         """How far a workload is outside, by the keys of :data:`AWAY`, in doublings."""
@@ -79,6 +82,11 @@ class Region:
             "jobs": _outside(load.numjobs, self.numjobs),
             "pattern": float(load.rw != self.rw),
             "state": float(load.state != self.state),
+            "namespace": (
+                _outside(load.namespace, self.namespace)
+                if load.namespace and self.namespace[0]
+                else 0.0
+            ),
         }
 
 
@@ -156,6 +164,7 @@ class Basis:
                 f"depth = {list(one.depth)}",
                 f"numjobs = {list(one.numjobs)}",
                 f"columns = {json.dumps(list(one.columns))}",
+                f"namespace = {list(one.namespace)}",
             ]
         return "\n".join(lines) + "\n"
 
@@ -177,6 +186,7 @@ class Basis:
                 Region(
                     one["rw"], one["state"], sizes(one), span(one, "depth"),
                     span(one, "numjobs"), tuple(one["columns"]),
+                    span({"namespace": (0, 0), **one}, "namespace"),
                 )
                 for one in table.get("regions", ())
             ]  # fmt: skip
@@ -292,14 +302,14 @@ def held_out(found: Found, observed: Sequence[Observation]) -> Floats:
     return left
 
 
-def covered(observed: Sequence[Observation]) -> tuple[Region, ...]:
-    """The regions of observations: by pattern and state."""
+def covered(observed: Sequence[Observation], capacity: int = 0) -> tuple[Region, ...]:
+    """The regions of observations of a drive of so many bytes: by pattern and state."""
     groups: dict[tuple[str, str], list[Observation]] = {}
     for one in observed:
         groups.setdefault((one.load.rw, one.load.state), []).append(one)
 
     def span(group: Sequence[Observation], what: str) -> tuple[int, int]:
-        values = [int(getattr(one.load, what)) for one in group]
+        values = [int(getattr(one.load, what) or capacity) for one in group]
         return min(values), max(values)
 
     return tuple(
@@ -307,6 +317,7 @@ def covered(observed: Sequence[Observation]) -> tuple[Region, ...]:
             rw, state, tuple(sorted({one.load.bs for one in group})),
             span(group, "depth"), span(group, "numjobs"),
             tuple(name for name in MEASURED if any(name in one.measured for one in group)),
+            span(group, "namespace"),
         )
         for (rw, state), group in groups.items()
     )  # fmt: skip
@@ -339,6 +350,7 @@ def twin_of(
     basis = Basis(
         tuple(Path(one).name for one in sources), len(observed), start, seed,
         found.target.submission_us, tuple(one.key for one in found.space.parameters),
-        tuple(map(tuple, found.covariance().tolist())), error, covered(observed),
+        tuple(map(tuple, found.covariance().tolist())), error,
+        covered(observed, rig.bytes("capacity") or 0),
     )  # fmt: skip
     return Twin(name, rig.copy(name=name, summary=summary).to_toml(), basis)

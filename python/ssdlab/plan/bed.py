@@ -17,7 +17,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.plan.study import halves, stages
 from ssdlab.plan.warmup import RISING, Ramp
 from ssdlab.plan.workload import Load
-from ssdlab.progress import ProgressCallback
+from ssdlab.progress import ProgressCallback, within
 from ssdlab.results import Result
 from ssdlab.units import SEED_MAX
 
@@ -209,8 +209,9 @@ def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "f
     """
     load = order.load
     count = 1 if load.is_job else order.passes
-    steps = count + order.further + 3
-    reports = halves(seat.report) if load.is_job else stages(seat.report, steps)
+    steps = count + (state != "fob") + (load.recorded is not None)
+    may = count > 1 and order.further > 0
+    reports = halves(seat.report) if load.is_job else _steps(seat.report, steps, may=may)
 
     def fresh() -> Bed:
         bed = Bed(rig, name, order.seed, seat, reports, seed_step=0)
@@ -229,6 +230,13 @@ def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "f
             bed = fresh()
         calm = bed.run(load.recorded, pass_interval(load.span_s), whole=True)
     return Passes(bed.capacity, found, calm, load.is_job)
+
+
+def _steps(report: ProgressCallback, known: int, *, may: bool) -> Iterator[ProgressCallback]:
+    """The callbacks of as many steps as are known, of one more that ``may`` be, and of any more."""
+    yield from stages(report, known + may)
+    while True:
+        yield within(report, 1.0, 1.0)
 
 
 def _goes_on(passes: Passes, asked: int, further: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,12 @@ BOUNDS_MS = 100
 ALONE_MIN = 256 << 30
 """A fast device larger than this (and than the load) is simulated smaller where it works alone:
 its reserve stays large enough for what a trace writes."""
-LIVES = 0.1
+LIVES = 0.05
 """Share of all the work that old drives take, by which a cache's life is known."""
+CURVE = 0.3
+"""Work of a curve, in passes of the load."""
+GOES_ON = 4
+"""Passes that a job goes on for on a cache, in its own length, about."""
 PRESETS = "preset of a cache"
 DISK_S = 20.0
 """Simulated seconds for the rate of one disk."""
@@ -89,18 +93,18 @@ class CacheStudy(CacheQuestion):
             writer = job_capture(
                 self.job, capacity, round(did.iops * did.seconds), did.seconds, self.seed
             )
-            (load,) = yield Round([writer], 0.2)
+            (load,) = yield Round([writer], sum(self._until[:2]) / 2)
         curves, sizes = yield from self._curves(load)
         main = curves.get(("lru", FINE))
         short = ShortList(replace(self, sizes=sizes), curves, self._costs(pool, fasts))
         if not short.chosen:
             raise InputError("--sizes: no size is large enough for a block of any size asked for")
-        (disk,) = yield Round([disk_rate(self.pool, load.request_bytes, self.seed)], 0.37)
+        (disk,) = yield Round([disk_rate(self.pool, load.request_bytes, self.seed)], self._until[2])
         interval = pass_interval(pool.passes.first.did.seconds)
         order = Schedule(load, self.passes, self.seed, interval, FURTHER)
         table = _Caches(self, order, disk)
         reuse = None if main is None else main.attainable
-        caches = yield from table.rows(short.chosen, 1.0 if self.quick else 0.75)
+        caches = yield from table.rows(short.chosen, self._until[3])
         if not self.quick:
             more = self._beside(short, caches, choose(caches, pool, self.rules, reuse))
             caches += yield from table.rows(more)
@@ -117,6 +121,19 @@ class CacheStudy(CacheQuestion):
             choose(caches, pool, self.rules, reuse),
             (*load.notes, *notes),
         )
+
+    @cached_property
+    def _until(self) -> list[float]:
+        """Shares of the work that are done after what runs alone, the curves of LRU, the other
+        curves, the short list, and its neighbours."""
+        runs = 1 + len(self.fasts)
+        one = 1 if self.job is not None else self.passes + 1
+        warm = GOES_ON if self.job is not None else one + (self.passes > 2)
+        caches = max(self.top, len(self.modes) * len(self.fasts)) + len(self.presets)
+        beside = 0 if self.quick else NEIGHBOURS + len(self.fasts)
+        curves = [len(self.blocks) + 1, len(self.blocks) * len(self.policies)]
+        work = [runs * one, *(CURVE * count for count in curves), caches * warm, beside * warm]
+        return [sum(work[: place + 1]) / sum(work) for place in range(len(work))]
 
     def _check_sizes(self) -> None:
         largest = max(one.capacity_bytes for one in self.fasts)
@@ -170,7 +187,7 @@ class CacheStudy(CacheQuestion):
             # A fast device that cannot be simulated alone is no reason to stop.
             return bench.Variant(bench.tolerant(run))
 
-        did, *found = yield Round([bench.Variant(pool), *map(alone, self.fasts)], 0.16)
+        did, *found = yield Round([bench.Variant(pool), *map(alone, self.fasts)], self._until[0])
         row = self.row("pool", "pool alone", self.pool, did, rig)
         rows, notes = [], []
         for one, passes in zip(self.fasts, found, strict=True):
@@ -207,14 +224,16 @@ class CacheStudy(CacheQuestion):
             return {}, list(self.sizes) or [largest // 16, largest // 4, largest]
         blocks = dict.fromkeys((FINE, *self.blocks))
         seen = {block: accesses(load.stream, block) for block in blocks}
-        found = yield Round([_curve("lru", one, None) for one in seen.values()], 0.26)
+        found = yield Round([_curve("lru", one, None) for one in seen.values()], self._until[1])
         curves = {("lru", block): one for block, one in zip(seen, found, strict=True)}
         coarse = curves["lru", max(self.blocks)]
         sizes = list(self.sizes) or sizes_for(curves["lru", FINE], coarse, largest, self.quick)
         others = [
             (policy, block) for block in self.blocks for policy in self.policies if policy != "lru"
         ]
-        more = yield Round([_curve(policy, seen[block], sizes) for policy, block in others], 0.35)
+        more = yield Round(
+            [_curve(policy, seen[block], sizes) for policy, block in others], self._until[2]
+        )
         return {**curves, **dict(zip(others, more, strict=True))}, sizes
 
     def _costs(self, pool: CacheRow, fasts: Sequence[CacheRow]) -> dict[str, Costs]:

@@ -181,7 +181,7 @@ def curve(
     counts = [count for count, _ in held]
     report = progress or (lambda _news: True)
     once = misses(policy, seen, counts, rate, within(report, 0.0, 0.35))
-    twice = misses(policy, _twice(seen), counts, rate, within(report, 0.35, 1.0))
+    twice = misses(policy, seen, counts, rate, within(report, 0.35, 1.0), repeat=2)
     return HitCurve(
         policy=policy,
         block=seen.block,
@@ -212,12 +212,6 @@ def footprint(seen: Accesses) -> float:
     return float(np.maximum(0, end - np.maximum(begin, before)).sum())
 
 
-def _twice(seen: Accesses) -> Accesses:
-    return Accesses(
-        seen.block, np.tile(seen.first, 2), np.tile(seen.count, 2), np.tile(seen.writes, 2)
-    )
-
-
 def misses(
     policy: str,
     seen: Accesses,
@@ -225,9 +219,11 @@ def misses(
     rate: float,
     progress: ProgressCallback,
     seed: int = 1,
+    repeat: int = 1,
 ) -> dict[str, Floats]:
     """What the core counts, at each number of blocks: of all of them, or in samples of a share
-    ``rate`` each. Raises Interrupted on Ctrl-C, and where ``progress`` answers False."""
+    ``rate`` each; of the stream ``repeat`` times over. Raises Interrupted on Ctrl-C, and where
+    ``progress`` answers False."""
     sampled: dict[str, Any] = {} if rate >= 1.0 else {"rate": rate, "samples": SAMPLES}
     found = heard(
         progress,
@@ -238,6 +234,7 @@ def misses(
             blocks=seen.count,
             sizes=list(counts),
             seed=seed,
+            repeat=repeat,
             progress=report,
             **sampled,
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +65,13 @@ class CachePlan:
     def caches(self) -> list[CacheRow]:
         """The rows of caches."""
         return [row for row in self.rows if row.kind == "cache"]
+
+    def rigs(self) -> dict[str, str]:
+        """All storages as rigs, by the names of files: letter, size, block, policy, mode."""
+        return {
+            f"{re.sub(r'[^A-Za-z0-9.]+', '-', row.full).strip('-')}.toml": row.rig
+            for row in self.rows
+        }
 
     @property
     def volatile(self) -> bool:

@@ -29,6 +29,8 @@ SECTOR = 512
 DEVICE_ALIGN = 1 << 20
 """Devices of a trace lie one behind another on multiples of this (as a replay places them)."""
 SCALE_ALIGN = 4096
+CHUNK = 1 << 16
+"""Numbers that are Python's own at a time: those take four times the memory."""
 REQUEST_BYTES = 80
 """Memory that a request of a stream takes, keys of one block size and its curve included."""
 CAPTURED_MAX = 1_000_000
@@ -193,8 +195,11 @@ def place(columns: Columns, fit: str, capacity: int) -> Stream:
 
 def _times(value: Integers, factor: int, divisor: int) -> Integers:
     """value * factor // divisor, exactly, for products beyond 64 bits."""
-    found = [one * factor // divisor for one in value.tolist()]
-    return np.array(found, dtype=np.uint64)
+    found = np.empty_like(value)
+    for start in range(0, len(value), CHUNK):
+        part = value[start : start + CHUNK].tolist()
+        found[start : start + CHUNK] = [one * factor // divisor for one in part]
+    return found
 
 
 def one_behind_another(columns: Columns) -> tuple[Integers, int]:

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core, bench, units
-from ssdlab.errors import InputError, Interrupted, nearest, unknown_name
+from ssdlab.errors import InputError, Interrupted, nearest
 from ssdlab.plan.curves import SAMPLED_MIN, SAMPLES, Accesses, accesses, footprint, misses
 from ssdlab.plan.workload import Stream, one_behind_another, read_trace
 from ssdlab.progress import ProgressCallback, within
+from ssdlab.studies.objects import READING, ObjectsFound, named, play, read_objects
 from ssdlab.tracefile import Reading, existing
 
 SIZES = "1%..100%/8"
 SAMPLE_MAX = 1 / SAMPLES
-READING = 0.1
-"""Share of the time that reading the trace takes, roughly."""
+BLOCK = 4096
+"""Of a cache, bytes, unless asked otherwise."""
 ONE_PASS = ("lru", "optimal")
 """Policies that are cheaper at all sizes at once than at each."""
 EXPECTED = "percentages of the working set (10%), sizes (1g) or counts (1425blocks)"
@@ -42,6 +43,15 @@ class Size:
             return max(1, int(self.share * working_set))
         return self.blocks if self.blocks is not None else (self.bytes or 0) // block
 
+    def of_objects(self, working_set: int) -> int:
+        """Bytes that a cache of objects has; raises InputError for a number of blocks."""
+        if self.blocks is not None:
+            raise InputError(
+                f'--sizes "{self.blocks}blocks": the trace names objects, which differ in size; '
+                "give bytes (1g) or percentages of the working set, or --block to play it in blocks"
+            )
+        return self.frames(working_set, 1)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -55,6 +65,11 @@ class Point:
     write_backs: float
     error: float
     """Standard error of the miss ratio; 0 where exact."""
+
+    @property
+    def size(self) -> int:
+        """Blocks that it holds."""
+        return self.blocks
 
     @property
     def misses(self) -> float:
@@ -121,12 +136,15 @@ def known_policies() -> list[str]:
 
 
 def policies(text: str) -> list[str]:
-    """The policies of a list; ``all`` is every one. Raises UnknownNameError for others."""
-    known, found = known_policies(), []
+    """The policies of a list with their admissions; ``all`` is every policy, ``all+ghost`` each
+    with that. Raises UnknownNameError for others, InputError for what cannot be."""
+    found: list[str] = []
     for name in units.words("--policies", text):
-        if name != "all" and name not in known:
-            raise unknown_name("replacement policy", name, known)
-        found += known if name == "all" else [name]
+        policy, plus, rule = name.partition("+")
+        names = [one for one in known_policies() if not plus or one != "optimal"]
+        for one in names if policy == "all" else [policy]:
+            _core.check_policy(f"{one}{plus}{rule}")
+            found.append(f"{one}{plus}{rule}")
     return list(dict.fromkeys(found))
 
 
@@ -158,27 +176,31 @@ class CacheStudy:
 
     trace: Path
     reading: Reading
-    block: int
+    block: int | None
+    """Bytes; None: a trace that names objects is played as such, others in blocks of 4 KiB."""
     policies: Sequence[str]
     sizes: Sequence[Size]
     sample: float | None = None
     """Share of the blocks that is followed in each of several samples; None: all of them."""
     seed: int = 1
 
-    def carry_out(self, progress: ProgressCallback) -> Found:
+    def carry_out(self, progress: ProgressCallback) -> Found | ObjectsFound:
         """Plays the trace through every cache.
 
         Raises InputError as :func:`ssdlab.traces.open`, and for a size that cannot be; Interrupted
         on Ctrl-C, and where ``progress`` answers False.
         """
+        if self.block is None and named(existing(self.trace), self.reading):
+            return self._objects(progress)
+        block = self.block or BLOCK
         try:
             columns = read_trace(existing(self.trace), self.reading, progress=progress)
         except KeyboardInterrupt:
             raise Interrupted(bench.variant.STOPPED) from None
         offset, _ = one_behind_another(columns)
-        seen = accesses(Stream(offset, columns.length, columns.writes), self.block)
+        seen = accesses(Stream(offset, columns.length, columns.writes), block)
         working_set = int(footprint(seen))
-        counts = self._counts(working_set)
+        counts = self._counts(working_set, block)
         jobs = list(self._jobs(counts))
         variants = [
             bench.Variant(
@@ -196,7 +218,7 @@ class CacheStudy:
         writes = int(seen.count[seen.writes].sum())
         return Found(
             trace=self.trace.name,
-            block=self.block,
+            block=block,
             requests=len(offset),
             reads=seen.total - writes,
             writes=writes,
@@ -205,12 +227,25 @@ class CacheStudy:
             points=points,
         )
 
-    def _counts(self, working_set: int) -> list[int]:
-        counts = sorted({one.frames(working_set, self.block) for one in self.sizes})
+    def _objects(self, progress: ProgressCallback) -> ObjectsFound:
+        if self.sample is not None:
+            raise InputError(
+                "--sample: the trace names objects, which are all followed; leave it out, or give "
+                "--block to play it in blocks"
+            )
+        asked = read_objects(existing(self.trace), self.reading, progress)
+        known, chosen = _core.object_policies(), list(self.policies)
+        if set(known_policies()) <= {one.partition("+")[0] for one in chosen}:
+            chosen = [one for one in chosen if one.partition("+")[0] in known]
+        sizes = sorted({one.of_objects(asked.total) for one in self.sizes})
+        return play(self.trace.name, asked, chosen, sizes, self.seed, progress)
+
+    def _counts(self, working_set: int, block: int) -> list[int]:
+        counts = sorted({one.frames(working_set, block) for one in self.sizes})
         if counts[0] < 1:
             least = min(one.bytes for one in self.sizes if one.bytes is not None)
             raise InputError(
-                f"--sizes: {units.binary(least)} hold no block of {units.binary(self.block)}; "
+                f"--sizes: {units.binary(least)} hold no block of {units.binary(block)}; "
                 f"write {least}blocks for a number of blocks"
             )
         if self.sample is not None and counts[0] * self.sample < SAMPLED_MIN:

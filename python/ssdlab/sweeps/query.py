@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from ssdlab.errors import InputError, Interrupted
+from ssdlab.errors import InputError, Interrupted, missing_extra
 from ssdlab.progress import ProgressCallback, tell
 from ssdlab.store import MANIFEST, RunStore, open_run
 from ssdlab.store.folder import RunFolder
@@ -87,7 +87,7 @@ def ask(sql: str, asked: Sources, progress: ProgressCallback | None = None) -> R
     try:
         import duckdb
     except ImportError:
-        raise InputError("query needs DuckDB: install ssdlab[query]") from None
+        raise missing_extra("query", "DuckDB", "query") from None
     with tempfile.TemporaryDirectory(prefix="ssdlab-query-") as folder, duckdb.connect() as base:
         try:
             _check(base, sql)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, missing_extra
 from ssdlab.sweeps.axes import Axis
 
 METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}
@@ -56,7 +56,7 @@ def sampled(axes: Sequence[Axis], asked: Sample) -> list[Axis]:
     try:
         from scipy.stats import qmc
     except ImportError:
-        raise InputError(f"{GROUP} needs scipy: install ssdlab[sample]") from None
+        raise missing_extra(GROUP, "SciPy", "sample") from None
     kind = qmc.LatinHypercube if asked.method == "lhs" else qmc.Sobol
     points = kind(d=len(open_), rng=asked.seed).random(asked.count)
     drawn = {one.key: points[:, place] for place, one in enumerate(open_)}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, missing_extra
 from ssdlab.progress import ProgressCallback, within
 from ssdlab.sweeps import measures
 from ssdlab.sweeps.axes import Axis
@@ -210,7 +210,7 @@ class Search:
         try:
             import optuna
         except ImportError:
-            raise InputError("--search needs Optuna: install ssdlab[search]") from None
+            raise missing_extra("--search", "Optuna", "search") from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         sampler = optuna.samplers.TPESampler(
             seed=self.seed, n_startup_trials=STARTUP, constant_liar=True

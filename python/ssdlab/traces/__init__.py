@@ -45,6 +45,10 @@ class Batch:
     """Number of the device, volume or stream."""
     response_ns: npt.NDArray[np.int64]
     """How long it took when it was recorded; -1 where the format does not say."""
+    key: npt.NDArray[np.uint64] | None = None
+    """The object that is asked for, ``length`` bytes large; None where the format names none."""
+    ttl_ns: npt.NDArray[np.uint64] | None = None
+    """How long the object is valid once it is stored; 0: for ever."""
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -2,7 +2,7 @@
 
 use super::directory::Directory;
 use super::hit_ratio::{Request, Tally};
-use super::policy::Policy;
+use super::policy::{Policy, Sizes};
 use crate::error::Result;
 use crate::persist::{Archive, Persist};
 
@@ -69,6 +69,12 @@ pub trait Frames: Persist + Send {
     /// From now on `may` of [`Frames::admit`] will not hold of a frame in use for long (it is dirty), or may hold
     /// again. Changes what evictions cost, not what they take.
     fn spare(&mut self, slot: u32, spared: bool);
+
+    /// What a frame holds takes so many bytes; nothing to a policy that does not weigh.
+    fn sized(&mut self, slot: u32, bytes: u32);
+
+    /// What the policy can order.
+    fn sizes(&self) -> Sizes;
 
     /// Plays requests with write-allocate and adds up hits and misses.
     fn replay(&mut self, requests: &[Request], tally: &mut Tally);
@@ -183,6 +189,14 @@ impl<P: Policy> Frames for Cache<P> {
 
     fn spare(&mut self, slot: u32, spared: bool) {
         self.policy.spare(slot, spared);
+    }
+
+    fn sized(&mut self, slot: u32, bytes: u32) {
+        self.policy.sized(slot, bytes);
+    }
+
+    fn sizes(&self) -> Sizes {
+        P::SIZES
     }
 
     fn replay(&mut self, requests: &[Request], tally: &mut Tally) {

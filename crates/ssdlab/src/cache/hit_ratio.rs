@@ -1,7 +1,8 @@
 //! Hits and misses of a stream of requests, without time.
 
+use super::admission::{Admission, Choice};
 use super::frames::Frames;
-use super::policy::{BuildReplacement, Future, Parameters, REPLACEMENTS, check_capacity};
+use super::policy::{BuildReplacement, Future, Parameters, check_capacity};
 use crate::error::Result;
 use crate::rng::Stream;
 
@@ -93,15 +94,22 @@ impl Tally {
         *word = *word & !(1 << (slot % 64)) | now << (slot % 64);
     }
 
+    /// A block was asked for that is not in the cache, and is not let in.
+    pub fn pass(&mut self, write: bool) {
+        self.counts.read_misses += u64::from(!write);
+        self.counts.write_misses += u64::from(write);
+    }
+
     /// Blocks that are dirty now.
     pub fn dirty(&self) -> u64 {
         self.dirty.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 }
 
-/// Plays a whole trace through a cache that begins empty; every miss brings the block in, reads and writes alike.
+/// Plays a whole trace through a cache that begins empty; every miss brings the block in, reads and writes alike, if
+/// the admission lets it.
 ///
-/// `policy` is a name of [`REPLACEMENTS`], `capacity` in blocks. Randomness, where a policy has any, comes from
+/// `policy` is a [`Choice`], such as `lru` or `lru+ghost`, `capacity` in blocks. Randomness, where a policy has any, comes from
 /// the stream `cache/replacement` of `seed`.
 ///
 /// Errors: an unknown name, a capacity of 0 or too large, parameters out of range.
@@ -112,24 +120,64 @@ pub fn hit_ratio(
     requests: impl IntoIterator<Item = Request>,
     seed: u64,
 ) -> Result<Counts> {
-    let entry = REPLACEMENTS.find(policy)?;
-    if let BuildReplacement::Offline(play) = entry.build {
+    let choice = Choice::parse(policy)?;
+    if let BuildReplacement::Offline(play) = choice.policy.build {
         check_capacity(capacity)?;
         return Ok(play(&Future::of(requests)?, capacity));
     }
+    play(&choice, parameters, capacity, requests, seed)
+}
+
+/// Plays requests through a new cache whose policy knows the past only.
+pub(super) fn play(
+    choice: &Choice<'_>,
+    parameters: &Parameters,
+    capacity: u32,
+    requests: impl IntoIterator<Item = Request>,
+    seed: u64,
+) -> Result<Counts> {
     let stream = Stream::new(seed, "cache/replacement");
-    let mut cache = entry.build.online(policy, capacity, parameters, stream)?;
-    Ok(replay(cache.as_mut(), requests))
+    let build = choice.policy.build;
+    let mut cache = build.online(choice.policy.name, capacity, parameters, stream)?;
+    Ok(match choice.admission(capacity, false, seed)? {
+        Some(mut admission) => admitted(cache.as_mut(), admission.as_mut(), requests),
+        None => replay(cache.as_mut(), requests),
+    })
+}
+
+/// Plays requests of which not every miss is let in.
+fn admitted(
+    cache: &mut dyn Frames,
+    admission: &mut dyn Admission,
+    requests: impl IntoIterator<Item = Request>,
+) -> Counts {
+    let mut tally = Tally::new(cache.capacity());
+    for request in requests {
+        for block in 0..u64::from(request.blocks) {
+            let key = request.key.wrapping_add(block);
+            if let Some(slot) = cache.find(key) {
+                admission.hit();
+                cache.hit(slot);
+                tally.count(true, slot, request.write);
+                continue;
+            }
+            let used = f64::from(cache.len()) / f64::from(cache.capacity());
+            if admission.admits(key, 1, used) {
+                let slot = cache.admit(key, &mut |_| true).expect("any may be taken").slot;
+                tally.count(false, slot, request.write);
+            } else {
+                tally.pass(request.write);
+            }
+        }
+    }
+    tally.counts
 }
 
 /// Requests that go to the cache at once: one call, whose loop knows the policy.
 const BATCH: usize = 4096;
 
 /// Plays requests through a cache whose frames are clean.
-pub(super) fn replay(
-    cache: &mut dyn Frames,
-    requests: impl IntoIterator<Item = Request>,
-) -> Counts {
+fn replay(cache: &mut dyn Frames, requests: impl IntoIterator<Item = Request>) -> Counts {
     let mut tally = Tally::new(cache.capacity());
     let mut requests = requests.into_iter();
     let mut batch = Vec::with_capacity(BATCH);

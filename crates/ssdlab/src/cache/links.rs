@@ -68,6 +68,14 @@ impl Links {
         self.join(end, entry);
     }
 
+    /// Puts an entry that is in no list to the oldest end of one.
+    pub fn push_oldest(&mut self, list: u32, entry: u32) {
+        let end = self.end(list);
+        let oldest = self.newer(end);
+        self.join(oldest, entry);
+        self.join(entry, end);
+    }
+
     /// Takes an entry out of its list.
     #[inline]
     pub fn unlink(&mut self, entry: u32) {

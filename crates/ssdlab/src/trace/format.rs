@@ -1,7 +1,7 @@
 //! The list of formats, what each can do, and finding one by content.
 
 use super::input::{Input, Problem, read_head};
-use super::{Raw, ReadOptions, Request, formats, text};
+use super::{Object, Raw, ReadOptions, Request, formats, text};
 use crate::registry::{Entry, Registry};
 use std::io::{self, Write};
 
@@ -15,6 +15,10 @@ const TRIED: usize = 64;
 pub(super) trait Decoder: Send {
     /// The next request; `None` at the end.
     fn next(&mut self, input: &mut Input) -> Result<Option<Raw>, Problem>;
+    /// What the request that was read last names, in formats that name objects.
+    fn object(&self) -> Option<Object> {
+        None
+    }
     /// Why there may be no request at all: what was found instead, beginning with `": "`.
     fn nothing_found(&self) -> String {
         String::new()

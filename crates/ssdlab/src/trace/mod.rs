@@ -72,6 +72,15 @@ pub struct Request {
     pub response_ns: Option<u64>,
 }
 
+/// What a request names that asks for an object; its size is the length of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its name: a number, or the hash of a text.
+    pub key: u64,
+    /// How long it is valid once it is stored, ns; 0: for ever.
+    pub ttl_ns: u64,
+}
+
 /// A request as it stands in a file: times from any origin, nothing checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Raw {
@@ -218,6 +227,11 @@ impl Trace {
     /// Name of the format.
     pub fn format(&self) -> &'static str {
         self.format
+    }
+
+    /// The object of the request that was handed out last, in formats that name objects.
+    pub fn object(&self) -> Option<Object> {
+        self.decoder.object()
     }
 
     /// What is odd about what has been read so far.

@@ -63,6 +63,77 @@ impl Model for Clock {
     }
 }
 
+/// Keys with their worth and when they came to it; what was worth least last, and the time.
+pub struct Gdsf(pub usize, pub Vec<(u64, u64, u64, u64)>, pub u64, pub u64);
+
+impl Model for Gdsf {
+    fn access(&mut self, key: u64) -> bool {
+        let Gdsf(capacity, held, least, now) = self;
+        *now += 1;
+        if let Some(one) = held.iter_mut().find(|one| one.0 == key) {
+            *one = (key, one.1 + 1, *least + one.1 + 1, *now);
+            return true;
+        }
+        if held.len() == *capacity {
+            let at = (0..held.len()).min_by_key(|&at| (held[at].2, held[at].3)).unwrap();
+            *least = held.remove(at).2;
+        }
+        held.push((key, 1, *least + 1, *now));
+        false
+    }
+}
+
+/// Levels of keys, and whether each has risen in this period.
+pub struct Smq {
+    pub capacity: usize,
+    pub levels: Vec<Vec<(u64, bool)>>,
+    pub uses: usize,
+}
+
+impl Smq {
+    fn tick(&mut self) {
+        self.uses += 1;
+        if self.uses < self.capacity {
+            return;
+        }
+        self.uses = 0;
+        let mut all = self.levels.concat();
+        all.iter_mut().for_each(|one| one.1 = false);
+        // In order from the bottom up, as many on each as on the next, the rest on top.
+        let each = all.len() / self.levels.len();
+        for level in &mut self.levels {
+            *level = all.drain(..each).collect();
+        }
+        self.levels.last_mut().unwrap().append(&mut all);
+    }
+}
+
+impl Model for Smq {
+    fn access(&mut self, key: u64) -> bool {
+        let top = self.levels.len() - 1;
+        let at = |level: &Vec<(u64, bool)>| level.iter().position(|one| one.0 == key);
+        let found = (0..=top).find_map(|level| at(&self.levels[level]).map(|at| (level, at)));
+        if let Some((level, at)) = found {
+            if !self.levels[level][at].1 {
+                let new = (level + 1).min(top);
+                if new > level && !self.levels[new].is_empty() {
+                    let other = self.levels[new].remove(0);
+                    self.levels[level].push(other);
+                }
+                self.levels[level].remove(at);
+                self.levels[new].push((key, true));
+            }
+        } else {
+            if self.levels.iter().map(Vec::len).sum::<usize>() == self.capacity {
+                self.levels.iter_mut().find(|level| !level.is_empty()).unwrap().remove(0);
+            }
+            self.levels[top].push((key, false));
+        }
+        self.tick();
+        found.is_some()
+    }
+}
+
 pub struct Sieve(pub usize, pub Vec<(u64, bool)>, pub usize);
 
 impl Model for Sieve {
@@ -367,6 +438,8 @@ pub fn model(policy: &str, capacity: usize) -> Option<Box<dyn Model>> {
         "lru" => Box::new(Lru(capacity, Vec::new())),
         "fifo" => Box::new(Fifo(capacity, Vec::new())),
         "clock" => Box::new(Clock(capacity, Vec::new())),
+        "gdsf" => Box::new(Gdsf(capacity, Vec::new(), 0, 0)),
+        "smq" => Box::new(Smq { capacity, levels: vec![Vec::new(); capacity.min(64)], uses: 0 }),
         "lfu" => Box::new(Lfu(capacity, Vec::new(), 0)),
         "2q" => Box::new(TwoQ { capacity, ..TwoQ::default() }),
         "arc" => Box::new(Arc { capacity, ..Arc::default() }),

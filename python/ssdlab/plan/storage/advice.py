@@ -17,15 +17,31 @@ ROOMY = 0.9
 LIFE_SHORT = 3.0
 """Years of an SSD from which on its wear needs no sentence."""
 HOURS_LONG = 1.0
+FLATTERS = 1.25
+"""Writes in the hot set that are so many times those all over the store need a sentence."""
 
 
 def advise(rows: Sequence[StorageOffer], keys: Sequence[str], prices: Prices) -> list[str]:
     """Sentences: what is cheapest per IOPS and per TB, what for what, what would change it."""
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
     said = [*_cheapest(rows, random, prices), *_for_what(rows, random)]
-    said += [*_caches(rows, random), *_wear(rows), *_risks(rows)]
+    said += [*_flattered(rows), *_caches(rows, random), *_wear(rows), *_risks(rows)]
     said += _changes(rows, random)
     return said
+
+
+def _flattered(rows: Sequence[StorageOffer]) -> Iterator[str]:
+    """What a small hot set makes of the writes of SSDs."""
+    known = [
+        row for row in rows if row.everywhere and _rate(row, "write") > FLATTERS * row.everywhere
+    ]
+    if known:
+        parts = [
+            f"{row.letter} does {units.number(_rate(row, 'write'))} random write IOPS in the hot "
+            f"set and {units.number(row.everywhere)} when all of its room is written"
+            for row in known
+        ]
+        yield f"A small hot set flatters SSDs: {'; '.join(parts)}."
 
 
 def _name(row: StorageOffer) -> str:

@@ -41,6 +41,8 @@ COVER_TIMES = 3
 """Every place of the hot set is read or written so many times to warm a cache."""
 AGED_SHARE = 0.35
 """SSDs are written the hot set and this share of their room before writes are measured."""
+EVERYWHERE_SHARE = 1.5
+"""They are written this share of their room before writes all over them are measured."""
 LOADS: Mapping[str, tuple[str, str]] = {
     "read": ("random reads", "IOPS"),
     "write": ("random writes", "IOPS"),
@@ -73,6 +75,9 @@ class CandidateRun:
     """Warm, where there is a cache."""
     cold: Mapping[str, Performance] = field(default_factory=dict)
     """The same at the beginning, when the cache holds nothing."""
+    everywhere: Performance | None = None
+    """Random writes all over a store of SSDs, where the hot set is a part of it: those in a small
+    one are faster than what the drive does when all of it is written."""
     hits: Mapping[str, float] = field(default_factory=dict)
     """Share of the I/Os that found everything in the warm cache."""
     warmth: Mapping[str, Warmth] = field(default_factory=dict)
@@ -167,6 +172,8 @@ class TableLoads(Simulation):
 
     hot: HotSet
     depth: int = DEPTH
+    everywhere: bool = False
+    """Whether SSDs are written all over, too."""
 
     @property
     def times(self) -> Times:
@@ -224,7 +231,7 @@ class _Plain(_Work):
 
     def random(self, seat: Seat) -> Part:
         """Reads, then writes when collection has settled."""
-        bed = self._bed(seat, 4)
+        bed = self._bed(seat, 6 if self.asked.everywhere else 4)
         hot, note = self._hot(bed.capacity)
         timing = self.asked.times.disk if self.slow else self.asked.times.flash
         rates = {"read": self.at_random(bed, "read", hot, timing).did}
@@ -233,7 +240,13 @@ class _Plain(_Work):
             bed.run(loads.writes_job("age", hot, bed.capacity, self.asked.depth, count))
         wrote = self.at_random(bed, "write", hot, timing)
         rates["write"] = wrote.did
-        return {"rates": rates, "worn": wear_of(wrote, cache=False), "notes": note}
+        part: Part = {"rates": rates, "worn": wear_of(wrote, cache=False), "notes": note}
+        if self.asked.everywhere and not self.slow and not hot.fills(bed.capacity):
+            whole = HotSet(bed.capacity)
+            count = int(EVERYWHERE_SHARE * bed.capacity) // loads.BLOCK
+            bed.run(loads.writes_job("age", whole, bed.capacity, self.asked.depth, count))
+            part["everywhere"] = self.at_random(bed, "write", whole, timing).did
+        return part
 
     def ordered(self, seat: Seat) -> Part:
         """The same in order."""

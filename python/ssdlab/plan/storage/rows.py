@@ -54,6 +54,11 @@ class StorageOffer(Offer):
         one = self.did.rates.get(load)
         return None if one is None else self.price_of_kiops(one.iops)
 
+    @property
+    def everywhere(self) -> float | None:
+        """IOPS of random writes all over a store of SSDs; None where they were not run."""
+        return None if self.did.everywhere is None else self.did.everywhere.iops
+
     def rate(self, load: str, *, cold: bool = False) -> float | None:
         """What a load is judged by, IOPS or MB/s; None where it was not run."""
         one = (self.did.cold if cold else self.did.rates).get(load)
@@ -71,6 +76,7 @@ class StorageOffer(Offer):
             "drives": self.candidate.bill,
             "usable_bytes": self.usable_bytes,
             "loads": {key: one.as_json() for key, one in did.rates.items()},
+            "write_everywhere": did.everywhere and did.everywhere.as_json(),
             "cold": {key: one.as_json() for key, one in did.cold.items()},
             "hit_ratio": dict(did.hits),
             "warmed": {key: one.as_json() for key, one in did.warmth.items()},

@@ -70,7 +70,13 @@ def _random(rows: Sequence[StorageOffer], keys: Sequence[str]) -> Table:
     if own:
         cells["load [MB/s]"] = lambda row: row.did.rates["load"].bytes_per_s / 1e6
     note = "Caches are warm here." if any(row.did.cold for row in rows) else ""
-    return table("The load" if own else "Random I/O", rows, cells, note)
+    if any(row.did.everywhere for row in rows):
+        cells["write everywhere [IOPS]"] = lambda row: row.everywhere
+        note += (
+            " Everywhere: SSDs whose room has all been written at random; a hot set that is a "
+            "small part of it leaves them more spare blocks."
+        )
+    return table("The load" if own else "Random I/O", rows, cells, note.strip())
 
 
 def _ordered(rows: Sequence[StorageOffer], keys: Sequence[str]) -> Table:

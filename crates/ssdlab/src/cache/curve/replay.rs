@@ -3,12 +3,12 @@
 use super::Curve;
 use super::lru::lru_curve;
 use super::sample::{Sampling, Totals, check_sizes, limit, rate, select};
-use crate::cache::hit_ratio::{Counts, Request, replay};
-use crate::cache::policy::{BuildReplacement, Future, Parameters, REPLACEMENTS, check_capacity};
+use crate::cache::admission::Choice;
+use crate::cache::hit_ratio::{Counts, Request, play};
+use crate::cache::policy::{BuildReplacement, Future, Parameters, check_capacity};
 use crate::error::{Error, Result};
-use crate::rng::Stream;
 
-/// The curve of a policy of [`REPLACEMENTS`] at `sizes` (blocks), from caches that begin empty.
+/// The curve of a [`Choice`] at `sizes` (blocks), from caches that begin empty.
 ///
 /// Without sizes a few up to the footprint are chosen. Sampled at a rate, a cache is replayed at its size times the rate (miniature simulation: Waldspurger et al.,
 /// "Cache modeling and optimization using miniature simulations", ATC 2017), of at least 16 blocks.
@@ -22,7 +22,7 @@ pub fn replay_curve(
     sampling: Sampling,
     seed: u64,
 ) -> Result<Curve> {
-    let entry = REPLACEMENTS.find(policy)?;
+    let choice = Choice::parse(policy)?;
     sampling.check()?;
     parameters.check()?;
     let share = match sampling {
@@ -44,7 +44,7 @@ pub fn replay_curve(
         sizes
     };
     check_sizes(sizes, share)?;
-    let play = Play { policy, build: entry.build, parameters, sizes, share, seed };
+    let play = Play { choice, parameters, sizes, share, seed };
     let (totals, parts) = match sampling {
         Sampling::Rate { rate, samples } => {
             let (totals, parts) = parts(requests, rate, samples, seed);
@@ -80,8 +80,7 @@ pub fn replay_curve(
 
 /// What is replayed on each sample.
 struct Play<'a> {
-    policy: &'a str,
-    build: BuildReplacement,
+    choice: Choice<'a>,
     parameters: &'a Parameters,
     sizes: &'a [u64],
     share: f64,
@@ -102,14 +101,12 @@ impl Play<'_> {
             check_capacity(frames).map(|()| frames)
         };
         let frames = self.sizes.iter().map(frames).collect::<Result<Vec<u32>>>()?;
-        if let BuildReplacement::Offline(play) = self.build {
+        if let BuildReplacement::Offline(play) = self.choice.policy.build {
             let future = Future::of(requests)?;
             return Ok(frames.iter().map(|&frames| play(&future, frames)).collect());
         }
         let count = |&frames: &u32| {
-            let stream = Stream::new(self.seed, "cache/replacement");
-            let mut cache = self.build.online(self.policy, frames, self.parameters, stream)?;
-            Ok(replay(cache.as_mut(), requests.clone()))
+            play(&self.choice, self.parameters, frames, requests.clone(), self.seed)
         };
         frames.iter().map(count).collect()
     }

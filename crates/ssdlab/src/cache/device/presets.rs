@@ -35,8 +35,8 @@ pub const PRESETS: Registry<&'static str> = Registry {
             reference: "Linux Documentation/admin-guide/device-mapper/cache.rst and cache-policies.rst: writeback by default, \
                  blocks of 256 KB and more, promoted whole, migration_threshold 2048 sectors: four blocks at a time. \
                  Metadata has its own device and is committed at a flush, or every second; whether a block is dirty \
-                 is not kept up to date there. Thresholds assumed, lfu stands in for the multiqueue",
-            build: "mode = \"write-back\"\nblock = \"256KiB\"\nsub_block = \"4KiB\"\nreplacement = \"lfu\"\n\
+                 is not kept up to date there. Thresholds assumed: they stand in for the queue of hotspots",
+            build: "mode = \"write-back\"\nblock = \"256KiB\"\nsub_block = \"4KiB\"\nreplacement = \"smq\"\n\
                fill = \"block\"\nfills = 4\nread_threshold = 2\nwrite_threshold = 2\n\
                eager_until = 0.9\ndestage_depth = 4\ndestage_order = \"age\"\nidle_after = \"1s\"",
         },

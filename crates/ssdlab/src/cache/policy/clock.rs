@@ -3,7 +3,7 @@
 //! Corbato (1968); the same as FIFO with reinsertion, one bit. Cost: constant on average, a bit at a hit; 1 byte
 //! per frame. A frame freed by TRIM is filled again where it stands, as on a real clock.
 
-use super::Policy;
+use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
 use crate::persist::persistent;
 
@@ -21,6 +21,8 @@ impl Clock {
 }
 
 impl Policy for Clock {
+    const SIZES: Sizes = Sizes::Any;
+
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
         self.used[slot as usize] = 1;

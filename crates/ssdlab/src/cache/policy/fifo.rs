@@ -3,7 +3,7 @@
 //! Belady (1966). Cost: constant, nothing at a hit; 8 bytes per frame, 16 in a device that
 //! spares frames.
 
-use super::Policy;
+use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
 use crate::cache::line::Line;
 use crate::persist::persistent;
@@ -21,6 +21,8 @@ impl Fifo {
 }
 
 impl Policy for Fifo {
+    const SIZES: Sizes = Sizes::Any;
+
     #[inline]
     fn hit(&mut self, _names: &mut Directory, _slot: u32) {}
 

@@ -3,7 +3,7 @@
 //! Shah, Mitra & Matani (2010): a list of frames per count, the counts in a list of their own. What has left is
 //! forgotten, and begins again at one. Cost: constant; 12 bytes per frame and 24 per distinct count.
 
-use super::Policy;
+use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
 use crate::persist::{Archive, Part as _, Persist, persistent};
 
@@ -124,6 +124,8 @@ impl Lfu {
 }
 
 impl Policy for Lfu {
+    const SIZES: Sizes = Sizes::Any;
+
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
         let group = self.unlink(slot);
         let Group { count, higher, oldest, .. } = self.groups[group as usize];

@@ -3,7 +3,7 @@
 //! Mattson et al. (1970). Cost: constant, a list is relinked at every hit; 8 bytes per frame, 16 in a device that
 //! spares frames.
 
-use super::Policy;
+use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
 use crate::cache::line::Line;
 use crate::persist::persistent;
@@ -21,6 +21,8 @@ impl Lru {
 }
 
 impl Policy for Lru {
+    const SIZES: Sizes = Sizes::Any;
+
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
         self.line.renew(slot);

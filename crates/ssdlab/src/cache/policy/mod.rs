@@ -5,6 +5,7 @@
 mod arc;
 mod clock;
 mod fifo;
+mod gdsf;
 mod lfu;
 mod lhd;
 mod lirs;
@@ -14,6 +15,7 @@ mod random;
 mod s3_fifo;
 mod sieve;
 mod sketch;
+mod smq;
 mod two_q;
 mod w_tinylfu;
 
@@ -27,10 +29,24 @@ use crate::persist::Persist;
 use crate::registry::{Entry, Registry};
 use crate::rng::Stream;
 
+/// What a policy can order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// Blocks: it needs their number, or shares of it.
+    One,
+    /// Objects of different sizes, too.
+    Any,
+    /// Objects by their sizes: one that has just come may be the first to go.
+    Weighed,
+}
+
 /// Orders frames, so that one can be chosen; may remember keys that have left, as ghosts of the directory.
 ///
 /// The cache calls it with frames that are in use; the policy keeps what it needs in flat arrays by entry number.
 pub trait Policy: Persist + Send {
+    /// What it can order.
+    const SIZES: Sizes = Sizes::One;
+
     /// A frame was used again.
     fn hit(&mut self, names: &mut Directory, slot: u32);
 
@@ -49,6 +65,9 @@ pub trait Policy: Persist + Send {
 
     /// The frame holds its key now: for who counts by key.
     fn entered(&mut self, _names: &mut Directory, _slot: u32) {}
+
+    /// What the frame holds takes so many bytes: for who weighs by them.
+    fn sized(&mut self, _slot: u32, _bytes: u32) {}
 
     /// A frame is about to be freed without a trace.
     fn remove(&mut self, names: &mut Directory, slot: u32);
@@ -166,6 +185,17 @@ fn part(capacity: u32, share: f64) -> u32 {
     (f64::from(capacity) * share) as u32
 }
 
+/// Names of the policies that hold objects of different sizes.
+pub fn of_any_size() -> impl Iterator<Item = &'static str> {
+    let any = |entry: &&Entry<BuildReplacement>| match entry.build {
+        BuildReplacement::Online(build) => {
+            build(2, &Parameters::default(), Stream::new(0, "")).sizes() != Sizes::One
+        }
+        BuildReplacement::Offline(_) => false,
+    };
+    REPLACEMENTS.entries.iter().filter(any).map(|entry| entry.name)
+}
+
 /// Known replacement policies.
 pub const REPLACEMENTS: Registry<BuildReplacement> = Registry {
     what: "replacement policy",
@@ -193,6 +223,12 @@ pub const REPLACEMENTS: Registry<BuildReplacement> = Registry {
             summary: "the block used least often since it came, among equals the one that became so first",
             reference: "Shah, Mitra & Matani, An O(1) algorithm for implementing the LFU cache eviction scheme, 2010",
             build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, lfu::Lfu::new(n))),
+        },
+        Entry {
+            name: "gdsf",
+            summary: "the object with the fewest uses for its bytes, above those evicted before; of blocks LFU that ages",
+            reference: "Cherkasova, Improving WWW proxies performance with Greedy-Dual-Size-Frequency caching policy, HP Labs HPL-98-69 (1998)",
+            build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, gdsf::Gdsf::new(n))),
         },
         Entry {
             name: "2q",
@@ -235,6 +271,12 @@ pub const REPLACEMENTS: Registry<BuildReplacement> = Registry {
             summary: "of some blocks drawn, that with the fewest hits to come for the time it will stay, by age",
             reference: "Beckmann, Chen & Cidon, LHD: improving cache hit rate by maximizing hit density, NSDI 2018",
             build: BuildReplacement::Online(|n, _, stream| lhd::build(n, stream)),
+        },
+        Entry {
+            name: "smq",
+            summary: "the oldest block of the lowest of 64 levels; a use lifts a block by one, once in a period",
+            reference: "Linux Documentation/admin-guide/device-mapper/cache-policies.rst: stochastic multiqueue of dm-cache",
+            build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, smq::Smq::new(n))),
         },
         Entry {
             name: "random",

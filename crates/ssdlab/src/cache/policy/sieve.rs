@@ -3,7 +3,7 @@
 //!
 //! Zhang et al. (2024). Cost: constant on average, a bit at a hit; 9 bytes per frame.
 
-use super::Policy;
+use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
 use crate::cache::links::Links;
 use crate::persist::persistent;
@@ -33,6 +33,8 @@ impl Sieve {
 }
 
 impl Policy for Sieve {
+    const SIZES: Sizes = Sizes::Any;
+
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
         self.used[slot as usize] = 1;

@@ -3,17 +3,20 @@
 //! A column is a number from 0 or a name of the first line. What separates columns is seen in the first line: a comma,
 //! a semicolon, a tab, else blanks. `time` is in seconds, or as `time_ms`, `time_us`, `time_ns` say; a place is an
 //! `lba` (512 bytes), an `offset` (bytes) or a `block` (of the size stated when it is read); a length a `size`
-//! (bytes), `sectors` or `blocks`. Without an operation all are reads, without a length a block each.
+//! (bytes), `sectors` or `blocks`. Without an operation all are reads, without a length a block each. Instead of a place
+//! a `key` names an object, by a number or any text; `ttl` says for how many seconds it is valid (0 or nothing: for
+//! ever). As a block trace it is read with each object at its number times the size of a block.
 
+use super::oracle_general::block_of;
 use super::text::{decimal, device, number, shown};
-use super::{ByLine, Kind, Lines, Raw, SECTOR_BYTES};
+use super::{ByLine, Kind, Lines, Object, Raw, SECTOR_BYTES};
 use crate::error::nearest;
 use crate::trace::format::Decoder;
 
 /// What a column may hold.
-const WHAT: [&str; 12] = [
+const WHAT: [&str; 14] = [
     "time", "time_ms", "time_us", "time_ns", "op", "lba", "offset", "block", "size", "sectors",
-    "blocks", "device",
+    "blocks", "device", "key", "ttl",
 ];
 const TIMES: [(&str, u32); 4] = [("time", 9), ("time_ms", 6), ("time_us", 3), ("time_ns", 0)];
 
@@ -32,6 +35,9 @@ struct Columns {
     place: Column,
     length: Option<Column>,
     device: Option<usize>,
+    key: Option<usize>,
+    ttl: Option<usize>,
+    object: Option<Object>,
     block_bytes: u64,
     /// Whether the first line has the names of the columns.
     header: bool,
@@ -53,6 +59,9 @@ pub fn decoder(told: &str, head: &[u8], block_bytes: u64) -> Result<Box<dyn Deco
         place: Column { at: usize::MAX, unit: 0 },
         length: None,
         device: None,
+        key: None,
+        ttl: None,
+        object: None,
         block_bytes,
         header: false,
     };
@@ -84,6 +93,8 @@ pub fn decoder(told: &str, head: &[u8], block_bytes: u64) -> Result<Box<dyn Deco
             "sectors" => found.length = Some(Column { at, unit: SECTOR_BYTES }),
             "blocks" => found.length = Some(Column { at, unit: block_bytes }),
             "device" => found.device = Some(at),
+            "key" => found.key = Some(at),
+            "ttl" => found.ttl = Some(at),
             _ => {
                 let near = nearest(what, WHAT);
                 let hint =
@@ -92,8 +103,22 @@ pub fn decoder(told: &str, head: &[u8], block_bytes: u64) -> Result<Box<dyn Deco
             }
         }
     }
-    if found.place.at == usize::MAX {
-        return Err("no column says where requests go; name lba, offset or block".into());
+    match (found.key, found.place.at == usize::MAX) {
+        (None, true) => {
+            return Err("no column says where requests go; name lba, offset or block, or key for \
+                        traces of objects"
+                .into());
+        }
+        (Some(_), false) => {
+            return Err("key and a place exclude each other: an object has none".into());
+        }
+        (None, false) if found.ttl.is_some() => {
+            return Err("ttl is of objects; name them with key".into());
+        }
+        _ if found.ttl.is_some() && found.time.is_none() => {
+            return Err("ttl needs a time, such as time=0".into());
+        }
+        _ => {}
     }
     // A first line that is none of the requests has names, told by them or not.
     found.header = named || found.request(first).is_none();
@@ -120,8 +145,8 @@ fn split(line: &[u8], separator: Option<u8>) -> impl Iterator<Item = &[u8]> {
 
 fn kind(text: &[u8]) -> Option<Kind> {
     match text.first()?.to_ascii_lowercase() {
-        b'r' | b'0' => Some(Kind::Read),
-        b'w' | b'1' => Some(Kind::Write),
+        b'r' | b'g' | b'0' => Some(Kind::Read),
+        b'w' | b's' | b'1' => Some(Kind::Write),
         b't' | b'd' => Some(Kind::Trim),
         b'f' => Some(Kind::Flush),
         _ => None,
@@ -129,7 +154,7 @@ fn kind(text: &[u8]) -> Option<Kind> {
 }
 
 impl Columns {
-    fn request(&self, line: &[u8]) -> Option<Raw> {
+    fn request(&mut self, line: &[u8]) -> Option<Raw> {
         const MOST: usize = 64;
         let (mut parts, mut count) = ([&line[..0]; MOST], 0);
         for part in split(line, self.separator).take(MOST) {
@@ -145,8 +170,26 @@ impl Columns {
         let kind = self.op.map_or(Some(Kind::Read), |place| kind(at(place)?))?;
         let length = self.length.map_or(Some(self.block_bytes), number_at)?;
         let device = self.device.map_or(Some(0), |place| device(at(place)?))?;
-        Some(super::raw(time_ns, kind, number_at(self.place)?, length, device))
+        let Some(key) = self.key else {
+            return Some(super::raw(time_ns, kind, number_at(self.place)?, length, device));
+        };
+        let text = at(key).filter(|text| !text.is_empty())?;
+        let key = number(text).unwrap_or_else(|| hash(text));
+        let life = self.ttl.map_or(Some(0), |place| match at(place)? {
+            b"" | b"-1" => Some(0),
+            text => decimal(text, 9),
+        });
+        self.object = Some(Object { key, ttl_ns: life? });
+        let offset = block_of(key) * self.block_bytes;
+        Some(super::raw(time_ns, kind, offset, length, device))
     }
+}
+
+/// The key of a name that is no number: FNV-1a, mixed once more.
+fn hash(text: &[u8]) -> u64 {
+    let step = |h: u64, byte: &u8| (h ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.iter().fold(0xcbf2_9ce4_8422_2325, step);
+    (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Lines for Columns {
@@ -156,5 +199,8 @@ impl Lines for Columns {
         }
         let found = self.request(line).map(Some);
         found.ok_or("numbers in the columns that --columns names, r or w (0 or 1) for op")
+    }
+    fn object(&self) -> Option<Object> {
+        self.object
     }
 }

@@ -22,12 +22,16 @@ pub mod vscsi;
 use super::format::Decoder;
 use super::input::{Input, Problem};
 use super::text;
-use super::{Kind, Raw, ReadOptions, Request, SECTOR_BYTES};
+use super::{Kind, Object, Raw, ReadOptions, Request, SECTOR_BYTES};
 
 /// A text format of one request per line. Blank lines and those that begin with `#` are passed over.
 trait Lines: Send {
     /// The request of a line; what a whole line should have been where it is not.
     fn line(&mut self, line: &[u8]) -> Result<Option<Raw>, &'static str>;
+    /// See [`Decoder::object`].
+    fn object(&self) -> Option<Object> {
+        None
+    }
     /// See [`Decoder::nothing_found`].
     fn nothing_found(&self) -> String {
         String::new()
@@ -53,6 +57,9 @@ impl<L: Lines> Decoder for ByLine<L> {
                 }
             }
         }
+    }
+    fn object(&self) -> Option<Object> {
+        self.0.object()
     }
     fn nothing_found(&self) -> String {
         self.0.nothing_found()

@@ -5,7 +5,7 @@
 //! number times the size of a block. Written is one record for each block that a request touches; that
 //! needs the whole trace in memory (20 bytes a record). Reference: Yang et al., libCacheSim.
 
-use super::{Decoder, Input, Kind, Problem, Raw, ReadOptions};
+use super::{Decoder, Input, Kind, Object, Problem, Raw, ReadOptions};
 use crate::registry::Entry;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
 use std::io::{self, Write};
@@ -56,11 +56,12 @@ pub(super) fn block_of(object: u64) -> u64 {
 
 struct OracleGeneral {
     block_bytes: u64,
+    object: Option<Object>,
 }
 
 impl OracleGeneral {
     fn new(options: &ReadOptions) -> Self {
-        OracleGeneral { block_bytes: options.block_bytes }
+        OracleGeneral { block_bytes: options.block_bytes, object: None }
     }
 }
 
@@ -70,7 +71,12 @@ impl Decoder for OracleGeneral {
         let (seconds, object, size, _) = fields(&bytes);
         let offset = block_of(object) * self.block_bytes;
         let time_ns = u64::from(seconds) * 1_000_000_000;
+        self.object = Some(Object { key: object, ttl_ns: 0 });
         Ok(Some(super::raw(time_ns, Kind::Read, offset, u64::from(size), 0)))
+    }
+
+    fn object(&self) -> Option<Object> {
+        self.object
     }
 }
 

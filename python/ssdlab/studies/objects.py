@@ -1,0 +1,180 @@
+"""Misses of caches of objects, by replacement policy and bytes: a trace played without time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import ssdlab.traces
+from ssdlab import _core, bench
+from ssdlab.errors import InputError, Interrupted
+from ssdlab.memory import available_bytes
+from ssdlab.progress import ProgressCallback, heard, tell, within
+from ssdlab.tracefile import Reading
+
+REQUEST_BYTES = 100
+"""Memory that a request takes, columns and sorting."""
+READING = 0.1
+"""Share of the time that reading the trace takes, roughly."""
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Reads and writes of objects, in order."""
+
+    key: npt.NDArray[np.uint64]
+    bytes: npt.NDArray[np.uint32]
+    writes: npt.NDArray[np.bool_]
+    time_ns: npt.NDArray[np.int64]
+    ttl_ns: npt.NDArray[np.uint64]
+    count: int
+    """Different objects."""
+    total: int
+    """Bytes of all of them, each with the size that it had first."""
+    least: int
+    """Bytes of the smallest."""
+
+
+@dataclass(frozen=True)
+class ObjectPoint:
+    """What a cache of one policy and size did."""
+
+    policy: str
+    size: int
+    """Bytes."""
+    misses: int
+    write_misses: int
+    miss_bytes: int
+    expired: int
+    passed: int
+
+
+@dataclass(frozen=True)
+class ObjectsFound:
+    """All caches, and what holds for each of them."""
+
+    trace: str
+    requests: int
+    writes: int
+    bytes: int
+    """Asked for in all."""
+    count: int
+    """Different objects: each misses when it is asked for first, whatever the cache."""
+    working_set_bytes: int
+    points: Sequence[ObjectPoint]
+
+    def ratio(self, point: ObjectPoint) -> float:
+        """Misses per request."""
+        return point.misses / max(1, self.requests)
+
+    def byte_ratio(self, point: ObjectPoint) -> float:
+        """Bytes that missed per byte asked for."""
+        return point.miss_bytes / max(1, self.bytes)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each cache, for scripts."""
+        return [
+            {
+                "policy": one.policy,
+                "cache_bytes": one.size,
+                "requests": self.requests,
+                "misses": one.misses,
+                "miss_ratio": self.ratio(one),
+                "bytes": self.bytes,
+                "miss_bytes": one.miss_bytes,
+                "byte_miss_ratio": self.byte_ratio(one),
+                "read_misses": one.misses - one.write_misses,
+                "write_misses": one.write_misses,
+                "expired": one.expired,
+                "passed": one.passed,
+                "objects": self.count,
+                "working_set_bytes": self.working_set_bytes,
+                "first_touches": self.count,
+            }
+            for one in self.points
+        ]
+
+
+def named(path: Path, reading: Reading) -> bool:
+    """Whether the requests of a trace name objects; raises as :func:`ssdlab.traces.open`."""
+    first = next(ssdlab.traces.open(path, reading, batch=1), None)
+    return first is not None and first.key is not None
+
+
+def read_objects(path: Path, reading: Reading, progress: ProgressCallback) -> Objects:
+    """All reads and writes of a trace that names objects.
+
+    Raises InputError as :func:`ssdlab.traces.open`, and where it does not fit into memory;
+    Interrupted on Ctrl-C, and where ``progress`` answers False.
+    """
+    room, kept, requests = available_bytes(), 0, 0
+    parts = []
+    try:
+        for batch in ssdlab.traces.open(path, reading):
+            assert batch.key is not None and batch.ttl_ns is not None
+            moves = (batch.kind <= ssdlab.traces.WRITE) & (batch.length > 0)
+            requests, kept = requests + len(batch), kept + int(moves.sum())
+            tell(progress, None, f"{requests:,} requests read")
+            if room is not None and kept * REQUEST_BYTES > room:
+                raise InputError(
+                    f"{path}: more than {kept:,} requests do not fit into memory; take a part of "
+                    "it (--window)"
+                )
+            writes = batch.kind == ssdlab.traces.WRITE
+            columns = (batch.key, batch.length, writes, batch.time_ns, batch.ttl_ns)
+            parts.append([column[moves] for column in columns])
+    except KeyboardInterrupt:
+        raise Interrupted(bench.variant.STOPPED) from None
+    if not kept:
+        raise InputError(f"{path}: neither reads nor writes in it, so there is nothing to cache")
+    key, size, writes, time_ns, ttl_ns = (np.concatenate(one) for one in zip(*parts, strict=True))
+    first = np.unique(key, return_index=True)[1]
+    total = int(size[first].sum(dtype=np.uint64))
+    return Objects(key, size, writes, time_ns, ttl_ns, len(first), total, int(size.min()))
+
+
+def play(
+    trace: str,
+    asked: Objects,
+    policies: Sequence[str],
+    sizes: Sequence[int],
+    seed: int,
+    progress: ProgressCallback,
+) -> ObjectsFound:
+    """Plays requests through every cache; ``sizes`` are bytes. Raises as the core does, also for a
+    policy that only orders blocks of one size; Interrupted where ``progress`` answers False."""
+    jobs = [(policy, size) for policy in policies for size in sizes]
+    weight = float(len(asked.key))
+    variants = [bench.Variant(partial(_played, asked, *job, seed), weight) for job in jobs]
+    counts = bench.run(variants, within(progress, READING, 1.0))
+    names = ("misses", "write_misses", "miss_bytes", "expired", "passed")
+    return ObjectsFound(
+        trace=trace,
+        requests=len(asked.key),
+        writes=int(asked.writes.sum()),
+        bytes=int(asked.bytes.sum(dtype=np.uint64)),
+        count=asked.count,
+        working_set_bytes=asked.total,
+        points=[
+            ObjectPoint(*job, *(one[name] for name in names))
+            for job, one in zip(jobs, counts, strict=True)
+        ],
+    )
+
+
+def _played(
+    asked: Objects, policy: str, capacity: int, seed: int, seat: bench.Seat
+) -> dict[str, int]:
+    return heard(
+        seat.report,
+        lambda report: _core.object_misses(
+            policy, capacity, asked.key, asked.bytes, asked.writes, asked.time_ns, asked.ttl_ns,
+            count=asked.count, total=asked.total, least=asked.least, seed=seed, progress=report,
+        ),
+    )  # fmt: skip
