@@ -70,6 +70,10 @@ def _reporter(title: str, *, kernel: bool) -> _Reporter:
     return _LineReporter(title, console)
 
 
+TELLING = 0.01
+"""Share that is done before the time that is left is told: less says little of the pace."""
+
+
 class _Reporter:
     def __init__(self, title: str) -> None:
         self.title = title
@@ -93,7 +97,7 @@ class _Reporter:
         """Time that is left, by the pace so far; empty while nobody can tell."""
         seconds = news.eta_s
         since, begun = self.first or (0.0, 0.0)
-        if seconds is None and news.fraction is not None and news.fraction > begun:
+        if seconds is None and news.fraction is not None and news.fraction >= begun + TELLING:
             seconds = (elapsed - since) * (1.0 - news.fraction) / (news.fraction - begun)
         if seconds is None:
             return ""

@@ -60,7 +60,13 @@ impl Versions {
 
     /// Does what the command does to content; answers the digest of what it reads. A write is durable when it
     /// has [landed](Self::land).
+    #[inline]
     pub fn perform(&mut self, command: &Command) -> u64 {
+        if self.newest.is_none() { 0 } else { self.perform_kept(command) }
+    }
+
+    #[cold]
+    fn perform_kept(&mut self, command: &Command) -> u64 {
         let (Some(newest), Some(durable)) = (&mut self.newest, &mut self.durable) else { return 0 };
         let (first, sectors) = (command.offset / SECTOR, command.len / SECTOR);
         let range = first..first + sectors;
@@ -93,7 +99,15 @@ impl Versions {
     }
 
     /// The first `sectors` of a write have come to rest.
+    #[inline]
     pub fn land(&mut self, command: &Command, sectors: u64) {
+        if self.newest.is_some() {
+            self.land_kept(command, sectors);
+        }
+    }
+
+    #[cold]
+    fn land_kept(&mut self, command: &Command, sectors: u64) {
         let (Some(newest), Some(durable)) = (&self.newest, &mut self.durable) else { return };
         for i in 0..sectors {
             let at = command.offset / SECTOR + i;

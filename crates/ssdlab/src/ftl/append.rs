@@ -114,7 +114,8 @@ impl PageMap {
         if self.space.frontier(region, lane).superblock == NONE {
             self.open_superblock(region, lane, sink);
         }
-        let frontier = self.space.frontier_mut(region, lane);
+        // Changed in a copy: fields just written are not read back as one.
+        let mut frontier = *self.space.frontier(region, lane);
         let per_program = layout.units_per_program();
         let superblock = frontier.superblock;
         let ppn = layout.first_unit(superblock) + frontier.offset;
@@ -132,7 +133,7 @@ impl PageMap {
         if matches!(cause, Cause::HostWrite | Cause::HostRead) && sink.timed() {
             frontier.host_units += units;
         }
-        let mut frontier = *frontier;
+        *self.space.frontier_mut(region, lane) = frontier;
         let count = u64::from(units);
         self.counters.count_programs(cause, count);
         self.counters.units_mapped += count;
@@ -268,7 +269,7 @@ impl PageMap {
     /// Programs a partly filled program unit, leaving the rest empty.
     pub(super) fn pad<S: Sink>(&mut self, region: u32, lane: Lane, cause: Cause, sink: &mut S) {
         let per_program = self.layout.units_per_program();
-        let frontier = self.space.frontier_mut(region, lane);
+        let mut frontier = *self.space.frontier(region, lane);
         let used = frontier.offset % per_program;
         if frontier.superblock == NONE || used == 0 {
             return;
@@ -277,8 +278,8 @@ impl PageMap {
             frontier.handle = sink.open_program(self.layout.die_at(region, frontier.offset));
         }
         frontier.offset += per_program - used;
+        *self.space.frontier_mut(region, lane) = frontier;
         self.counters.programs_padding += u64::from(per_program - used);
-        let mut frontier = *frontier;
         self.close_filled(region, frontier, lane, (used, cause), None, sink);
         if self.layout.has_parity() {
             frontier.offset = self.append_parity(region, lane, sink);

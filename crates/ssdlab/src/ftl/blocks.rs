@@ -164,13 +164,19 @@ impl Blocks {
 
     /// A closed superblock with the fewest valid units; the search begins after the last one found.
     pub fn least_valid(&mut self, region: u32) -> u32 {
+        let (group, superblock) = self.find_least(region);
+        self.hand[region as usize] = (group + 1) % self.groups;
+        superblock
+    }
+
+    /// The same and its group; the next search begins there again.
+    pub fn find_least(&self, region: u32) -> (u32, u32) {
         let groups = &self.least[(region * self.groups) as usize..][..self.groups as usize];
         let least = groups.iter().copied().min().unwrap_or(OPEN);
         debug_assert!(least < OPEN, "no superblock may be collected");
         let hand = self.hand[region as usize] as usize;
         let at = (hand..groups.len()).chain(0..hand).find(|&g| groups[g] == least).unwrap_or(0);
-        self.hand[region as usize] = (at as u32 + 1) % self.groups;
-        self.scan(region, at as u32).1
+        (at as u32, self.scan(region, at as u32).1)
     }
 
     /// The closed superblocks of a region, the one closed first at the front.

@@ -73,11 +73,27 @@ impl PageMap {
             if length > 1 {
                 self.close_short(region, length, Cause::HostWrite, sink);
             }
-            let closed = self.space.frontier(region, Lane::Host).superblock == NONE;
+            let frontier = self.space.frontier(region, Lane::Host);
+            let closed = frontier.superblock == NONE;
+            if frontier.offset == self.nearly_full
+                && self.space.free_in(region) <= self.settings.low
+            {
+                self.expect_collection(region);
+            }
             if !closed || self.space.free_in(region) > self.settings.low {
                 return;
             }
             self.collect_one(region, sink);
+        }
+    }
+
+    /// A victim will be collected as a whole before the host has written much more: what is known of its units will be
+    /// needed.
+    #[cold]
+    fn expect_collection(&self, region: u32) {
+        let likely = self.reclaim.victim.likely(&self.space.blocks, region);
+        if let (Some(victim), Pace::Blocking) = (likely, self.settings.pace) {
+            self.map.expect_owners(self.layout.first_unit(victim));
         }
     }
 

@@ -1,11 +1,13 @@
 //! The map: where every unit lies, and whose data is in every place.
 
+use super::append::UNITS_PER_LINE;
 use super::layout::Layout;
 use super::stationary::shuffle;
 use crate::contract::Drawing;
 use crate::error::Result;
 use crate::nand::NONE;
 use crate::persist::{Archive, Part, Persist};
+use crate::sim::words;
 use prefetch_index::prefetch_index;
 use std::ops::Range;
 
@@ -109,9 +111,7 @@ impl Map {
     /// Places from `ppn` on hold data.
     #[inline]
     pub fn mark(&mut self, ppn: u32, units: u32) {
-        for ppn in ppn..ppn + units {
-            self.valid[(ppn >> 6) as usize] |= 1 << (ppn & 63);
-        }
+        words(ppn, units).for_each(|(word, bits)| self.valid[word] |= bits);
     }
 
     /// Those of the logical unit at `ppn` hold none any more.
@@ -121,8 +121,8 @@ impl Map {
             self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
             return;
         }
-        for ppn in layout.program_units(ppn, units).flat_map(|(ppn, units)| ppn..ppn + units) {
-            self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
+        for (word, bits) in layout.program_units(ppn, units).flat_map(|(ppn, n)| words(ppn, n)) {
+            self.valid[word] &= !bits;
         }
     }
 
@@ -144,8 +144,10 @@ impl Map {
     /// Takes up to `units` valid units, of one place each, out of a range: where they lie, and what they are.
     pub fn take_valid(&mut self, within: Range<u32>, units: u32, taken: &mut Vec<(u32, u32)>) {
         let Range { start: mut ppn, end } = within;
+        self.expect_owners(ppn);
         while ppn < end && (taken.len() as u32) < units {
             let (word, next) = ((ppn >> 6) as usize, (ppn | 63) + 1);
+            self.expect_owners(next);
             let mut found = self.valid[word] & u64::MAX << (ppn & 63);
             if next > end {
                 found &= (1 << (end & 63)) - 1;
@@ -173,6 +175,12 @@ impl Map {
     #[inline]
     pub fn expect_old(&self, ppn: u32) {
         prefetch_index(&self.valid, (ppn >> 6) as usize);
+    }
+
+    /// Whose the places are will be asked from `ppn` on to the end of its word of valid bits.
+    #[inline]
+    pub fn expect_owners(&self, ppn: u32) {
+        (ppn..=ppn | 63).step_by(UNITS_PER_LINE as usize).for_each(|ppn| self.expect_new(ppn));
     }
 
     /// Something will be placed at `ppn` soon.

@@ -93,6 +93,8 @@ pub struct PageMap {
     /// Physical units of the unit that the host placed last.
     pub(super) last_length: u32,
     pub(super) region_limit: u32,
+    /// Where a frontier has come when only two program units of each of its dies are left.
+    pub(super) nearly_full: u32,
     pub(super) sectors_per_unit: u32,
     /// Number in the drive of the first superblock.
     pub(super) first_superblock: u32,
@@ -101,7 +103,7 @@ pub struct PageMap {
 persistent!(PageMap {
     state { counters, contents, map, mapping, space, reclaim, trims, placement, last_region, last_length }
     parts { cache }
-    built { layout, settings, region_limit, sectors_per_unit, first_superblock }
+    built { layout, settings, region_limit, nearly_full, sectors_per_unit, first_superblock }
 });
 
 impl PageMap {
@@ -130,6 +132,9 @@ impl PageMap {
             last_region: layout.regions - 1,
             last_length: 1,
             region_limit: Self::region_limit(&layout, &settings),
+            nearly_full: layout
+                .units_per_superblock()
+                .saturating_sub(2 * layout.units_per_program() * layout.dies_per_region),
             sectors_per_unit,
             first_superblock: 0,
             layout,
@@ -328,7 +333,7 @@ impl PageMap {
     }
 
     /// Puts a unit somewhere in the map, or nowhere.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remap(&mut self, lpn: u32, ppn: u32) {
         if let Mapping::Extent(table) = &mut self.mapping {
             table.count(self.map.places(), lpn, ppn);

@@ -35,18 +35,17 @@ impl Calendar {
     /// Plans the event of `slot` at `time`, in place of what was planned; [`NEVER`] clears it.
     #[inline]
     pub fn set(&mut self, slot: u32, time: u64) {
+        let (pairs, _) = self.nodes.as_chunks_mut::<2>();
         let mut i = self.leaves + slot as usize;
-        // The winner so far goes up in registers: a level waits for a comparison, not for memory.
         let mut winner = Node { time, slot };
-        self.nodes[i] = winner;
         while i > 1 {
-            let other = self.nodes[i ^ 1];
-            // Of equal times the left one wins, whose place is even.
-            let beaten = (other.time < winner.time) | ((other.time == winner.time) & (i & 1 != 0));
-            winner = if beaten { other } else { winner };
+            let pair = &mut pairs[i >> 1];
+            pair[i & 1] = winner;
+            // Of equal times the left one wins.
+            winner = if pair[1].time < pair[0].time { pair[1] } else { pair[0] };
             i >>= 1;
-            self.nodes[i] = winner;
         }
+        pairs[0][1] = winner;
     }
 
     /// The earliest planned instant ([`NEVER`] if none) and its slot.
@@ -62,6 +61,7 @@ impl Calendar {
     }
 
     /// When the event of `slot` is planned.
+    #[inline]
     pub fn at(&self, slot: u32) -> u64 {
         self.nodes[self.leaves + slot as usize].time
     }

@@ -1,11 +1,13 @@
 //! The simulation kernel: which component acts next, and what queues before it.
 
+mod bits;
 mod calendar;
 mod lane;
 mod slab;
 pub mod steps;
 mod stretches;
 
+pub use bits::words;
 pub use calendar::Calendar;
 pub use lane::Lane;
 pub use slab::{Id, Slab};

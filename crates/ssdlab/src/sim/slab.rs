@@ -79,17 +79,17 @@ impl<T, K> Slab<T, K> {
     /// Puts a thing in a free place: the one that became free last.
     #[inline]
     pub fn insert(&mut self, thing: T) -> Id<K> {
-        let place = Place { used: true, thing };
-        match self.free.pop() {
-            Some(id) => {
-                self.places[id.index()] = place;
-                id
-            }
-            None => {
-                self.places.push(place);
-                Id::of((self.places.len() - 1) as u32)
-            }
-        }
+        let Some(id) = self.free.pop() else { return self.add(thing) };
+        // In place: what was just put together in pieces is slow to be moved as a whole.
+        let place = &mut self.places[id.index()];
+        (place.used, place.thing) = (true, thing);
+        id
+    }
+
+    #[cold]
+    fn add(&mut self, thing: T) -> Id<K> {
+        self.places.push(Place { used: true, thing });
+        Id::of((self.places.len() - 1) as u32)
     }
 
     /// Frees the place of a thing.

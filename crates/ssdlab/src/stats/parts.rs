@@ -121,28 +121,51 @@ impl Parts {
     #[inline]
     pub fn of(times: impl IntoIterator<Item = (Part, u64)>) -> Self {
         let mut parts = Parts::default();
+        parts.put(times);
+        parts
+    }
+
+    /// Adds these times, each of a part that has none yet: in place, since what was just written in pieces is slow to
+    /// be moved as a whole.
+    #[inline]
+    pub fn put(&mut self, times: impl IntoIterator<Item = (Part, u64)>) {
         times.into_iter().for_each(|(part, ns)| {
-            let at = usize::from(parts.count);
+            let at = usize::from(self.count);
             if at == FEW {
-                return parts.add(part, ns);
+                return self.add(part, ns);
             }
             // Which parts have taken time cannot be foretold, so that this does not branch.
-            (parts.which[at], parts.few[at]) = (part as u8, ns);
-            parts.count += u8::from(ns > 0);
+            (self.which[at], self.few[at]) = (part as u8, ns);
+            self.count += u8::from(ns > 0);
         });
-        parts
+    }
+
+    /// The same where there are none yet, and as few as always have room.
+    #[inline(always)]
+    pub fn put_few<const N: usize>(&mut self, times: [(Part, u64); N]) {
+        const { assert!(N <= FEW) };
+        debug_assert_eq!(self.count, 0, "parts of its own");
+        let mut at = 0;
+        for (part, ns) in times {
+            if let (Some(which), Some(few)) = (self.which.get_mut(at), self.few.get_mut(at)) {
+                (*which, *few) = (part as u8, ns);
+            }
+            at += usize::from(ns > 0);
+        }
+        self.count = at as u8;
     }
 
     /// All time of a command went to one part.
     #[inline]
     pub fn only(part: Part, ns: u64) -> Self {
-        Parts::of([(part, ns)])
+        let few = [ns, 0, 0, 0, 0, 0, 0];
+        Parts { count: u8::from(ns > 0), which: [part as u8; FEW], few, more: None }
     }
 
     /// All parts together.
     #[inline]
     pub fn total(&self) -> u64 {
-        self.few.iter().sum::<u64>() + self.more.as_ref().map_or(0, |more| more.iter().sum())
+        self.few.iter().sum::<u64>() + self.more.as_deref().map_or(0, rare_total)
     }
 
     /// Adds time of a part.
@@ -195,6 +218,12 @@ impl Parts {
         parts.more.iter_mut().flat_map(|more| more.iter_mut()).for_each(|ns| *ns /= shares);
         parts
     }
+}
+
+/// All times of what few commands have.
+#[cold]
+fn rare_total(more: &[u64; PARTS]) -> u64 {
+    more.iter().sum()
 }
 
 impl Index<Part> for Parts {

@@ -47,11 +47,11 @@ struct Hotspot {
 }
 
 pub fn build(asked: Asked<'_>) -> Result<Box<dyn Admission>> {
-    if asked.objects {
-        return Err(Error::value("hotspot", "a trace of blocks: objects have no neighbours"));
-    }
     if let Some(text) = asked.value {
         return Err(Error::value(format!("hotspot:{text}"), "hotspot alone: it takes no value"));
+    }
+    if asked.objects {
+        return Err(Error::value("hotspot", "a trace of blocks: objects have no neighbours"));
     }
     let stretches = (asked.frames / 4).max(STRETCHES_MIN);
     let levels = Levels::new(stretches);

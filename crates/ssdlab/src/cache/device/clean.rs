@@ -217,7 +217,7 @@ impl CacheDevice {
             let to = end.min((key + 1) * self.keys.block.0);
             self.add_piece(host, Kind::Trim, Hold::Alone, from, to);
         }
-        self.trims.push(host);
+        self.trims.insert(host.number(), 0, begin, end - begin);
         if self.fleet.hosts[host].own.pieces == 0 {
             return self.trim_pool(host);
         }

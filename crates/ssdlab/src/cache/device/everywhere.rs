@@ -55,7 +55,7 @@ impl CacheDevice {
             parts.add_all(&self.pieces[last].parts);
         }
         if op == Op::Trim {
-            self.trims.retain(|&other| other != host);
+            self.trims.remove(host.number());
         }
         self.complete(host, &parts);
         while piece != PieceId::NONE {

@@ -248,9 +248,6 @@ impl CacheDevice {
 
     /// Whether a TRIM under way that did not stand in line reaches into the range.
     pub(super) fn races_with_trim(&self, begin: u64, end: u64) -> bool {
-        self.trims.iter().any(|&host| {
-            let command = &self.fleet.hosts[host].command;
-            command.offset < end && begin < command.offset + command.len
-        })
+        self.trims.meets(0, begin, end - begin)
     }
 }

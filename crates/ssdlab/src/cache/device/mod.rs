@@ -36,7 +36,7 @@ pub use presets::PRESETS;
 use crate::contract::{Command, Completion, Missed, Op};
 use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::persistent;
-use crate::sim::Slab;
+use crate::sim::{Slab, Stretches};
 use crate::stats::Parts;
 use admit::{Budget, Congestion, Streams, Uses};
 use busy::Busy;
@@ -77,8 +77,8 @@ pub struct CacheDevice {
     pieces: Slab<Piece>,
     /// Pieces that wait for a frame, or for room below the mark.
     waiting: VecDeque<PieceId>,
-    /// TRIMs under way.
-    trims: Vec<HostId>,
+    /// TRIMs under way, by the numbers of their commands.
+    trims: Stretches,
     fills: u32,
     destages: u32,
     promised: u64,

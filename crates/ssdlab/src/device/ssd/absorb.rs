@@ -97,6 +97,9 @@ impl Ssd {
     /// The unit at `ppn`, just placed, is in RAM until it has been programmed.
     #[inline]
     pub(super) fn hold(&mut self, ppn: u32, length: u32) {
+        if length == 1 {
+            return self.engine.hold(ppn, 1);
+        }
         for (ppn, units) in self.ftl.layout.program_units(ppn, length) {
             self.engine.hold(ppn, units);
         }
@@ -116,9 +119,12 @@ impl Ssd {
 
     /// Host data has reached the flash: buffer room is free, flushes may be done.
     pub(super) fn programmed(&mut self, f: &Finished) {
-        self.releasing = Some(*f);
         let engine = &mut self.engine;
         engine.epochs[(f.epoch - engine.first_epoch) as usize] -= 1;
+        if self.buffer.is_none() && self.flushing.is_empty() {
+            return;
+        }
+        self.releasing = Some(*f);
         while self.engine.epochs.len() > 1 && self.engine.epochs[0] == 0 {
             self.engine.epochs.pop_front();
             self.engine.first_epoch += 1;

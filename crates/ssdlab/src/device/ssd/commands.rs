@@ -66,8 +66,8 @@ impl Ssd {
         self.host.reads += 1;
         self.host.bytes_read += command.len;
         self.serial += 1;
-        let first = (command.offset / self.unit_bytes) as u32;
-        let last = ((command.offset + command.len - 1) / self.unit_bytes) as u32;
+        let (first, last) =
+            (self.unit_of(command.offset), self.unit_of(command.offset + command.len - 1));
         let mut remaining = self.fetch_map(index, first, last);
         if self.read_ahead.is_some()
             && let Some((waits, missing)) = self.read_stream(index)
@@ -189,10 +189,10 @@ impl Ssd {
     /// The next unit of a write from byte `placed` on, and the bytes of it.
     pub(super) fn unit_write(&self, command: &Command, placed: u64) -> (UnitWrite, u64) {
         let at = command.offset + placed;
-        let within = at % self.unit_bytes;
+        let within = at & (self.unit_bytes - 1);
         let bytes = (self.unit_bytes - within).min(command.len - placed);
         let write = UnitWrite {
-            lpn: (at / self.unit_bytes) as u32,
+            lpn: self.unit_of(at),
             first_sector: (within / SECTOR) as u32,
             sectors: (bytes / SECTOR) as u32,
             stamp: command.stamp + placed / SECTOR,

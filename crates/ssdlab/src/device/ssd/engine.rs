@@ -8,6 +8,7 @@ use crate::nand::{
     Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, Geometry, NONE, OpKind, Place, Program,
 };
 use crate::persist::persistent;
+use crate::sim::words;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -174,9 +175,7 @@ impl Engine {
     /// The units are in flash now.
     #[inline]
     pub fn release(&mut self, first: u32, units: u32) {
-        for ppn in first..first + units {
-            self.pending[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
-        }
+        words(first, units).for_each(|(word, bits)| self.pending[word] &= !bits);
     }
 
     /// Where units begin that a program which has ended has brought into flash.
@@ -335,9 +334,7 @@ impl Sink for Engine {
     }
     #[inline]
     fn hold(&mut self, ppn: u32, units: u32) {
-        for ppn in ppn..ppn + units {
-            self.pending[(ppn >> 6) as usize] |= 1 << (ppn & 63);
-        }
+        words(ppn, units).for_each(|(word, bits)| self.pending[word] |= bits);
     }
     #[inline]
     fn open_program(&mut self, die: u32) -> u32 {

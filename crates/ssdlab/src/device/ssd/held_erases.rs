@@ -146,9 +146,13 @@ impl Engine {
     /// What is queued next is written from `ppn` on: behind the erase of its superblock.
     #[inline]
     pub(super) fn queue_held(&mut self, ppn: u32) {
-        if self.held.is_empty() {
-            return;
+        if !self.held.is_empty() {
+            self.queue_held_before(ppn);
         }
+    }
+
+    #[cold]
+    fn queue_held_before(&mut self, ppn: u32) {
         let superblock = self.data.superblock_of(ppn);
         for erase in &mut self.held {
             if erase.superblock == superblock && erase.ops.is_empty() {

@@ -8,6 +8,15 @@ pub(super) fn fetches(f: &Finished) -> bool {
     f.kind == OpKind::Read && f.first != NONE
 }
 
+/// The same of most operations that a command waits for: those that waited neither for other operations nor for what
+/// few drives do. `None` of any other.
+#[inline]
+pub(super) fn plain_parts(f: &Finished, now: u64) -> Option<[(Part, u64); 5]> {
+    let rare = f.map_wait | f.parity_wait | f.fold_wait | f.fed;
+    let [cells, channel, channel_wait, collection, .., host, _, _] = flash_parts(f, now);
+    (rare == 0 && !fetches(f)).then_some([cells, channel, channel_wait, collection, host])
+}
+
 /// The time of a flash operation that ends `now`, by part, the latest first.
 pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 10] {
     if fetches(f) {

@@ -13,8 +13,14 @@ const MERGES_PER_WRITE: u32 = 4;
 
 impl PageMap {
     /// Merges segments until the table has room for what the next write of a unit may split.
-    #[inline]
+    #[inline(always)]
     pub(in crate::ftl) fn make_entries<S: Sink>(&mut self, sink: &mut S) {
+        if matches!(self.mapping, Mapping::Extent(_)) {
+            self.make_extents(sink);
+        }
+    }
+
+    fn make_extents<S: Sink>(&mut self, sink: &mut S) {
         for _ in 0..MERGES_PER_WRITE {
             let Mapping::Extent(table) = &mut self.mapping else { return };
             if table.has_room() {

@@ -14,4 +14,8 @@ impl VictimPolicy for Greedy {
     fn pick(&mut self, blocks: &mut Blocks, region: u32, _now: u64) -> u32 {
         blocks.least_valid(region)
     }
+
+    fn likely(&self, blocks: &Blocks, region: u32) -> Option<u32> {
+        (blocks.closed(region) > 0).then(|| blocks.find_least(region).1)
+    }
 }

@@ -18,6 +18,11 @@ use crate::rng::Stream;
 pub trait VictimPolicy: Persist + Send {
     /// A closed superblock of `region`. `now` is the number of host units written so far.
     fn pick(&mut self, blocks: &mut Blocks, region: u32, now: u64) -> u32;
+
+    /// What it would pick now, if that is easily told: a hint for the caches of the machine that simulates.
+    fn likely(&self, _blocks: &Blocks, _region: u32) -> Option<u32> {
+        None
+    }
 }
 
 /// Parameters of all victim policies; each takes its own.

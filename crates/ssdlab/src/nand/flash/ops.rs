@@ -148,6 +148,7 @@ pub(super) struct Queue {
 pub(super) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
 
 impl Flash {
+    #[inline]
     pub(super) fn allocate(&mut self, op: FlashOp) -> u32 {
         self.active += 1;
         let index = self.take_place(op);
@@ -160,13 +161,18 @@ impl Flash {
     #[inline]
     fn take_place(&mut self, op: FlashOp) -> u32 {
         if self.free == NONE {
-            self.ops.push(op);
-            return (self.ops.len() - 1) as u32;
+            return self.add_place(op);
         }
         let index = self.free;
         self.free = self.ops[index as usize].next;
         self.ops[index as usize] = op;
         index
+    }
+
+    #[cold]
+    fn add_place(&mut self, op: FlashOp) -> u32 {
+        self.ops.push(op);
+        (self.ops.len() - 1) as u32
     }
 
     #[inline]

@@ -63,7 +63,9 @@ impl Flash {
         }
         let planes = &self.planes[self.planes_of(d)];
         at = planes.iter().fold(at, |at, plane| at.min(plane.until));
-        self.calendar.set(d, at);
+        if self.calendar.at(d) != at {
+            self.calendar.set(d, at);
+        }
     }
 
     /// Whether something takes the whole die.
