@@ -24,7 +24,7 @@ from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
 from ssdlab.fits import trial
 from ssdlab.fits.conclusions import Conclusion, conclusions
-from ssdlab.fits.observations import Workload
+from ssdlab.fits.observations import FitWorkload
 from ssdlab.fits.sources import _check_steady, gather
 from ssdlab.protocols import find
 from ssdlab.rig import resolve
@@ -381,12 +381,12 @@ def test_what_was_simulated_of_a_search_is_not_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path))
-    asked = ([KINDS["no buffer"].rig], [Workload("randread", 4096, 4)])
+    asked = ([KINDS["no buffer"].rig], [FitWorkload("randread", 4096, 4)])
     first = trial.answers(*asked)
     monkeypatch.setattr(trial, "Sim", None)  # no drive can be built any more
     assert trial.answers(*asked) == first
     with pytest.raises(TypeError):
-        trial.answers(asked[0], [Workload("randread", 4096, 8)])
+        trial.answers(asked[0], [FitWorkload("randread", 4096, 8)])
 
 
 def test_blind_twins_come_near_where_nothing_was_measured() -> None:

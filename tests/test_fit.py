@@ -17,7 +17,7 @@ from ssdlab.errors import InputError, Interrupted
 from ssdlab.experiments.twin import cases
 from ssdlab.fits import closed, observations, trial
 from ssdlab.fits.fit import FitOrder, fit
-from ssdlab.fits.observations import Observation, Workload
+from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import with_keys
 from ssdlab.fits.predict import predict
 from ssdlab.fits.search import FitTarget
@@ -43,9 +43,9 @@ def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
     )
     read = observations.read(table(tmp_path, text))
     assert [one.load for one in read] == [
-        Workload("randread", 4096, 4, 2),
-        Workload("randrw", 16384, 1, 1, 70.0, "steady", 480 * 10**9),
-        Workload("write", 1 << 20, 1, 1, None, "steady-seq"),
+        FitWorkload("randread", 4096, 4, 2),
+        FitWorkload("randrw", 16384, 1, 1, 70.0, "steady", 480 * 10**9),
+        FitWorkload("write", 1 << 20, 1, 1, None, "steady-seq"),
     ]
     assert read[0].measured == {"iops": 50000.0, "lat_mean_us": 160.0}
     head = "rw,bs,test,x,value,unit\n"
@@ -101,7 +101,7 @@ def test_a_run_gives_the_rows_that_its_summary_has() -> None:
     )
     result = ssdlab.run(job, on="lab-reference", set={"capacity": "64MiB"})
     (only,) = observations.observations(result)
-    assert only.load == Workload("randread", 8192, 4)
+    assert only.load == FitWorkload("randread", 8192, 4)
     shown = result.summary()[-1]
     assert only.measured["iops"] == shown["iops"]
     assert only.measured["clat_mean_us"] == pytest.approx(shown["clat_mean_ns"] / 1e3)
@@ -170,7 +170,7 @@ def test_write_amplification_of_one_namespace_foretells_that_of_others(tmp_path:
     basis = Twin.load(str(twin)).basis
     far, near = (
         basis.spread(
-            Workload("randwrite", 4096, 32, 4, state="steady", namespace=size * 10**9), "waf"
+            FitWorkload("randwrite", 4096, 32, 4, state="steady", namespace=size * 10**9), "waf"
         )
         for size in (225, 900)
     )
@@ -240,7 +240,7 @@ def test_an_array_of_drives_pays_for_the_host_once() -> None:
 def test_a_fit_finds_the_drive_that_was_measured() -> None:
     true = {"nand.t_read": "66us", "controller.command_time": "13us"}
     start = profile("demo-enterprise").text
-    loads = [Workload("randread", 4096, depth) for depth in (1, 4, 16, 64, 256)]
+    loads = [FitWorkload("randread", 4096, depth) for depth in (1, 4, 16, 64, 256)]
     (answers,) = trial.answers([with_keys(start, true).to_toml()], loads)
     observed = [Observation(*pair) for pair in zip(loads, answers, strict=True)]
     found = fit(FitOrder(observed, start="demo-enterprise"))
@@ -251,15 +251,17 @@ def test_a_fit_finds_the_drive_that_was_measured() -> None:
         assert one.determined
         assert one.low < 1e3 * float(value.removesuffix("us")) < one.high
         assert one.value == pytest.approx(1e3 * float(value.removesuffix("us")), rel=0.2)
-    (other,) = trial.answers([with_keys(start, true).to_toml()], [Workload("randread", 4096, 32)])
-    (expected,) = predict(twin, [Workload("randread", 4096, 32)])
+    (other,) = trial.answers(
+        [with_keys(start, true).to_toml()], [FitWorkload("randread", 4096, 32)]
+    )
+    (expected,) = predict(twin, [FitWorkload("randread", 4096, 32)])
     assert expected.low["iops"] < other[0]["iops"] < expected.high["iops"]
     assert expected.values["iops"] == pytest.approx(other[0]["iops"], rel=0.05)
 
 
 def test_closed_forms_come_near_simulations() -> None:
     rig = profile("intel-dc-s4610-480").text
-    loads = [Workload("randread", 4096, depth) for depth in (1, 8, 64)]
+    loads = [FitWorkload("randread", 4096, depth) for depth in (1, 8, 64)]
     drive = closed.DriveFigures.of(with_keys(rig, {}))
     for simulated, quick in zip(
         trial.answers([rig], loads)[0], closed.answers(drive, loads), strict=True
@@ -269,7 +271,7 @@ def test_closed_forms_come_near_simulations() -> None:
 
 def test_random_writes_in_steady_state_are_alike_alone_and_after_others() -> None:
     rig = with_keys(profile("intel-dc-s4610-480").text, {"ftl.over_provisioning": "0.08"})
-    loads = [Workload("randwrite", 4096, depth, state="steady") for depth in (4, 8, 32)]
+    loads = [FitWorkload("randwrite", 4096, depth, state="steady") for depth in (4, 8, 32)]
     told = trial.answers([rig.to_toml()], loads)[0]
     expected = closed.answers(closed.DriveFigures.of(rig), loads)
     for simulated, quick in zip(told, expected, strict=True):
@@ -281,7 +283,7 @@ def test_random_writes_in_steady_state_are_alike_alone_and_after_others() -> Non
 def test_a_host_that_is_slower_than_the_port_is_found_by_its_single_job() -> None:
     rates = {(1, 1): 9_100, (16, 1): 50_000, (64, 1): 50_000, (16, 4): 80_000, (64, 4): 80_000}
     rows = [
-        Observation(Workload("randread", 4096, depth, jobs), {"iops": float(rate)})
+        Observation(FitWorkload("randread", 4096, depth, jobs), {"iops": float(rate)})
         for (depth, jobs), rate in rates.items()
     ]
     found = fit(FitOrder(rows, 480 * 10**9, quick=True)).found
@@ -290,10 +292,12 @@ def test_a_host_that_is_slower_than_the_port_is_found_by_its_single_job() -> Non
 
 def test_what_a_drive_has_done_it_can_do() -> None:
     slow = {1: 9_100.0, 2: 13_600.0, 4: 18_300.0, 8: 55_000.0}
-    rows = [Observation(Workload("randread", 4096, q), {"iops": rate}) for q, rate in slow.items()]
+    rows = [
+        Observation(FitWorkload("randread", 4096, q), {"iops": rate}) for q, rate in slow.items()
+    ]
     found = fit(FitOrder(rows, 512 * 10**9, quick=True)).found
     drive = closed.DriveFigures.of(with_keys(found.space.rig(found.vector), {}))
-    (deep,) = closed.answers(drive, [Workload("randread", 4096, 64)])
+    (deep,) = closed.answers(drive, [FitWorkload("randread", 4096, 64)])
     assert deep["iops"] > 50_000
 
 
@@ -301,7 +305,9 @@ def test_a_fit_that_was_stopped_comes_to_the_same_as_one_that_was_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = {1: 9_100.0, 32: 71_000.0}
-    rows = [Observation(Workload("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()]
+    rows = [
+        Observation(FitWorkload("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()
+    ]
     order = FitOrder(rows, 480 * 10**9)
     monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path / "whole"))
     whole = fit(order).found
@@ -321,11 +327,13 @@ def test_a_fit_that_was_stopped_comes_to_the_same_as_one_that_was_not(
 def test_a_drive_of_no_profile_is_answered_within_what_its_bus_allows(
     rates: dict[int, int], ceiling: float
 ) -> None:
-    rows = [Observation(Workload("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()]
+    rows = [
+        Observation(FitWorkload("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()
+    ]
     found = fit(FitOrder(rows, 1_100 * 10**9, quick=True))
     twin = twin_of(found.found, rows, name="x", start=found.start, sources=["x.csv"], seed=1)
-    depths = [Workload("randread", 4096, depth) for depth in (1, 4, 16, 64, 256)]
-    sizes = [Workload("randread", size, 8) for size in (4096, 16384, 65536, 262144)]
+    depths = [FitWorkload("randread", 4096, depth) for depth in (1, 4, 16, 64, 256)]
+    sizes = [FitWorkload("randread", size, 8) for size in (4096, 16384, 65536, 262144)]
     deeper, larger = (
         [one.values["iops"] for one in predict(twin, loads)] for loads in (depths, sizes)
     )
@@ -352,25 +360,27 @@ def test_every_case_asks_for_what_it_does_not_know() -> None:
 
 def test_interpolation_is_straight_in_logarithms() -> None:
     rows = [
-        Observation(Workload("randread", 4096, depth), {"iops": 1000.0 * depth**0.5})
+        Observation(FitWorkload("randread", 4096, depth), {"iops": 1000.0 * depth**0.5})
         for depth in (4, 16)
     ]
     for depth in (1, 8, 64):
-        found = cases.interpolated(rows, Workload("randread", 4096, depth), "iops")
+        found = cases.interpolated(rows, FitWorkload("randread", 4096, depth), "iops")
         assert found == pytest.approx(1000 * depth**0.5)
 
 
 def test_a_ceiling_that_no_rate_came_to_does_not_explain_how_a_curve_bends() -> None:
     bent = {1: 18_200.0, 2: 36_000.0, 4: 64_200.0, 8: 95_500.0, 16: 141_700.0}
-    rows = [Observation(Workload("randread", 4096, q), {"iops": rate}) for q, rate in bent.items()]
+    rows = [
+        Observation(FitWorkload("randread", 4096, q), {"iops": rate}) for q, rate in bent.items()
+    ]
     found = fit(FitOrder(rows, 10**12, quick=True)).found
     values = dict(zip([one.key for one in found.space.parameters], found.vector, strict=True))
     for key in ("host_time", "controller.command_time"):
         assert math.exp(values[key]) < 3_000  # 330 000 IOPS and more
-    flat = [*rows, Observation(Workload("randread", 4096, 64), {"iops": 143_000.0})]
+    flat = [*rows, Observation(FitWorkload("randread", 4096, 64), {"iops": 143_000.0})]
     held = fit(FitOrder(flat, 10**12, quick=True)).found
     drive = closed.DriveFigures.of(with_keys(held.space.rig(held.vector), {}))
-    (deep,) = closed.answers(drive, [Workload("randread", 4096, 256)])
+    (deep,) = closed.answers(drive, [FitWorkload("randread", 4096, 256)])
     assert deep["iops"] == pytest.approx(143_000, rel=0.25)
 
 

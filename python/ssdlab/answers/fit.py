@@ -21,7 +21,7 @@ from ssdlab.answer import (
     columns,
 )
 from ssdlab.fits.fit import Fit, missing
-from ssdlab.fits.observations import MEASURED, Workload
+from ssdlab.fits.observations import MEASURED, FitWorkload
 from ssdlab.fits.predict import ComparedNumber, Prediction
 from ssdlab.fits.search import MEANS
 from ssdlab.fits.twin import JudgedParameter, Twin, held_out, judged
@@ -186,7 +186,7 @@ def _interval(prediction: Prediction, column: str) -> str | None:
     return f"{units.number(low, unit)} .. {units.number(high, unit)}"
 
 
-def _parameters(parameters: Sequence[JudgedParameter], loads: Sequence[Workload]) -> Table:
+def _parameters(parameters: Sequence[JudgedParameter], loads: Sequence[FitWorkload]) -> Table:
     rows: list[Cells] = []
     for parameter in parameters:
         shown = parameter.parameter.shown
@@ -218,7 +218,7 @@ def _errors(names: Sequence[str], errors: object, left: object) -> Table:
 
 
 def _figures(
-    loads: Sequence[Workload], points: Sequence[tuple[int, str, float, float]]
+    loads: Sequence[FitWorkload], points: Sequence[tuple[int, str, float, float]]
 ) -> list[Figure]:
     """Every measured curve with the twin's in it, and how far each number is off."""
     figures = []
@@ -262,12 +262,12 @@ Points = list[tuple[float, float, float]]
 
 
 def _curves(
-    loads: Sequence[Workload], own: Sequence[tuple[int, str, float, float]], *, waf: bool
+    loads: Sequence[FitWorkload], own: Sequence[tuple[int, str, float, float]], *, waf: bool
 ) -> dict[str, list[tuple[str, Points]]]:
     """The curves of a number by axis, with their names: over depth where there are several, what is
     left over size."""
     found: dict[str, dict[str, Points]] = {}
-    depths: dict[Workload, set[int]] = {}
+    depths: dict[FitWorkload, set[int]] = {}
     for row, *_ in own:
         depths.setdefault(replace(loads[row], iodepth=1, numjobs=1), set()).add(loads[row].depth)
     for row, _, measured, twin in own:

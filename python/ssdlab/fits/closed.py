@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ssdlab import _core
-from ssdlab.fits.observations import Workload
+from ssdlab.fits.observations import FitWorkload
 from ssdlab.fits.parameters import PARAMETERS, Floats, amount
 
 UNIT = 4096
@@ -98,7 +98,7 @@ def amplification(alpha: Floats) -> Floats:
 
 
 def several(
-    drive: DriveFigures, loads: Sequence[Workload], values: Mapping[str, Floats]
+    drive: DriveFigures, loads: Sequence[FitWorkload], values: Mapping[str, Floats]
 ) -> list[list[Mapping[str, float]]]:
     """The answers of drives that have these values of some parameters, drive by drive, at once."""
     size, count = len(loads), len(next(iter(values.values()), ()))
@@ -107,7 +107,7 @@ def several(
     return [found[place * size : (place + 1) * size] for place in range(count)]
 
 
-def answers(drive: DriveFigures, loads: Sequence[Workload]) -> list[Mapping[str, float]]:
+def answers(drive: DriveFigures, loads: Sequence[FitWorkload]) -> list[Mapping[str, float]]:
     """Rates, mean latencies and, of what writes, write amplification, by workload."""
     waf = _waf(drive, loads)
     rates = _rates(drive, loads, waf)
@@ -119,7 +119,7 @@ def answers(drive: DriveFigures, loads: Sequence[Workload]) -> list[Mapping[str,
     return found
 
 
-def _waf(drive: DriveFigures, loads: Sequence[Workload]) -> Floats:
+def _waf(drive: DriveFigures, loads: Sequence[FitWorkload]) -> Floats:
     random = np.array([not load.sequential and load.state == "steady" for load in loads])
     writes = np.array([load.reads < 1 for load in loads])
     sizes = np.array([float(load.namespace or drive.capacity) for load in loads])
@@ -128,7 +128,7 @@ def _waf(drive: DriveFigures, loads: Sequence[Workload]) -> Floats:
     return np.where(writes, found * drive.overhead, 1.0)
 
 
-def _rates(drive: DriveFigures, loads: Sequence[Workload], waf: Floats) -> Floats:
+def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Floats:
     values = drive.values
     reads, size, depth, jobs = (
         np.array([float(getattr(load, name)) for load in loads])

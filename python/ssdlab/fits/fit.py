@@ -13,7 +13,7 @@ from ssdlab import units
 from ssdlab.errors import InputError
 from ssdlab.fits import starts, structure, trial
 from ssdlab.fits.conclusions import Conclusion, settings
-from ssdlab.fits.observations import Observation, Workload
+from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import FitSpace, Floats, with_keys
 from ssdlab.fits.search import DAMPINGS, Evaluate, FitTarget, SearchEnd, cost, leaping, search
 from ssdlab.fits.trial import Effort
@@ -188,7 +188,7 @@ def _check(observed: Sequence[Observation], order: FitOrder) -> None:
             f"{observed[0].where}: one workload tells no drive from others; measure also "
             f"{units.listed(wanted[:3])}"
         )
-    seen: dict[Workload, Observation] = {}
+    seen: dict[FitWorkload, Observation] = {}
     for observation in observed:
         before = seen.setdefault(observation.load, observation)
         rates = [found.measured.get("iops") for found in (before, observation)]
@@ -274,7 +274,7 @@ def _by_simulation(
 
 
 def _corrected(
-    space: FitSpace, target: FitTarget, loads: Sequence[Workload], vector: Floats,
+    space: FitSpace, target: FitTarget, loads: Sequence[FitWorkload], vector: Floats,
     said: Sequence[Mapping[str, float]], simulate: Evaluate,
 ) -> SearchEnd:  # fmt: skip
     """The search by closed forms, each row off by what the last simulation said that it is off:
@@ -351,7 +351,7 @@ class _Course:
         self._text = f"round {nth} of {ROUNDS}, median error {100 * error:.1f} %"
 
 
-def missing(loads: Sequence[Workload]) -> list[str]:
+def missing(loads: Sequence[FitWorkload]) -> list[str]:
     """Measurements that would tell more of a drive than these do, the most useful first."""
     wanted = [
         ("4 KiB random reads at depth 1", any(_is(load, "randread", 4096, 1, 1) for load in loads)),
@@ -369,5 +369,5 @@ def missing(loads: Sequence[Workload]) -> list[str]:
     return [what for what, there in wanted if not there]
 
 
-def _is(load: Workload, rw: str, bs: int, shallow: int, deep: int) -> bool:
+def _is(load: FitWorkload, rw: str, bs: int, shallow: int, deep: int) -> bool:
     return load.rw == rw and load.bs == bs and shallow <= load.depth <= deep

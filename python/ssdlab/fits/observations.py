@@ -78,7 +78,7 @@ SLACK = 1.02
 
 
 @dataclass(frozen=True)
-class Workload:
+class FitWorkload:
     """A workload: what is asked of a drive, in which state."""
 
     rw: str
@@ -109,7 +109,7 @@ class Workload:
         return self.iodepth * self.numjobs
 
     @property
-    def curve(self) -> Workload:
+    def curve(self) -> FitWorkload:
         """What all points of its curve over depth have in common."""
         return replace(self, iodepth=1)
 
@@ -125,7 +125,7 @@ class Workload:
 class Observation:
     """A workload and what was measured of it."""
 
-    load: Workload
+    load: FitWorkload
     measured: Mapping[str, float] = field(default_factory=dict)
     """By the names of :data:`MEASURED`; only what is known."""
     where: str = ""
@@ -234,7 +234,7 @@ def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation |
         return None
     rw, share = _pattern(rw, f"{mix:g}", where)
     depth = _count(workload.option("iodepth"), f"{where}: iodepth")
-    load = Workload(rw, size, depth, workload.workers, share, state or usual_state(mix / 100))
+    load = FitWorkload(rw, size, depth, workload.workers, share, state or usual_state(mix / 100))
     iops = sum(direction.iops or 0.0 for direction in told)
     latencies = {
         kind: merge(direction.latencies[kind] for direction in told if kind in direction.latencies)
@@ -286,7 +286,7 @@ def row(cells: Mapping[str, str], where: str) -> Observation:
         raise InputError(
             f'{where}: no state is called "{state}"{hint}; there are: {", ".join(STATES)}'
         )
-    load = Workload(
+    load = FitWorkload(
         rw,
         _size(said["bs"] or "4k", f"{where}: bs"),
         _count(said["iodepth"], f"{where}: iodepth"),
@@ -360,7 +360,7 @@ def _pattern(rw: str, mix: str, where: str) -> tuple[str, float | None]:
     return pattern, share
 
 
-def _check_units(load: Workload, measured: Mapping[str, float], where: str) -> None:
+def _check_units(load: FitWorkload, measured: Mapping[str, float], where: str) -> None:
     """Raises InputError where numbers contradict each other: one is of another unit."""
     iops = measured.get("iops")
     for name in ("lat_mean_us", "clat_mean_us"):

@@ -25,8 +25,8 @@ from ssdlab.fits.observations import (
     MEASURED,
     PATTERNS,
     SCHEMA,
+    FitWorkload,
     Observation,
-    Workload,
     usual_state,
 )
 from ssdlab.fits.parameters import Floats, bounds
@@ -49,7 +49,7 @@ FURTHEST = 2.0
 class Prediction:
     """What is expected of a workload, by the columns of the table."""
 
-    load: Workload
+    load: FitWorkload
     values: Mapping[str, float]
     low: Mapping[str, float]
     high: Mapping[str, float]
@@ -67,7 +67,7 @@ class Prediction:
 
 
 def predict(
-    twin: Twin, loads: Sequence[Workload], *, seed: int = 1,
+    twin: Twin, loads: Sequence[FitWorkload], *, seed: int = 1,
     progress: ProgressCallback | None = None, store: Callable[[str], str] = lambda rig: rig,
 ) -> list[Prediction]:  # fmt: skip
     """Predictions in the order of the workloads; ``store`` makes a rig of the twin's, such as that
@@ -90,7 +90,7 @@ def predict(
     return [predictions[load] for load in loads]
 
 
-def _check(twin: Twin, loads: Sequence[Workload]) -> None:
+def _check(twin: Twin, loads: Sequence[FitWorkload]) -> None:
     capacity = _core.Rig(twin.rig, rig_name=twin.name).bytes("capacity") or 0
     for load in loads:
         size = load.namespace
@@ -100,7 +100,7 @@ def _check(twin: Twin, loads: Sequence[Workload]) -> None:
             )
 
 
-def _waves(twin: Twin, loads: Sequence[Workload]) -> float:
+def _waves(twin: Twin, loads: Sequence[FitWorkload]) -> float:
     """How much longer than usual random writes are to last: collection comes in waves, which are
     the higher the more is copied."""
     drive = closed.DriveFigures.of(_core.Rig(twin.rig, rig_name=twin.name))
@@ -108,7 +108,7 @@ def _waves(twin: Twin, loads: Sequence[Workload]) -> float:
     return min(LONGEST, max(1.0, max(amplified) / CALM))
 
 
-def _open(twin: Twin, loads: Sequence[Workload], seed: int) -> list[Mapping[str, float]]:
+def _open(twin: Twin, loads: Sequence[FitWorkload], seed: int) -> list[Mapping[str, float]]:
     """By how much, as a logarithm, the parameters that a fit leaves open change each workload's
     rate and write amplification."""
     vectors = _draws(twin, seed)
@@ -149,8 +149,8 @@ def _draws(twin: Twin, seed: int) -> list[Floats]:
 
 def _prediction(
     twin: Twin,
-    load: Workload,
-    sized: Workload,
+    load: FitWorkload,
+    sized: FitWorkload,
     fine: Mapping[str, float],
     apart: Mapping[str, float],
 ) -> Prediction:
@@ -193,7 +193,7 @@ def text(predictions: Sequence[Prediction]) -> str:
     return observations.text(pl.DataFrame(cells).hstack(table.drop(ASKED)))
 
 
-def loads_of(job: JobText) -> list[tuple[str, Workload]]:
+def loads_of(job: JobText) -> list[tuple[str, FitWorkload]]:
     """The sections of a job file as workloads, each by itself, with their names.
 
     Raises InputError where it is no job, or has nothing that a table could ask.
@@ -214,7 +214,9 @@ def loads_of(job: JobText) -> list[tuple[str, Workload]]:
         reads = mix / 100 if mix is not None else float(rw.endswith("read"))
         size = parse_bytes(f"{job.name}: bs", str(options.get("bs", "4k")).split(",")[0])
         depth, jobs = int(one["iodepth"]), int(one["numjobs"])
-        found.append((str(one["name"]), Workload(rw, size, depth, jobs, mix, usual_state(reads))))
+        found.append(
+            (str(one["name"]), FitWorkload(rw, size, depth, jobs, mix, usual_state(reads)))
+        )
     if not found:
         raise InputError(f"{job.name}: has no job of reads or writes that could be predicted")
     return found

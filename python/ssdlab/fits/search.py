@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssdlab.fits.observations import MEASURED, Observation, Workload
+from ssdlab.fits.observations import MEASURED, FitWorkload, Observation
 from ssdlab.fits.parameters import FitSpace, Floats
 
 NOISE = {
@@ -291,7 +291,7 @@ def cost(space: FitSpace, target: FitTarget, vector: Floats, logs: Floats) -> fl
     return float(data.sum() + missing + prior.sum())
 
 
-def regions(loads: Sequence[Workload], target: FitTarget) -> list[list[bool]]:
+def regions(loads: Sequence[FitWorkload], target: FitTarget) -> list[list[bool]]:
     """Entries by region, each to be left out once: curves over depth, or halves of the only one."""
     keys = [load.curve for load in loads]
     if len(set(keys)) < 2:

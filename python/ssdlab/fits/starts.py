@@ -13,7 +13,7 @@ import numpy as np
 from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits import closed
-from ssdlab.fits.observations import Observation, Workload
+from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import HOSTS, PARAMETERS, FitSpace, Floats, flat, sata, with_keys
 from ssdlab.fits.search import FitTarget, SearchEnd, leaping, search
 from ssdlab.rig import profiles, resolve
@@ -175,7 +175,7 @@ def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:
     return rig.to_toml()
 
 
-def closed_forms(space: FitSpace, loads: Sequence[Workload], vectors: Sequence[Floats]) -> list[
+def closed_forms(space: FitSpace, loads: Sequence[FitWorkload], vectors: Sequence[Floats]) -> list[
     list[Mapping[str, float]]
 ]:  # fmt: skip
     """What closed forms say of the workloads for each vector of parameters."""

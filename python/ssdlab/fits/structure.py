@@ -13,7 +13,7 @@ from ssdlab import _core
 from ssdlab.analysis import amplification
 from ssdlab.errors import InputError
 from ssdlab.fits import trial
-from ssdlab.fits.observations import Observation, Workload
+from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import with_keys
 from ssdlab.fits.search import FitTarget
 from ssdlab.progress import ProgressCallback
@@ -128,7 +128,7 @@ def _roomy(rig: str, keys: Mapping[str, str], spare: float) -> float:
 
 
 def _spares(
-    rig: str, points: Mapping[Workload, float], first: float, seed: int,
+    rig: str, points: Mapping[FitWorkload, float], first: float, seed: int,
     progress: ProgressCallback | None, victims: Sequence[str] = VICTIMS,
 ) -> dict[str, tuple[float, float]]:  # fmt: skip
     """By victim policy how far write amplification is off at best, and the over-provisioning."""
@@ -172,13 +172,13 @@ def _next(tried: Sequence[tuple[float, float]]) -> float:
     return min(math.log(MOST), max(math.log(LEAST), x + step))
 
 
-def _collects(load: Workload) -> bool:
+def _collects(load: FitWorkload) -> bool:
     return load.state == "steady" and load.reads < 1 and not load.sequential
 
 
-def _amplified(observed: Sequence[Observation]) -> dict[Workload, float]:
+def _amplified(observed: Sequence[Observation]) -> dict[FitWorkload, float]:
     """Write amplification of random writes of 4 KiB by namespace, the mean of each."""
-    found: dict[Workload, list[float]] = {}
+    found: dict[FitWorkload, list[float]] = {}
     for observation in observed:
         if (
             "waf" in observation.measured
@@ -189,7 +189,7 @@ def _amplified(observed: Sequence[Observation]) -> dict[Workload, float]:
     return {load: math.exp(sum(logs) / len(logs)) for load, logs in found.items()}
 
 
-def _spare(drive: _core.Rig, victim: str, load: Workload, waf: float) -> float:
+def _spare(drive: _core.Rig, victim: str, load: FitWorkload, waf: float) -> float:
     """Over-provisioning of the whole drive at which closed forms come to ``waf``."""
     units = int(drive.get("nand.pages_per_block") or 256) * int(drive.get("nand.planes") or 1)
     units *= max(1, (drive.bytes("nand.page") or 16384) // 4096)

@@ -20,7 +20,7 @@ from ssdlab import _core, bench
 from ssdlab.bench import kept
 from ssdlab.engine.runner import seed_of
 from ssdlab.errors import InputError
-from ssdlab.fits.observations import Observation, Workload, observations
+from ssdlab.fits.observations import FitWorkload, Observation, observations
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Sim, SimSession, Terms
@@ -110,7 +110,7 @@ def _capacity(rig: _core.Rig) -> int:
 
 
 def answers(
-    rigs: Sequence[str], loads: Sequence[Workload], effort: Effort = Effort(),
+    rigs: Sequence[str], loads: Sequence[FitWorkload], effort: Effort = Effort(),
     progress: ProgressCallback | None = None,
 ) -> list[list[Mapping[str, float]]]:  # fmt: skip
     """What each rig does under each workload: the columns that are measured, by name.
@@ -136,7 +136,7 @@ def answers(
     return found
 
 
-def _groups(loads: Sequence[Workload]) -> list[list[int]]:
+def _groups(loads: Sequence[FitWorkload]) -> list[list[int]]:
     """Places of workloads that share a prepared drive, those that write after those that read."""
     found: dict[tuple[object, ...], list[int]] = {}
     for place in sorted(range(len(loads)), key=lambda place: (loads[place].reads < 1, place)):
@@ -147,7 +147,7 @@ def _groups(loads: Sequence[Workload]) -> list[list[int]]:
     return list(found.values())
 
 
-def _body(rig: str, loads: Sequence[Workload], effort: Effort) -> _Body:
+def _body(rig: str, loads: Sequence[FitWorkload], effort: Effort) -> _Body:
     return _Body(rig, tuple(loads), effort)
 
 
@@ -156,7 +156,7 @@ class _Body:
     """Runs a group of workloads on one drive."""
 
     rig: str
-    loads: tuple[Workload, ...]
+    loads: tuple[FitWorkload, ...]
     effort: Effort
 
     def __call__(self, seat: bench.Seat) -> list[Mapping[str, float]]:
@@ -190,7 +190,7 @@ def _code() -> str:
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
-def _steps(loads: Sequence[Workload]) -> str:
+def _steps(loads: Sequence[FitWorkload]) -> str:
     """How the drive is prepared; reads ask no more of a steady state than scattered data."""
     state = loads[0].state
     if state == "steady" and all(load.reads == 1 for load in loads):
@@ -198,14 +198,16 @@ def _steps(loads: Sequence[Workload]) -> str:
     return STATES[state]
 
 
-def _with_waf(observation: Observation, waf: float | None, load: Workload) -> Mapping[str, float]:
+def _with_waf(
+    observation: Observation, waf: float | None, load: FitWorkload
+) -> Mapping[str, float]:
     """The numbers of a point; write amplification only of what writes."""
     if waf is None or load.reads == 1:
         return {name: value for name, value in observation.measured.items() if name != "waf"}
     return {**observation.measured, "waf": waf}
 
 
-def _job(drive: SimSession, load: Workload, effort: Effort) -> str:
+def _job(drive: SimSession, load: FitWorkload, effort: Effort) -> str:
     """The job of a point: how long it lasts is found by a probe on the same drive."""
     mix = "" if load.rwmixread is None else f"rwmixread={load.rwmixread:g}\n"
     head = TIMES.format(rw=load.rw, bs=load.bs, depth=load.iodepth, jobs=load.numjobs) + mix
@@ -219,7 +221,7 @@ def _job(drive: SimSession, load: Workload, effort: Effort) -> str:
     return f"{head}time_based\nramp_time={ramp}us\nruntime={run}us\n"
 
 
-def _extent(capacity: int, load: Workload, effort: Effort) -> tuple[int, int, int]:
+def _extent(capacity: int, load: FitWorkload, effort: Effort) -> tuple[int, int, int]:
     """I/Os of a point, of the probe and between them."""
     least = TURNS * load.depth
     probe = max(PROBE, 2 * load.depth)
@@ -235,6 +237,6 @@ def _extent(capacity: int, load: Workload, effort: Effort) -> tuple[int, int, in
     return writes, probe, capacity // load.bs if load.bs > 4096 else SETTLING // 4
 
 
-def of(observed: Iterable[Observation]) -> list[Workload]:
+def of(observed: Iterable[Observation]) -> list[FitWorkload]:
     """The workloads of observations."""
     return [observation.load for observation in observed]

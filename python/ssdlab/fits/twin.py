@@ -20,7 +20,7 @@ import numpy as np
 
 from ssdlab import _core
 from ssdlab.errors import InputError
-from ssdlab.fits.observations import MEASURED, Observation, Workload
+from ssdlab.fits.observations import MEASURED, FitWorkload, Observation
 from ssdlab.fits.parameters import FITTED, PARAMETERS, FitParameter, Floats, with_keys
 from ssdlab.fits.search import MEANS, SearchEnd, regions
 from ssdlab.rig import resolve
@@ -73,7 +73,7 @@ class Region:
     namespace: tuple[int, int] = (0, 0)
     """Bytes; 0 where it is not known."""
 
-    def away(self, load: Workload) -> dict[str, float]:
+    def away(self, load: FitWorkload) -> dict[str, float]:
         """How far a workload is outside, by the keys of :data:`AWAY`, in doublings."""
         return {
             "size": min(abs(math.log2(load.bs / one)) for one in self.bs),
@@ -117,7 +117,7 @@ class Basis:
         known = {parameter.key: parameter for parameter in PARAMETERS}
         return [known[key] for key in self.keys if key in known]
 
-    def spread(self, load: Workload, column: str, left_open: float = 0.0) -> float:
+    def spread(self, load: FitWorkload, column: str, left_open: float = 0.0) -> float:
         """Standard deviation of the logarithm of what a prediction is off by: more for columns and
         workloads further from what the twin was fitted to, and where the parameters that were left
         open change a rate by ``left_open``."""

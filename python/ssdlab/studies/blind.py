@@ -18,7 +18,7 @@ from ssdlab.errors import InputError
 from ssdlab.fits import fit as fits
 from ssdlab.fits import trial
 from ssdlab.fits.conclusions import Conclusion
-from ssdlab.fits.observations import Workload
+from ssdlab.fits.observations import FitWorkload
 from ssdlab.fits.parameters import amount, with_keys
 from ssdlab.fits.search import SearchEnd
 from ssdlab.fits.sources import gather
@@ -173,33 +173,35 @@ def rigs(seed: int, count: int) -> Iterator[tuple[int, dict[str, str], str]]:
         yield number, keys, rig
 
 
-def unseen(seed: int, number: int, count: int = 20) -> list[Workload]:
+def unseen(seed: int, number: int, count: int = 20) -> list[FitWorkload]:
     """Loads that ``characterise`` does not measure: other sizes, depths, jobs, mixes, patterns,
     namespaces."""
     dice = _Dice(seed, number, 1)
-    found: dict[Workload, None] = {}
+    found: dict[FitWorkload, None] = {}
     while len(found) < count:
         kind = dice.choice(KINDS)
         depth, jobs = dice.choice([2, 3, 6, 12, 24, 48]), dice.choice([1, 1, 1, 2, 4])
         block = 1024 * dice.choice([4, 8, 20, 48, 96])
         if kind == "read":
-            load = Workload("randread", block, depth, jobs)
+            load = FitWorkload("randread", block, depth, jobs)
         elif kind == "steady read":
-            load = Workload("randread", block, depth, jobs, None, "steady")
+            load = FitWorkload("randread", block, depth, jobs, None, "steady")
         elif kind == "write":
-            load = Workload("randwrite", 4096, depth, jobs, None, "steady")
+            load = FitWorkload("randwrite", 4096, depth, jobs, None, "steady")
         elif kind == "large write":
-            load = Workload("randwrite", 1024 * dice.choice([8, 16, 64]), depth, 1, None, "steady")
+            load = FitWorkload(
+                "randwrite", 1024 * dice.choice([8, 16, 64]), depth, 1, None, "steady"
+            )
         elif kind == "namespace":
             size = int(CAPACITY * dice.choice([0.6, 0.7, 0.8, 0.9])) // 2**20 * 2**20
-            load = Workload("randwrite", 4096, depth, 1, None, "steady", size)
+            load = FitWorkload("randwrite", 4096, depth, 1, None, "steady", size)
         elif kind == "mix":
             mix = dice.choice([10.0, 30.0, 50.0, 90.0])
-            load = Workload("randrw", 1024 * dice.choice([4, 4, 16]), depth, jobs, mix, "steady")
+            load = FitWorkload("randrw", 1024 * dice.choice([4, 4, 16]), depth, jobs, mix, "steady")
         elif kind == "sequential":
-            load = Workload("read", 1024 * dice.choice([32, 64, 256]), depth)
+            load = FitWorkload("read", 1024 * dice.choice([32, 64, 256]), depth)
         else:
-            load = Workload(
+            load = FitWorkload(
                 "write", 1024 * dice.choice([16, 64, 256]), depth, 1, None, "steady-seq"
             )
         found[load] = None
@@ -226,8 +228,8 @@ def selftest(
 
 
 def _one(
-    number: int, keys: dict[str, str], rig: str, seed: int, quick: bool, loads: Sequence[Workload],
-    report: ProgressCallback,
+    number: int, keys: dict[str, str], rig: str, seed: int, quick: bool,
+    loads: Sequence[FitWorkload], report: ProgressCallback,
 ) -> Blind:  # fmt: skip
     with tempfile.TemporaryDirectory() as place:
         # Only the drive itself is handed on: nothing below sees its keys.

@@ -11,7 +11,7 @@ from importlib import resources
 
 import numpy as np
 
-from ssdlab.fits.observations import Observation, Workload, rows
+from ssdlab.fits.observations import FitWorkload, Observation, rows
 
 GIB = 1 << 30
 
@@ -24,7 +24,7 @@ class TwinCase:
     drive: str
     """Whose rows are fitted."""
     capacity: int
-    known: Callable[[Workload], bool]
+    known: Callable[[FitWorkload], bool]
     """Of the drive's rows: those to fit to; the others are to be predicted."""
     neighbours: bool
     """Whether measured neighbours answer: there interpolation does well, too."""
@@ -34,31 +34,31 @@ class TwinCase:
     """Whose rows are to be predicted, if not those of the drive itself."""
 
 
-def _one_job(load: Workload) -> bool:
+def _one_job(load: FitWorkload) -> bool:
     return load.numjobs == 1
 
 
-def _shallow(load: Workload) -> bool:
+def _shallow(load: FitWorkload) -> bool:
     return load.depth <= 8
 
 
-def _deep(load: Workload) -> bool:
+def _deep(load: FitWorkload) -> bool:
     return load.depth > 8
 
 
-def _small(load: Workload) -> bool:
+def _small(load: FitWorkload) -> bool:
     return load.bs == 4096
 
 
-def _two_namespaces(load: Workload) -> bool:
+def _two_namespaces(load: FitWorkload) -> bool:
     return load.namespace in (745 * GIB, 372 * GIB)
 
 
-def _no_mix(load: Workload) -> bool:
+def _no_mix(load: FitWorkload) -> bool:
     return load.rwmixread is None
 
 
-def _few_threads(load: Workload) -> bool:
+def _few_threads(load: FitWorkload) -> bool:
     return load.numjobs <= 2
 
 
@@ -106,7 +106,7 @@ def asked(case: TwinCase) -> list[Observation]:
     ]
 
 
-def interpolated(fitted: Sequence[Observation], load: Workload, column: str) -> float | None:
+def interpolated(fitted: Sequence[Observation], load: FitWorkload, column: str) -> float | None:
     """A number by plain interpolation in logarithms, or extrapolation by the last two points, over
     the depth (of WA: the namespace), between the measured rows that are most alike otherwise."""
     own = [observation for observation in fitted if column in observation.measured]
@@ -121,7 +121,7 @@ def interpolated(fitted: Sequence[Observation], load: Workload, column: str) -> 
             abs(math.log2(other.bs / load.bs)),
         )
 
-    def place(workload: Workload) -> float:
+    def place(workload: FitWorkload) -> float:
         size = workload.namespace or 2**40
         return math.log(size) if column == "waf" or load.namespace else math.log(workload.depth)
 
@@ -142,7 +142,10 @@ def interpolated(fitted: Sequence[Observation], load: Workload, column: str) -> 
 
 
 def _line(
-    own: Sequence[Observation], place: Callable[[Workload], float], load: Workload, column: str
+    own: Sequence[Observation],
+    place: Callable[[FitWorkload], float],
+    load: FitWorkload,
+    column: str,
 ) -> float:
     found: dict[float, list[float]] = {}
     for observation in own:
