@@ -103,23 +103,7 @@ pub fn decoder(told: &str, head: &[u8], block_bytes: u64) -> Result<Box<dyn Deco
             }
         }
     }
-    match (found.key, found.place.at == usize::MAX) {
-        (None, true) => {
-            return Err("no column says where requests go; name lba, offset or block, or key for \
-                        traces of objects"
-                .into());
-        }
-        (Some(_), false) => {
-            return Err("key and a place exclude each other: an object has none".into());
-        }
-        (None, false) if found.ttl.is_some() => {
-            return Err("ttl is of objects; name them with key".into());
-        }
-        _ if found.ttl.is_some() && found.time.is_none() => {
-            return Err("ttl needs a time, such as time=0".into());
-        }
-        _ => {}
-    }
+    found.check()?;
     // A first line that is none of the requests has names, told by them or not.
     found.header = named || found.request(first).is_none();
     Ok(Box::new(ByLine(found)))
@@ -154,6 +138,20 @@ fn kind(text: &[u8]) -> Option<Kind> {
 }
 
 impl Columns {
+    /// Whether the columns belong together.
+    fn check(&self) -> Result<(), String> {
+        let problem = match (self.key, self.place.at == usize::MAX) {
+            (None, true) => {
+                "no column says where requests go; name lba, offset or block, or key for traces of objects"
+            }
+            (Some(_), false) => "key and a place exclude each other: an object has none",
+            (None, false) if self.ttl.is_some() => "ttl is of objects; name them with key",
+            _ if self.ttl.is_some() && self.time.is_none() => "ttl needs a time, such as time=0",
+            _ => return Ok(()),
+        };
+        Err(problem.into())
+    }
+
     fn request(&mut self, line: &[u8]) -> Option<Raw> {
         const MOST: usize = 64;
         let (mut parts, mut count) = ([&line[..0]; MOST], 0);
