@@ -32,6 +32,12 @@ class Profile:
         return _core.Rig(self.text, rig_name=self.name)
 
 
+def registered(kind: str) -> dict[str, str]:
+    """What the core has of a kind, such as ``"replacement policy"``: summaries by name."""
+    entries = (entry for entry in _core.registries() if entry["kind"] == kind)
+    return {entry["name"]: entry["summary"] for entry in entries}
+
+
 def profiles() -> list[Profile]:
     """All shipped profiles, by name. Being in the folder ``profiles`` is all it takes."""
     folder = resources.files("ssdlab") / "profiles"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ssdlab import _core
 from ssdlab.errors import nearest
+from ssdlab.rig import registered
 
 
 class Names(Mapping[str, str]):
@@ -57,7 +58,7 @@ class Policies:
             near = nearest(name, known)
             hint = f'; did you mean "{near}"?' if near else f"; there are: {', '.join(known)}"
             raise AttributeError(f'no kind of policy is called "{name}"{hint}')
-        return Names(known[name], lambda: of_core(known[name]))
+        return Names(known[name], lambda: registered(known[name]))
 
 
 def attribute(name: str) -> str:
@@ -66,14 +67,9 @@ def attribute(name: str) -> str:
     return f"_{plain}" if plain[:1].isdigit() else plain
 
 
-def of_core(kind: str) -> list[str]:
-    """The names that the core has of a kind."""
-    return [registry["name"] for registry in _core.registries() if registry["kind"] == kind]
-
-
 def _kinds() -> dict[str, str]:
     """Kinds of policies by attribute."""
-    kinds = dict.fromkeys(registry["kind"] for registry in _core.registries())
+    kinds = dict.fromkeys(entry["kind"] for entry in _core.registries())
     ending = " policy"
     return {attribute(kind.removesuffix(ending)): kind for kind in kinds if kind.endswith(ending)}
 
@@ -92,9 +88,9 @@ def _procedures() -> list[str]:
 
 drives = Names("drive", _drives)
 """The drives that ship with ssdlab."""
-devices = Names("device", lambda: of_core("device"))
+devices = Names("device", lambda: registered("device"))
 """Kinds of devices that a rig is made of."""
-parts = Names("NAND part", lambda: of_core("NAND part"))
+parts = Names("NAND part", lambda: registered("NAND part"))
 """Flash that exists."""
 procedures = Names("protocol", _procedures)
 """Protocols, by which :func:`ssdlab.test` tests a drive."""

@@ -32,6 +32,7 @@ from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.study import WHOLE, StorageStudy
 from ssdlab.plan.stores import MODES, store
 from ssdlab.plan.study import carry_out, simulated
+from ssdlab.rig import registered
 from ssdlab.tracefile import FITS, existing
 
 QUICK: dict[str, Any] = {
@@ -270,12 +271,8 @@ def _lists(
             "--thresholds", thresholds, expected, lambda uses: 1 <= uses <= THRESHOLD_MAX
         )
     if policies is not None:
-        known = [
-            registry["name"]
-            for registry in _core.registries()
-            if registry["kind"] == "replacement policy"
-        ]
-        known.remove("optimal")  # it knows the future
+        # "optimal" knows the future.
+        known = [name for name in registered("replacement policy") if name != "optimal"]
         found["policies"] = _known("replacement policy", known, units.words("--policies", policies))
     if modes is not None:
         found["modes"] = _known("mode of a cache", MODES, units.words("--modes", modes))

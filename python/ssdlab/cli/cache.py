@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import BenchOptions, Seed, document
 from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.output import Output
+from ssdlab.rig import registered
 
 if light.BODIES:
     from io import BytesIO
@@ -22,13 +22,9 @@ if light.BODIES:
 
 
 def _policies(incomplete: str) -> list[str]:
-    known = [
-        registry["name"]
-        for registry in _core.registries()
-        if registry["kind"] == "replacement policy"
-    ]
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{one}" for one in ["all", *known] if one.startswith(last)]
+    known = ["all", *registered("replacement policy")]
+    return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
 
 
 @answering

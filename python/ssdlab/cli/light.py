@@ -64,5 +64,5 @@ def _of_core(kind: str) -> list[str]:
     from ssdlab import _core
 
     if kind == "policies":
-        return [registry["name"] for registry in _core.registries()]
+        return [entry["name"] for entry in _core.registries()]
     return [name for option in _core.job_options() for name in (option["name"], *option["aliases"])]

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from ssdlab import _core, bench, units
+from ssdlab import bench, units
 from ssdlab.answer import Answer
 from ssdlab.arrays.grid import performance
 from ssdlab.errors import InputError, SsdlabError
@@ -24,6 +24,7 @@ from ssdlab.plan.stores import Store, cached, letter
 from ssdlab.plan.study import Round, Rounds
 from ssdlab.plan.tables import chapters
 from ssdlab.plan.workload import Load, job_capture, replay, trace_load
+from ssdlab.rig import registered
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import existing
 
@@ -325,12 +326,7 @@ class _Caches:
 
 def _described(preset: str) -> str:
     """Which software of which version a preset stands for."""
-    known = {
-        registry["name"]: registry["summary"]
-        for registry in _core.registries()
-        if registry["kind"] == PRESETS
-    }
-    return f"preset {preset}: {known[preset]}"
+    return f"preset {preset}: {registered(PRESETS)[preset]}"
 
 
 def _untried(short: ShortList, caches: Sequence[CacheRow], known: bool) -> Iterator[str]:

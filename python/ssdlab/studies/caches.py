@@ -17,6 +17,7 @@ from ssdlab.errors import InputError, Interrupted, nearest
 from ssdlab.plan.curves import SAMPLED_MIN, SAMPLES, Accesses, accesses, footprint, misses
 from ssdlab.plan.workload import Stream, one_behind_another, read_trace
 from ssdlab.progress import ProgressCallback, within
+from ssdlab.rig import registered
 from ssdlab.studies.objects import READING, ObjectsFound, named, play, read_objects
 from ssdlab.tracefile import Reading, existing
 
@@ -132,11 +133,7 @@ class MissRatios:
 
 def known_policies() -> list[str]:
     """Names of the replacement policies, the bound among them."""
-    return [
-        registry["name"]
-        for registry in _core.registries()
-        if registry["kind"] == "replacement policy"
-    ]
+    return [*registered("replacement policy")]
 
 
 def policies(text: str) -> list[str]:
