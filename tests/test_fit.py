@@ -290,6 +290,17 @@ def test_a_host_that_is_slower_than_the_port_is_found_by_its_single_job() -> Non
     assert np.abs(found.errors).max() < 0.1
 
 
+def test_a_drive_that_writes_as_little_as_a_disk_may_be_an_ssd_that_collects() -> None:
+    rows = [
+        Observation(FitWorkload("randwrite", 4096, depth, state="steady"), {"iops": 400.0})
+        for depth in (1, 32)
+    ]
+    fit(FitOrder(rows, 80 * 10**9, quick=True))
+    slow = [*rows, Observation(FitWorkload("randread", 4096, 32), {"iops": 180.0})]
+    with pytest.raises(InputError, match="180 IOPS at random is what a hard disk does"):
+        fit(FitOrder(slow, 80 * 10**9, quick=True))
+
+
 def test_what_a_drive_has_done_it_can_do() -> None:
     slow = {1: 9_100.0, 2: 13_600.0, 4: 18_300.0, 8: 55_000.0}
     rows = [

@@ -19,6 +19,8 @@ ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 REPEATED = "raid0-slowest-member"
 """The experiment whose page has charts here; those of all take minutes."""
+CELL_MAX = 60_000
+"""Characters of what a cell shows, with the code below it: notebooks are kept and read as text."""
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src"}
 """What a browser fetches without being asked."""
 
@@ -97,6 +99,9 @@ def test_a_notebook_is_kept_without_outputs_and_its_page_has_them(
     text = page.path.read_text("utf-8")
     outputs = text.split('<div class="output">')[1:]
     assert page.charts >= 2 and len(outputs) >= 3
+    shown = [output.partition("</article>")[0] for output in outputs]
+    assert all("<script" not in one for one in shown)
+    assert all(len(one) < CELL_MAX for one in shown if "Access map" not in one)  # a rect a place
     assert "data-output=" not in text and "Holds the page to" not in text
     assert (site / "notebooks" / notebook.name).read_bytes() == notebook.read_bytes()
 

@@ -207,15 +207,16 @@ def _check(observed: Sequence[Observation], order: FitOrder) -> None:
 
 
 def _check_medium(observed: Sequence[Observation]) -> None:
-    """Raises InputError where reads or writes at random are as few as those of a hard disk."""
-    random = [
+    """Raises InputError where reads at random are as few as those of a hard disk; an SSD that
+    collects may write as little."""
+    reads = [
         (rate, observation)
         for observation in observed
         if not observation.load.sequential
+        and observation.load.reads == 1
         and observation.load.bs <= DISK_BLOCK
         and (rate := observation.rate)
     ]
-    reads = [pair for pair in random if pair[1].load.reads > 0] or random
     if reads and (fastest := max(reads, key=lambda pair: pair[0]))[0] < DISK_IOPS:
         rate, observation = fastest
         raise InputError(

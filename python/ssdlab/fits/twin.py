@@ -40,7 +40,8 @@ AWAY = {
 """What a doubling (of the pattern and the state: another one) adds to how unsure a twin is of a
 rate: standard deviations whose squares add up. As likely as can be by what twins miss of eight
 measured drives, and all wider by the factor by which, each drive left out in turn, nine numbers in
-ten lie inside (docs/fit.md)."""
+ten lie inside (docs/fit.md). That of the namespace is a judgement by the one drive that was
+measured at several sizes, so how often that drive lies inside proves nothing of it."""
 LEFT_OPEN = 0.35
 """The same of the spread that parameters left open give in closed form: they are not as widely
 apart in drives as their priors are made."""

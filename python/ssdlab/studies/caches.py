@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core, bench, units
-from ssdlab.errors import InputError, Interrupted, nearest
+from ssdlab.errors import InputError, Interrupted, UnknownNameError, nearest
 from ssdlab.plan.curves import SAMPLED_MIN, SAMPLES, Accesses, accesses, footprint, misses
 from ssdlab.plan.workload import Stream, one_behind_another, read_trace
 from ssdlab.progress import ProgressCallback, within
@@ -142,9 +142,14 @@ def policies(text: str) -> list[str]:
     found: list[str] = []
     for name in units.words("--policies", text):
         policy, plus, rule = name.partition("+")
-        names = [policy for policy in known_policies() if not plus or policy != "optimal"]
-        for one in names if policy == "all" else [policy]:
-            _core.check_policy(f"{one}{plus}{rule}")
+        every = [other for other in known_policies() if not plus or other != "optimal"]
+        for one in every if policy == "all" else [policy]:
+            try:
+                _core.check_policy(f"{one}{plus}{rule}")
+            except UnknownNameError:
+                raise
+            except InputError as error:
+                raise InputError(f'--policies "{name}": {error.message}') from None
             found.append(f"{one}{plus}{rule}")
     return list(dict.fromkeys(found))
 
@@ -238,6 +243,12 @@ class MissRatioStudy:
         known, chosen = _core.object_policies(), list(self.policies)
         if set(known_policies()) <= {one.partition("+")[0] for one in chosen}:
             chosen = [one for one in chosen if one.partition("+")[0] in known]
+        for one in chosen:
+            if one.partition("+")[0] not in known:
+                raise InputError(
+                    f'--policies "{one}": it orders blocks of one size, and the trace names '
+                    f"objects; give one of {', '.join(known)}, or --block to play it in blocks"
+                )
         sizes = sorted({size.of_objects(asked.total) for size in self.sizes})
         return play(self.trace.name, asked, chosen, sizes, self.seed, progress)
 
