@@ -18,6 +18,7 @@ import pytest
 import ssdlab
 from conftest import Outcome, histogram_of, make_result
 from ssdlab.analysis import attribution, noise
+from ssdlab.answer import MARK
 from ssdlab.histogram import PERCENTILES, Histogram, merge
 from ssdlab.results import LATENCY_SCHEMA, Result
 from ssdlab.store import RunStore
@@ -235,6 +236,31 @@ def test_a_job_that_is_not_steady_is_doubted_and_measured_whole() -> None:
     if not told["steady"]:
         assert told["window_s"][0] == 0
         assert told["iops"] == whole["iops"] and told["clat_p99_ns"] == whole["clat_p99_ns"]
+
+
+JOBS = ("fill", "random", "short")
+SHORT_AT_THE_END = (
+    FILL_THEN_RANDOM
+    + """[short]
+stonewall
+rw=randwrite
+bs=4k
+iodepth=1
+time_based
+runtime=2
+"""
+)
+
+
+def test_a_job_that_is_too_short_puts_no_other_in_doubt(cli: Cli, tmp_path: Path) -> None:
+    result = ssdlab.run(SHORT_AT_THE_END, on="demo-client", set={"ftl.over_provisioning": 0.25})
+    folder = result.save(tmp_path)
+    rows = cli("show", folder, "--out", tmp_path).out.splitlines()
+    marked = {name: [MARK in row for row in rows if row.startswith(f"{name}\t")] for name in JOBS}
+    assert marked == {"fill": [False], "random": [False], "short": [True]}
+    told = result.summary()[-1]
+    assert told["window_s"][0] == 0, "the whole job"
+    assert told["lat_p99_ns"] == told["clat_p99_ns"] > 0, "no time passes before submission"
 
 
 def test_window_latencies_are_those_of_its_segments(kept: tuple[Path, Result, Result]) -> None:

@@ -44,6 +44,9 @@ FEWER = {
 }
 """Fewer cases, which are alike."""
 PARAMETERS = {
+    "alignment": {"blocks": "4k,16k", "turns": "1"},
+    "block-size": {"blocks": "4k,64k"},
+    "queue-depth": {"depths": "1,4"},
     "crystaldiskmark": {"runs": "1"},
     "consistency": {"seconds": "4e6"},
     "characterise": {"parts": "flush,size,fill"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -23,6 +23,7 @@ from ssdlab.experiments import (
     consistency,
     find,
     fragmentation,
+    measured,
     x25m_random_write,
 )
 from ssdlab.experiments.base import Experiment, Kind, Line, Mode, Reproduced, Reproduction, Task
@@ -37,13 +38,19 @@ KEYS = {
     "kind", "why",
 }  # fmt: skip
 HEADLINES = tomllib.loads(Path(__file__).with_name("headlines.toml").read_text("utf-8"))
+LARGE = "solidigm-p5520-1920"
+"""Its runs take as long as those of half of the other measured drives."""
 EVERY = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
 
 
-def missed(experiment: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def missed(
+    experiment: str, rows: Iterable[Mapping[str, Any]], drives: Sequence[str] = ()
+) -> list[str]:
     """Headlines that did not come out, as the file has them, with what came out instead; numbers of
-    articles that the file lacks."""
+    articles that the file lacks. ``drives``: those that were run, if not all were."""
     pinned = HEADLINES[experiment]
+    if drives:
+        pinned = {key: one for key, one in pinned.items() if key.partition(":")[0] in drives}
     found = {f"{row['drive']}: {row['quantity']}": row for row in rows}
     off = [
         f'"{key}" = {found.get(key)}  # {own}'
@@ -63,8 +70,10 @@ def test_an_experiment_finds_its_headlines(
 ) -> None:
     if not LONG:  # the blocks of which the article has numbers; the others are curves alone
         monkeypatch.setattr(x25m_random_write, "BLOCKS_KIB", (4, 16, 32, 128))
+    few = experiment.name == "measured" and not LONG
+    drives = [drive for drive in measured.DRIVES if drive != LARGE] if few else []
     place, table = tmp_path / "page.html", tmp_path / "table.json"
-    said = cli("reproduce", experiment.name, "--quick", "-o", place, "--json", table)
+    said = cli("reproduce", experiment.name, *drives, "--quick", "-o", place, "--json", table)
     assert said.status == 0, said.err
     rows = json.loads(table.read_text())["lines"]
     assert rows
@@ -82,7 +91,7 @@ def test_an_experiment_finds_its_headlines(
             assert row["agreement"] == ("missed" if off else "yes")
         assert row["quantity"] in said.out
     assert len(HEADLINES[experiment.name]) > 3
-    assert missed(experiment.name, rows) == []
+    assert missed(experiment.name, rows, drives) == []
     page = place.read_text()
     assert experiment.title in page
     shown = bool(re.search(rf"missed\s+({'|'.join(get_args(Kind))})", said.out))

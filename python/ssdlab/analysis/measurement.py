@@ -285,8 +285,11 @@ def _direction(
         inside_ios, inside_bytes = int(inside["ios"].sum()), int(inside["bytes"].sum())
         iops, bandwidth = inside_ios / window.seconds, inside_bytes / window.seconds
     segments = _inside(result, job, ddir, start + window.start_s)
-    if not window.whole:
-        known = _by_kind(segments)
+    kept = _by_kind(segments)
+    if window.whole:
+        # fio's document has the bins of one kind; those of the others, where every I/O was kept.
+        told = {kind for kind, whole in known.items() if whole.known}
+        kept = known | {k: h for k, h in kept.items() if k not in told and h.ios == ios}
     return Direction(
         job=job,
         ddir=ddir,
@@ -295,7 +298,7 @@ def _direction(
         bytes=inside_bytes,
         iops=iops,
         bw_bytes=bandwidth,
-        latencies=known,
+        latencies=kept,
         stretch=_stretch(result, window, start) if ddir == "write" else NO_STRETCH,
         bins=bins,
         segments=_of_kind(segments, "clat"),

@@ -15,6 +15,7 @@ from ssdlab.analysis import attribution, flash, names
 from ssdlab.analysis.attribution import Breakdown
 from ssdlab.analysis.measurement import Direction, JobMeasurement
 from ssdlab.answer import Check, Curve, Figure, Style
+from ssdlab.checks import in_doubt
 from ssdlab.histogram import NOTHING
 from ssdlab.results import Result
 from ssdlab.wear import Wear
@@ -40,11 +41,6 @@ class ShownResult:
     result: Result
     checks: Sequence[Check]
 
-    @property
-    def source(self) -> str:
-        """What its numbers and charts carry, for marks of doubt."""
-        return f"run-{self.place}"
-
 
 @dataclass(frozen=True)
 class Trace:
@@ -55,6 +51,16 @@ class Trace:
     measured: Direction
     alone: bool
     """Whether the run has no other direction in this job."""
+
+    @property
+    def source(self) -> str:
+        """What its numbers and charts carry, for marks of doubt."""
+        return f"run-{self.run.place}/{self.job.name}"
+
+    @property
+    def doubted(self) -> bool:
+        """Whether they carry a mark."""
+        return in_doubt(self.run.checks, self.job.name)
 
     @property
     def name(self) -> str:
@@ -121,7 +127,7 @@ def _nth(traces: Sequence[Trace], trace: Trace) -> int:
 
 
 def _sources(traces: Sequence[Trace]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(trace.run.source for trace in traces))
+    return tuple(dict.fromkeys(trace.source for trace in traces))
 
 
 def _column(trace: Trace, name: str, factor: float = 1.0) -> tuple[list[float], list[float]]:
@@ -148,7 +154,7 @@ def latency_over_time(traces: Sequence[Trace]) -> list[Figure]:
             ],
             log_y=True,
             group="Latency over time",
-            sources=(t.run.source,),
+            sources=(t.source,),
         )
         for t in traces
     ]
@@ -197,7 +203,7 @@ def time_by_part(traces: Sequence[Trace]) -> list[Figure]:
         ]
         figures.append(
             Figure(trace.name, "time, s", "% of the time of its I/Os", curves, y_max=100.0,
-                   group="Where the time goes, over time", sources=(trace.run.source,))
+                   group="Where the time goes, over time", sources=(trace.source,))
         )  # fmt: skip
     return figures
 
@@ -220,7 +226,7 @@ def where_the_time_goes(traces: Sequence[Trace]) -> list[Figure]:
         ticks = [f"{p.point}: {units.latency(p.total_ns)}" for p in trace.points]
         figures.append(
             Figure(trace.name, "", "% of the latency", curves, y_max=100.0, x_names=ticks,
-                   group="Where the time goes", sources=(trace.run.source,))
+                   group="Where the time goes", sources=(trace.source,))
         )  # fmt: skip
     return figures
 

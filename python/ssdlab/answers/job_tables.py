@@ -22,7 +22,7 @@ def kinds_table(traces: Sequence[Trace]) -> Table:
     """Submission, completion and both, where submission takes time: on real drives."""
     rows: list[Cells] = []
     for trace in traces:
-        own, latencies = (trace.run.source,), trace.measured.latencies
+        own, latencies = (trace.source,), trace.measured.latencies
         if latencies.get("slat", NOTHING).max_ns:
             for kind in KINDS:
                 known = latencies.get(kind, NOTHING)
@@ -43,7 +43,7 @@ def evenness_table(traces: Sequence[Trace]) -> Table:
     )
     rows: list[Cells] = []
     for trace in traces:
-        even, own = trace.measured.consistency, (trace.run.source,)
+        even, own = trace.measured.consistency, (trace.source,)
         if even is not None:
             rates = [Cell(v, own) for v in (even.mean, even.min, even.p1, even.max)]
             shares = (even.spread, even.cv, even.share_below_half)

@@ -23,7 +23,6 @@ from ssdlab.answer import (
     Section,
     Table,
     Verdict,
-    any_doubt,
     columns,
 )
 from ssdlab.answers.charts import (
@@ -88,7 +87,7 @@ def answer(results: Sequence[Result]) -> Answer:
         kind="run",
         sections=sections,
         checks=_checks(runs),
-        marks=frozenset(run.source for run in runs if any_doubt(run.checks)),
+        marks=frozenset(t.source for traces in jobs for t in traces if t.doubted),
         notes=_notes(runs),
         texts=_texts(runs),
         facts={k: v for run in runs for k, v in _facts(run, several=len(runs) > 1).items()},
@@ -261,7 +260,7 @@ def _numbers(main: Sequence[Trace]) -> list[Number]:
         direction, latency, own = (
             trace.measured,
             trace.measured.latency or NOTHING,
-            trace.run.source,
+            trace.source,
         )
         numbers = [
             Number("IOPS", direction.iops, "IOPS", "higher", (own,)),
@@ -299,7 +298,7 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
     heads += [*(["WA"] if amplified else []), "from"]
     rows = []
     for trace, histogram in known:
-        direction, own = trace.measured, (trace.run.source,)
+        direction, own = trace.measured, (trace.source,)
         row: Cells = [direction.job, *([trace.run.label] if several else []), direction.ddir]
         row.append(Cell(direction.iops, own))
         row += [Cell(_mb(direction.bw_bytes), own)] if rated else []

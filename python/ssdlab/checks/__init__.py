@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 
 from ssdlab.answer import Check, Status
-from ssdlab.checks.base import Case, Evidence, Probe, State, StepEvidence, Symptom, answers
+from ssdlab.checks.base import Case, Evidence, Probe, State, StepEvidence, Symptom, answers, of_job
 from ssdlab.checks.facts import Facts, facts
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
@@ -31,6 +31,7 @@ __all__ = [
     "Symptom",
     "examine",
     "examine_run",
+    "in_doubt",
     "of_execution",
     "of_result",
     "probes",
@@ -71,6 +72,12 @@ def examine(evidence: Evidence) -> list[Check]:
     case = Case(evidence, taken)
     checks = [check for probe in probes() for check in answers(probe, probe.look(case))]
     return sorted(checks, key=lambda check: ORDER.index(check.status))
+
+
+def in_doubt(checks: Iterable[Check], job: str) -> bool:
+    """Whether the numbers of a job of a single result carry a mark."""
+    own = {SINGLE, of_job(SINGLE, job)}
+    return any(c.trouble and (c.affects is None or not own.isdisjoint(c.affects)) for c in checks)
 
 
 def of_result(result: Result) -> Evidence:

@@ -94,7 +94,12 @@ class Symptom:
     evidence: str
     """What was seen, with its numbers; a part of a sentence."""
     key: str | None = None
-    """The step that it was seen at; None for all of them."""
+    """The step that it was seen at, or a job of it (:func:`of_job`); None for all of them."""
+
+
+def of_job(step: str, job: str) -> str:
+    """The key of one job of a step whose file has several."""
+    return f"{step}/{job}"
 
 
 def of_jobs(look: Callable[[Facts], Iterable[Symptom]], *, real: bool = False) -> Look:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ssdlab.answer import Status
-from ssdlab.checks.base import Case, Probe, Symptom
+from ssdlab.checks.base import Case, Probe, Symptom, of_job
 
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then
@@ -46,19 +46,19 @@ def _series(case: Case) -> Iterator[Symptom]:
         for work in facts.works:
             if work.name in facts.fills:
                 continue
-            window = work.window
+            window, key = work.window, of_job(facts.key, work.name)
             if window is not None and window.verdict == "unknown":
-                yield Symptom("unknown", f"{work.name}: there is no series to judge by", facts.key)
+                yield Symptom("unknown", f"{work.name}: there is no series to judge by", key)
             elif window is None or window.verdict == "short":
                 # Writes begin with the speed of a rested drive; reads are steady soon.
                 status: Status = "doubt" if work.direction("write") else "unknown"
-                yield Symptom(status, f"{work.name}: too short to judge", facts.key)
+                yield Symptom(status, f"{work.name}: too short to judge", key)
             elif window.steady:
                 since = f" from {window.start_s:.0f} s on" if window.start_s else ""
-                yield Symptom("good", f"{work.name}: steady{since} by the PTS rule", facts.key)
+                yield Symptom("good", f"{work.name}: steady{since} by the PTS rule", key)
             else:
                 text = f"{work.name}: not steady; its numbers are of the whole job"
-                yield Symptom("doubt", text, facts.key)
+                yield Symptom("doubt", text, key)
 
 
 def _quick(case: Case) -> list[Symptom]:
