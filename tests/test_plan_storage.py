@@ -286,6 +286,20 @@ def test_life_is_what_the_rated_cycles_allow() -> None:
     assert total * worn.write_amplification / size / cycles == pytest.approx(1.28, rel=0.05)
 
 
+def test_life_goes_by_writes_all_over_the_store_and_the_hot_set_stands_beside() -> None:
+    (found,) = run("lab-reference", hot=HotSet(1 << 26), depth=32, everywhere=True)
+    (row,) = rows([candidate("lab-reference")], [found], prices())
+    assert found.worn is not None and found.worn_everywhere is not None
+    assert row.life is not None and row.life_hot is not None
+    assert row.life.write_amplification == found.worn_everywhere.write_amplification
+    assert row.life.write_amplification > 1.25 * row.life_hot.write_amplification
+    assert row.life.years is not None and row.life_hot.years is not None
+    assert row.life_hot.years > 1.25 * row.life.years
+    said = row.as_json()
+    assert said["life"]["years"] == row.life.years
+    assert said["life_in_hot_set"]["years"] == row.life_hot.years
+
+
 # --- the command
 
 

@@ -82,7 +82,9 @@ class CandidateRun:
     """Share of the I/Os that found everything in the warm cache."""
     warmth: Mapping[str, Warmth] = field(default_factory=dict)
     worn: SsdWear | None = None
-    """The SSDs of the store, by the writes."""
+    """The SSDs of the store, by the writes: of the hot set."""
+    worn_everywhere: SsdWear | None = None
+    """The same by those all over it, where they were run."""
     worn_cache: SsdWear | None = None
     """Those of the cache."""
     dirty_bytes: float = 0.0
@@ -245,7 +247,8 @@ class _Plain(_Work):
             whole = HotSet(bed.capacity)
             count = int(EVERYWHERE_SHARE * bed.capacity) // loads.BLOCK
             bed.run(loads.writes_job("age", whole, bed.capacity, self.asked.depth, count))
-            part["everywhere"] = self.at_random(bed, "write", whole, timing).did
+            wrote = self.at_random(bed, "write", whole, timing)
+            part |= {"everywhere": wrote.did, "worn_everywhere": wear_of(wrote, cache=False)}
         return part
 
     def ordered(self, seat: Seat) -> Part:

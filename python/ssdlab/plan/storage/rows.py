@@ -46,6 +46,10 @@ class StorageOffer(Offer):
     relative: float | None
     """Price by that of the first candidate."""
     life: SsdLife | None
+    """By writes all over the store where they were run: those of a small hot set are spared most
+    of the copying."""
+    life_hot: SsdLife | None
+    """By those in the hot set."""
     loss_per_year: float | None
     """The chance of losing data within a year, failures of drives alone."""
 
@@ -82,6 +86,7 @@ class StorageOffer(Offer):
             "warmed": {key: warmth.as_json() for key, warmth in did.warmth.items()},
             "dirty_bytes": did.dirty_bytes,
             "life": self.life and asdict(self.life),
+            "life_in_hot_set": self.life_hot and asdict(self.life_hot),
             "loss_per_year": self.loss_per_year,
             "price": self.price,
             "relative_price": self.relative,
@@ -110,7 +115,8 @@ def rows(
                 candidate,
                 did,
                 None if cost is None or not first else cost / first,
-                _life(candidate, did, writes_per_day),
+                _life(candidate, did.worn_everywhere or did.worn, did.worn_cache, writes_per_day),
+                _life(candidate, did.worn, did.worn_cache, writes_per_day),
                 loss_per_year(candidate, did.dirty_bytes > 0),
                 price=cost,
                 usable_bytes=candidate.pool.usable_bytes,
@@ -119,11 +125,13 @@ def rows(
     return table
 
 
-def _life(candidate: Candidate, did: CandidateRun, writes_per_day: float) -> SsdLife | None:
+def _life(
+    candidate: Candidate, store: SsdWear | None, cache: SsdWear | None, writes_per_day: float
+) -> SsdLife | None:
     """Of the SSDs that are worn out first."""
     lives = [
         SsdLife(**asdict(worn), of=part.drive, years=_years(part, worn, writes_per_day))
-        for part, worn in zip(candidate.stores, (did.worn, did.worn_cache), strict=False)
+        for part, worn in zip(candidate.stores, (store, cache), strict=False)
         if worn is not None
     ]
     return min(lives, key=lambda life: life.years or float("inf"), default=None)

@@ -150,6 +150,15 @@ def _safety(rows: Sequence[StorageOffer], writes_per_day: float) -> Table:
     def of(what: Callable[[SsdLife], float | None]) -> Callable[[StorageOffer], float | None]:
         return lambda row: None if row.life is None else what(row.life)
 
+    hot: Columns = {}
+    told = "like these writes"
+    if any(row.did.worn_everywhere for row in rows):
+        hot = {
+            "in the hot set [years]": lambda row: (
+                None if row.life_hot is None else row.life_hot.years
+            )
+        }
+        told = "at random all over SSDs without a cache, or in the hot set alone"
     return table(
         "Life and safety",
         rows,
@@ -159,13 +168,14 @@ def _safety(rows: Sequence[StorageOffer], writes_per_day: float) -> Table:
             "amplification": of(lambda life: life.write_amplification),
             "DWPD 5 years": of(lambda life: life.dwpd_5_years),
             "life [years]": of(lambda life: life.years),
+            **hot,
             "loss a year [%]": lambda row: (
                 None if row.loss_per_year is None else 100 * row.loss_per_year
             ),
         },
         "Amplification: of writes, in the flash. Life: until the rated cycles are used up on "
-        f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day like these "
-        "writes. Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
+        f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day {told}. "
+        "Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
         "firmware, no operator.",
     )
 
