@@ -22,6 +22,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.output import write_rigs
 from ssdlab.plan import bed, candidates, curves, lifetime, workload
 from ssdlab.plan.cache import prepared, rounded_up
+from ssdlab.plan.ram import BEHIND, Ram
 from ssdlab.plan.stores import MODES, Store, cached, store
 from ssdlab.plan.warmup import Ramp, warm_up, warm_up_s
 from ssdlab.tracefile import Reading
@@ -247,6 +248,39 @@ def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path:
     assert rates[0] == rates[1]
 
 
+@pytest.mark.parametrize("policy", ["lru", "arc"])
+def test_ram_in_front_hits_as_its_policy_without_time_and_lets_the_rest_past(
+    policy: str, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    # As in the test of the curve: a block that is still being filled misses once more in time.
+    rows = hot()
+    rows = [row for row, last in zip(rows[1:], rows, strict=False) if row[2] != last[2]]
+    trace = write_trace(tmp_path / "t.csv", rows)
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 1)
+    assert load.stream is not None
+    memory = Ram(1 * MIB, policy)
+    seen = curves.accesses(load.stream, 4 * KIB)
+    own = _core.hit_ratio(policy, 256, seen.first, seen.writes, blocks=seen.count)
+    past = memory.lets_past(load.stream)
+    assert past.read_bytes == own["read_misses"] * 4 * KIB
+    assert past.write_bytes == load.stream.write_bytes
+    assert own["read_misses"] + own["write_misses"] > 1000
+    one = candidates.CacheCandidate(
+        store(str(stores[1])), 8 * MIB, 16 * KIB, 1, "lru", "write-back"
+    )
+    order = bed.Schedule(load, 1, 1, place=BEHIND)
+    done = bed.run_passes(one.rig(store(str(stores[0])), memory), "t", order, SEAT).first
+    reads, writes = own["read_hits"], own["write_hits"]
+    assert done.found_in_ram("read") == reads / (reads + own["read_misses"])
+    assert done.found_in_ram("write") == writes / (writes + own["write_misses"])
+    # What the cache behind it counts, dirties and fills is its own.
+    assert done.counters["cache_host_bytes_read"] == past.read_bytes
+    assert done.counters["blocks_capacity"] == curves.frames(8 * MIB, 16 * KIB)
+    assert 0 < done.dirty_most <= done.counters["dirty_bytes_most"]
+    assert done.front["dirty_bytes_most"] == 0
+    assert lifetime.mean_write_bytes(bed.Passes(0, [done], None)) >= 4 * KIB
+
+
 def test_the_published_warm_up_is_275_036_seconds() -> None:
     # Qsan: 2 TiB, from the second use, 244 IOPS of a disk, 8 KiB, eight disks.
     assert warm_up_s(2 * 1024 * GIB, 2, 244, 8 * KIB, 8) == pytest.approx(275_036, abs=0.5)
@@ -440,6 +474,35 @@ def test_what_is_recommended_does_once_more_what_it_promised(
     assert rig.read_text() == "name = 'mine'\n"
 
 
+def test_ram_that_holds_the_working_set_leaves_the_cache_next_to_no_reads(folder: Path) -> None:
+    plain, _ = planned(folder, "--quick")
+    assert "ram" not in plain and "ram_read_hit_ratio" not in plain["rows"][0]
+    document, page = planned(folder, "--quick", "--ram", "64MiB")
+    assert document["ram"] == {"size": 64 * MIB, "policy": "lru", "mode": "write-through"}
+    for row in document["rows"]:
+        assert row["ram_read_hit_ratio"] == 1.0 and row["ram_dirty_bytes_most"] == 0
+        assert row["read_hit_ratio"] is None
+        assert 'kind = "cache"' in row["rig"]
+    (pool,), (bare,) = rows_of(document, "pool"), rows_of(plain, "pool")
+    assert pool["iops"] > bare["iops"]
+    # What passes RAM is what is asked for the first time, and writes.
+    assert document["load"]["attainable_hit_ratio"] < plain["load"]["attainable_hit_ratio"]
+    assert "WARNING: RAM" not in "".join(document["sentences"])
+    assert "reads in RAM" in page
+
+
+def test_ram_that_writes_back_is_called_unsafe(folder: Path) -> None:
+    how = ("--quick", "--ram", "1MiB", "--modes", "write-through", "--top", "1")
+    document, _ = planned(folder, *how, "--ram-mode", "write-back")
+    assert all(row["ram_dirty_bytes_most"] > 0 for row in document["rows"])
+    assert "WARNING: RAM acknowledges writes that only it has" in "".join(document["sentences"])
+    (risk,) = [t for t in document["sections"][0]["tables"] if "Price" in t["title"]]
+    assert all(row["unsafe at most"].endswith("!") for row in risk["rows"])
+    safe, _ = planned(folder, *how)
+    assert all(row["ram_dirty_bytes_most"] == 0 for row in safe["rows"])
+    assert 0 < safe["rows"][0]["ram_read_hit_ratio"] < 1
+
+
 def test_what_is_worn_out_too_soon_is_not_recommended(folder: Path) -> None:
     every = ("--modes", ",".join(MODES))
     lives = {
@@ -625,6 +688,11 @@ def test_a_job_is_planned_for_as_it_runs(
         (["--cache", "FAST", "--trace", "T", "--modes", "writeback"], 'did you mean "write-back"'),
         (["--cache", "FAST", "--trace", "T", "--preset", "bcach"], "did you mean bcache"),
         (["--cache", "FAST", "--trace", "T", "--sampled", "150%"], "a percentage above 0"),
+        (["--cache", "FAST", "--trace", "T", "--ram", "lots"], '--ram "lots"'),
+        (["--cache", "FAST", "--trace", "T", "--ram", "1k"], "from 4KiB"),
+        (["--cache", "FAST", "--trace", "T", "--ram-policy", "arc"], "say how much"),
+        (["--cache", "FAST", "--trace", "T", "--ram", "1m", "--ram-policy", "ark"], '"arc"'),
+        (["--cache", "FAST", "--trace", "T", "--ram", "1m", "--ram-mode", "back"], "write-back"),
         (["--cache", "FAST", "--trace", "T", "--goal", "speed"], "iops, p99, price"),
         (["--cache", "FAST", "--trace", "T", "--fit", "squeeze"], "as-is, wrap, scale"),
         (["--cache", "FAST", "--trace", "FAR"], "--fit wrap"),

@@ -122,6 +122,14 @@ class HitRatio(TypedDict):
     miss_ratio: float
 
 @type_check_only
+class LetPast(TypedDict):
+    """What a cache lets past to what is behind it, in runs of blocks."""
+
+    request: npt.NDArray[np.uint64]
+    key: npt.NDArray[np.uint64]
+    blocks: npt.NDArray[np.uint64]
+
+@type_check_only
 class MissRatioCurve(TypedDict):
     """Misses at each of ``sizes`` (blocks)."""
 
@@ -319,6 +327,15 @@ def hit_ratio(
     parameters: Mapping[str, float] | None = None,
     seed: int = 1,
 ) -> HitRatio: ...
+def let_past(
+    policy: str,
+    size: int,
+    keys: npt.NDArray[np.uint64],
+    writes: npt.NDArray[np.bool_] | None = None,
+    *,
+    blocks: npt.NDArray[np.uint32] | None = None,
+    seed: int = 1,
+) -> LetPast: ...
 def miss_ratio_curve(
     policy: str,
     keys: npt.NDArray[np.uint64],

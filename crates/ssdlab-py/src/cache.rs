@@ -54,6 +54,12 @@ impl<'a> Columns<'a> {
         self.blocks.map_or(self.keys.len() as u64, sum)
     }
 
+    /// Frames of a cache of `size` blocks. One of as many as there are accesses evicts nothing: more would only take
+    /// memory.
+    fn frames(self, size: u64) -> u32 {
+        size.min(self.accesses().max(1)).min(u64::from(u32::MAX)) as u32
+    }
+
     /// The requests, as far as the watch lets them go on.
     fn requests(self, watch: Option<&'a Watch>) -> impl Iterator<Item = Request> + Clone + 'a {
         let request = move |(at, &key): (usize, &u64)| Request {
@@ -150,8 +156,7 @@ pub fn hit_ratio<'py>(
     let to_py = |error| to_python(py, error);
     let columns = Columns::new(&keys, &writes, &blocks).map_err(to_py)?;
     let parameters = self::parameters(parameters).map_err(to_py)?;
-    // A cache of as many frames as there are accesses evicts nothing: more would only take memory.
-    let size = size.min(columns.accesses().max(1)).min(u64::from(u32::MAX)) as u32;
+    let size = columns.frames(size);
     let play = || ssdlab::cache::hit_ratio(policy, &parameters, size, columns.requests(None), seed);
     let counts = py.detach(play).map_err(to_py)?;
     let dict = PyDict::new(py);
@@ -161,6 +166,36 @@ pub fn hit_ratio<'py>(
     dict.set_item("write_misses", counts.write_misses)?;
     dict.set_item("write_backs", counts.write_backs)?;
     dict.set_item("miss_ratio", counts.miss_ratio())?;
+    Ok(dict)
+}
+
+/// What a cache of `size` blocks that begins empty and writes through lets past to what is behind it, as a dict of
+/// columns: `request` (its place), `key` and `blocks`, for each run of blocks that a read does not find, and for each write.
+///
+/// The requests are those of [`hit_ratio`]; every miss is brought in.
+///
+/// Raises as [`hit_ratio`], also for a policy that knows the future or has an admission.
+#[pyfunction]
+#[pyo3(signature = (policy, size, keys, writes=None, *, blocks=None, seed=1))]
+pub fn let_past<'py>(
+    py: Python<'py>,
+    policy: &str,
+    size: u64,
+    keys: Keys<'py>,
+    writes: Writes<'py>,
+    blocks: Blocks<'py>,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let to_py = |error| to_python(py, error);
+    let columns = Columns::new(&keys, &writes, &blocks).map_err(to_py)?;
+    let size = columns.frames(size);
+    let play = || ssdlab::cache::let_past(policy, size, columns.requests(None), seed);
+    let past = py.detach(play).map_err(to_py)?;
+    let dict = PyDict::new(py);
+    let column = |of: fn(&(usize, Request)) -> u64| past.iter().map(of).collect::<Vec<u64>>();
+    dict.set_item("request", column(|(place, _)| *place as u64).into_pyarray(py))?;
+    dict.set_item("key", column(|(_, run)| run.key).into_pyarray(py))?;
+    dict.set_item("blocks", column(|(_, run)| run.blocks.into()).into_pyarray(py))?;
     Ok(dict)
 }
 

@@ -121,6 +121,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device_keys, module)?)?;
     module.add_function(wrap_pyfunction!(job_options, module)?)?;
     module.add_function(wrap_pyfunction!(cache::hit_ratio, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::let_past, module)?)?;
     module.add_function(wrap_pyfunction!(cache::miss_ratio_curve, module)?)?;
     module.add_function(wrap_pyfunction!(cache::object_misses, module)?)?;
     module.add_function(wrap_pyfunction!(cache::object_policies, module)?)?;

@@ -23,6 +23,7 @@ from ssdlab.output import check_rigs, make_folder, write_rigs
 from ssdlab.plan.cache import CacheStudy
 from ssdlab.plan.candidates import THRESHOLD_MAX
 from ssdlab.plan.prices import prices as read_prices
+from ssdlab.plan.ram import PAGE, RAM_MAX, Ram
 from ssdlab.plan.rows import GOALS, Rules
 from ssdlab.plan.storage.candidates import DEFAULTS, Candidate
 from ssdlab.plan.storage.candidates import candidate as candidate_of
@@ -30,7 +31,7 @@ from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, WRITES_PER_DAY, HotSet
 from ssdlab.plan.storage.measure import TableLoads
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.study import WHOLE, StorageStudy
-from ssdlab.plan.stores import MODES, store
+from ssdlab.plan.stores import MODES, RAM_MODES, store
 from ssdlab.plan.study import carry_out, simulated
 from ssdlab.rig import registered
 from ssdlab.tracefile import FITS, existing
@@ -66,6 +67,9 @@ def plan_cache(
     depth: int = 32,
     passes: int | None = None,
     disk_cache: bool = False,
+    ram: Size | None = None,
+    ram_policy: str = "lru",
+    ram_mode: str = RAM_MODES[0],
     sampled: str | None = None,
     save_rigs: str | Path | None = None,
     fit: str = "as-is",
@@ -105,6 +109,11 @@ def plan_cache(
         passes: How often a trace is run at full speed, the cache growing warm; more often while it
             still gets faster.
         disk_cache: Whether disks acknowledge writes in their volatile caches.
+        ram: Bytes of the host's RAM that cache pages before the pool, each fast device and every
+            cache alike.
+        ram_policy: Its replacement policy, from ``ssdlab.policies.replacement``.
+        ram_mode: ``"write-through"``, or ``"write-back"``, which loses acknowledged writes with the
+            power.
         sampled: Percentage of the addresses that the trace holds, where it is a sample: what is
             recommended is told for the whole, too.
         save_rigs: A folder for the rigs of all that was simulated, as :func:`ssdlab.run` takes
@@ -140,6 +149,7 @@ def plan_cache(
         pool=stores[0],
         fasts=list(fasts.values()),
         disk_cache=disk_cache,
+        ram=_ram(ram, ram_policy, ram_mode),
         sampled=_share(sampled),
         prices=read_prices(None if prices is None else Path(prices)),
         trace=None if trace is None else existing(Path(trace)),
@@ -235,6 +245,25 @@ def plan_storage(
         return Report(carry_out(study, callback))
 
 
+def _ram(given: Size | None, policy: str, mode: str) -> Ram | None:
+    """RAM before everything, if there is any."""
+    _known("replacement policy", _policies(), [policy])
+    _known("mode of RAM", RAM_MODES, [mode])
+    if given is None:
+        if (policy, mode) != (Ram.policy, Ram.mode):
+            raise InputError("--ram-policy and --ram-mode are of RAM: say how much, as --ram 4GiB")
+        return None
+    found = size("--ram", given)
+    if found < PAGE or found > RAM_MAX:
+        raise InputError(f"--ram {given}: expected from 4KiB to {units.binary(RAM_MAX)}")
+    return Ram(found // PAGE * PAGE, policy, mode)
+
+
+def _policies() -> list[str]:
+    """Replacement policies that need not know the future."""
+    return [name for name in registered("replacement policy") if name != "optimal"]
+
+
 def _share(text: str | None) -> float:
     """The share of the addresses that a sample holds."""
     if text is None:
@@ -271,9 +300,8 @@ def _lists(
             "--thresholds", thresholds, expected, lambda uses: 1 <= uses <= THRESHOLD_MAX
         )
     if policies is not None:
-        # "optimal" knows the future.
-        known = [name for name in registered("replacement policy") if name != "optimal"]
-        found["policies"] = _known("replacement policy", known, units.words("--policies", policies))
+        named = units.words("--policies", policies)
+        found["policies"] = _known("replacement policy", _policies(), named)
     if modes is not None:
         found["modes"] = _known("mode of a cache", MODES, units.words("--modes", modes))
     return found

@@ -12,7 +12,7 @@ from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import ReuseOptions, Seed
 from ssdlab.cli.trace_options import TraceOptions
-from ssdlab.plan.stores import FORMS, MODES
+from ssdlab.plan.stores import FORMS, MODES, RAM_MODES
 
 if light.BODIES:
     from ssdlab.api.plan import plan_cache
@@ -116,6 +116,25 @@ def command(
             help="Disks acknowledge writes in their volatile caches: lost with the power.",
         ),
     ] = False,
+    ram: Annotated[
+        str | None,
+        typer.Option(
+            "--ram",
+            metavar="SIZE",
+            help="RAM of the host as a cache before the pool and every cache alike: 4GiB.",
+        ),
+    ] = None,
+    ram_policy: Annotated[
+        str, typer.Option("--ram-policy", metavar="NAME", help="Its replacement policy.")
+    ] = "lru",
+    ram_mode: Annotated[
+        str,
+        typer.Option(
+            "--ram-mode",
+            metavar="|".join(RAM_MODES),
+            help="Its mode; write-back loses acknowledged writes with the power.",
+        ),
+    ] = RAM_MODES[0],
     sampled: Annotated[
         str | None,
         typer.Option(
@@ -171,6 +190,9 @@ def command(
         depth=depth,
         passes=passes,
         disk_cache=disk_cache,
+        ram=ram,
+        ram_policy=ram_policy,
+        ram_mode=ram_mode,
         sampled=sampled,
         save_rigs=save_rigs,
         fit=fit,

@@ -26,6 +26,7 @@ def advise(plan: CachePlan) -> list[str]:
         *(_none(plan) if best is None else _taken(plan, best)),
         *_refused(plan),
         *_volatile(plan),
+        *_volatile_ram(plan),
         *(() if best is None else _runners(plan, best)),
         *_change(plan, best),
     ]
@@ -36,6 +37,7 @@ def _taken(plan: CachePlan, row: CacheRow) -> Iterator[str]:
     yield _headline(plan, row)
     yield from _whole(plan, row)
     yield f"The rule: {plan.asked.rules.sentence}."
+    yield from _ram(plan, row)
     yield _hits(plan, row)
     for fast in (row for row in plan.rows if row.kind == "fast"):
         share = 100 * row.iops / fast.iops if fast.iops else 0.0
@@ -103,9 +105,9 @@ def _none(plan: CachePlan) -> Iterator[str]:
     main, best = plan.main, plan.choice.runners[0] if plan.choice.runners else None
     if plan.choice.why_none == "reuse" and main is not None and best is not None:
         yield (
-            f"No cache pays off: {100 * main.first_touch:.1f} % of the look-ups are the first of "
-            f"their 4 KiB block, so at most {100 * main.attainable:.1f} % can hit, however large "
-            f"the cache is. In the first pass the best, {best.name}, makes "
+            f"No cache pays off: {100 * main.first_touch:.1f} % of {_lookups(plan)} are the first "
+            f"of their 4 KiB block, so at most {100 * main.attainable:.1f} % can hit, however "
+            f"large the cache is. In the first pass the best, {best.name}, makes "
             f"{units.number(best.first_iops)} IOPS, the pool alone "
             f"{units.number(plan.pool.first_iops)}."
         )
@@ -152,6 +154,16 @@ def _hits(plan: CachePlan, row: CacheRow) -> str:
         f"Warm, {found} find their data in the cache; {what}, "
         f"with an empty cache, it makes {first}."
     )
+
+
+def _ram(plan: CachePlan, row: CacheRow) -> Iterator[str]:
+    """What RAM before it answers."""
+    ram, share = plan.asked.ram, row.ram_hits("read")
+    if ram is not None and share is not None:
+        yield (
+            f"Warm, {100 * share:.1f} % of the reads find their data in RAM ({ram.title}), which "
+            "stands before the pool alone as well; hits in the cache are of what is left."
+        )
 
 
 def _warm(plan: CachePlan, row: CacheRow) -> Iterator[str]:
@@ -233,6 +245,16 @@ def _volatile(plan: CachePlan) -> Iterator[str]:
             "WARNING: the disks acknowledge writes in their volatile caches, so even a cache that "
             "writes through loses acknowledged writes with the power, as the pool alone does; "
             "without --disk-cache these are off."
+        )
+
+
+def _volatile_ram(plan: CachePlan) -> Iterator[str]:
+    if plan.asked.ram is not None and plan.asked.ram.defers:
+        most = max(row.ram_dirty_most for row in plan.rows)
+        yield (
+            "WARNING: RAM acknowledges writes that only it has (--ram-mode write-back): a loss of "
+            f"power takes up to {units.binary(most)} of them, whatever stands behind; "
+            "--ram-mode write-through is safe."
         )
 
 
@@ -364,7 +386,7 @@ def about_load(plan: CachePlan) -> Iterator[str]:
             f"{units.binary(main.footprint)} of different data in blocks of 4 KiB."
         )
     yield (
-        f"First touches are {100 * main.first_touch:.1f} % of the look-ups: within the load at "
+        f"First touches are {100 * main.first_touch:.1f} % of {_lookups(plan)}: within the load at "
         f"most {100 * main.attainable:.1f} % can hit, whatever the cache."
     )
     sizes = [(share, main.working_set(share)) for share in SHARES]
@@ -377,6 +399,15 @@ def about_load(plan: CachePlan) -> Iterator[str]:
             f"(SHARDS); the standard error is at most {100 * float(main.error.max()):.2g} % of the "
             "look-ups."
         )
+
+
+def _lookups(plan: CachePlan) -> str:
+    """What curves are of."""
+    ram = plan.asked.ram
+    if ram is None:
+        return "the look-ups"
+    # Writes that RAM defers pass later, and fewer of them.
+    return f"the look-ups past RAM{' (its writes at most)' if ram.defers else ''}"
 
 
 def _money(plan: CachePlan, amount: float) -> str:

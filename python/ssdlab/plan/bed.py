@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ import polars as pl
 from ssdlab import wear
 from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
+from ssdlab.bench.session import Around
 from ssdlab.jobfile import JobText
 from ssdlab.plan.study import halves, stages
 from ssdlab.plan.warmup import RISING, Ramp
@@ -33,6 +34,7 @@ WARMING_IOS = 50_000_000
 STAGES = re.compile(r"^\s*(stonewall|wait_for_previous)\b", re.MULTILINE)
 """A job with stages is done once more as it is."""
 Found = Literal["hits", "partial", "misses"]
+FOUND: tuple[Found, ...] = get_args(Found)
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,16 @@ class JobOutcome:
     did: Performance
     ramp: Ramp
     dirty_most: int
-    """Most bytes that lay in a cache alone, of those that the outermost device counts."""
+    """Most bytes that lay in a cache alone, of those that the storage's outermost device counts."""
     seconds: float
     """Virtual time it took, ramp included."""
     before: Mapping[str, int]
-    """Counters of the devices at its start."""
+    """Counters of the storage's devices at its start."""
     counters: Mapping[str, int]
     """At its end."""
+    front: Mapping[str, int] = field(default_factory=dict)
+    """By how much those of RAM before the storage grew, ``dirty_bytes_most`` as it is; empty
+    without."""
 
     def mean_ns(self, ddir: str) -> float:
         """Mean latency of a direction; 0 without I/Os."""
@@ -74,17 +79,21 @@ class JobOutcome:
             if name.endswith("blocks_capacity")
         )
 
+    def found_in_ram(self, kind: str, what: Found = "hits") -> float | None:
+        """Share of the ``read``s or ``write``s, cut at pages, that found their data in RAM before
+        the storage; None without any."""
+        whole = sum(self.front.get(f"{kind}_{one}", 0) for one in FOUND)
+        return self.front[f"{kind}_{what}"] / whole if whole else None
+
     def found(self, what: Found, *kinds: str) -> float | None:
         """Share of the ``read``s or ``write``s, or of both, that found all, some or nothing in the
-        cache nearest to the host; None without any."""
+        cache of the storage that is nearest to the host; None without any."""
 
         def last(name: str) -> int:
             same = [key for key in self.counters if key.rpartition("/")[2] == name]
             return self.grown(min(same, key=lambda key: (key.count("/"), key), default=""))
 
-        whole = sum(
-            last(f"{kind}_{one}") for kind in kinds for one in ("hits", "partial", "misses")
-        )
+        whole = sum(last(f"{kind}_{one}") for kind in kinds for one in FOUND)
         return sum(last(f"{kind}_{what}") for kind in kinds) / whole if whole else None
 
     def filled(self) -> float:
@@ -100,16 +109,17 @@ class Bed:
     """A device that keeps its state from job to job; each step reports to the next of ``reports``.
 
     Each job has a seed of its own, unless ``seed_step`` is 0: who writes the same places in the
-    same order once more finds them in the cache, and side by side in the flash.
+    same order once more finds them in the cache, and side by side in the flash. ``place`` is where
+    the storage stands in the rig whose counters are told: behind RAM, if not outermost.
 
     Raises InputError where the rig is wrong or takes more memory than the seat has.
     """
 
     def __init__(
         self, rig: str, name: str, seed: int, seat: Seat, reports: Iterator[ProgressCallback],
-        seed_step: int = SEED_STEP,
+        seed_step: int = SEED_STEP, place: str = "",
     ) -> None:  # fmt: skip
-        self.seed, self.seed_step, self.reports = seed, seed_step, reports
+        self.seed, self.seed_step, self.reports, self.place = seed, seed_step, reports, place
         self.drive = seat.drive(rig, name, seed)
 
     @property
@@ -130,13 +140,32 @@ class Bed:
         self.seed = (seed + self.seed_step) % (SEED_MAX + 1)
         result, around = self.drive.run(job, next(self.reports), seed=seed, interval_ms=interval_ms)
         did, series = Performance.of(result, whole=whole), result.device_series()
-        dirty = 0
-        if series is not None and "dirty_bytes" in series.columns and series.height:
-            dirty = int(series["dirty_bytes"].to_numpy().max())
-        seconds = around.ended_s - around.began_s
+        dirty, column = 0, f"{self.place}dirty_bytes"
+        if series is not None and column in series.columns and series.height:
+            dirty = int(series[column].to_numpy().max())
         return JobOutcome(
-            did, _ramp(result, did.jobs), dirty, seconds, around.before, around.counters
+            did,
+            _ramp(result, did.jobs),
+            dirty,
+            around.ended_s - around.began_s,
+            _behind(self.place, around.before),
+            _behind(self.place, around.counters),
+            _front(around) if self.place else {},
         )
+
+
+def _behind(place: str, counters: Mapping[str, int]) -> Mapping[str, int]:
+    """The counters of a device of a rig and of what is below it."""
+    if not place:
+        return counters
+    return {n.removeprefix(place): v for n, v in counters.items() if n.startswith(place)}
+
+
+def _front(around: Around) -> Mapping[str, int]:
+    """By how much those of the outermost device grew."""
+    own = {name: value for name, value in around.counters.items() if "/" not in name}
+    grown = {name: value - around.before.get(name, 0) for name, value in own.items()}
+    return grown | {"dirty_bytes_most": own["dirty_bytes_most"]}
 
 
 @dataclass(frozen=True)
@@ -152,6 +181,8 @@ class Schedule:
     further: int = 0
     """Passes of a trace after these, at most, as long as the last is faster than the one before; of
     a job, which is so too, any number of passes if this is not 0."""
+    place: str = ""
+    """Of the storage in the rigs, as :class:`Bed` takes it."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +249,7 @@ def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "f
     reports = halves(seat.report) if load.is_job else _steps(seat.report, steps, may=may)
 
     def fresh() -> Bed:
-        bed = Bed(rig, name, order.seed, seat, reports, seed_step=0)
+        bed = Bed(rig, name, order.seed, seat, reports, seed_step=0, place=order.place)
         if state != "fob":
             bed.prepare(state)
         return bed

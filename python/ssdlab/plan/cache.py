@@ -19,11 +19,12 @@ from ssdlab.plan.candidates import CacheCandidate, Costs, ShortList, shrunk
 from ssdlab.plan.curves import Accesses, HitCurve, accesses, curve
 from ssdlab.plan.lifetime import AgedDrive, life
 from ssdlab.plan.question import FINE, CachePlan, CacheQuestion
+from ssdlab.plan.ram import BEHIND, behind
 from ssdlab.plan.rows import CacheRow, Choice, Formula, Kind, choose
 from ssdlab.plan.stores import Store, cached, letter
 from ssdlab.plan.study import Round, Rounds
 from ssdlab.plan.tables import chapters
-from ssdlab.plan.workload import Load, job_capture, replay, trace_load
+from ssdlab.plan.workload import Load, Stream, job_capture, replay, trace_load
 from ssdlab.rig import registered
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import existing
@@ -67,8 +68,9 @@ class CacheStudy(CacheQuestion):
         }
         if plan.choice.best is not None:
             texts[plan.choice.best.name] = plan.choice.best.rig
+        ram = "" if self.ram is None else f"behind RAM ({self.ram.title}), "
         note = (
-            f"{plan.load.name} on {self.pool.title}, caches on "
+            f"{plan.load.name} on {self.pool.title}, {ram}caches on "
             f"{', '.join(store.title for store in self.fasts)}; "
             f"{len(plan.caches)} caches simulated in time"
         )
@@ -95,14 +97,17 @@ class CacheStudy(CacheQuestion):
                 self.job, capacity, round(did.iops * did.seconds), did.seconds, self.seed
             )
             (load,) = yield Round([writer], sum(self._until[:2]) / 2)
-        curves, sizes = yield from self._curves(load)
+        past = (
+            load.stream if self.ram is None or not load.stream else self.ram.lets_past(load.stream)
+        )
+        curves, sizes = yield from self._curves(past)
         main = curves.get(("lru", FINE))
         short = ShortList(replace(self, sizes=sizes), curves, self._costs(pool, fasts))
         if not short.chosen:
             raise InputError("--sizes: no size is large enough for a block of any size asked for")
         (disk,) = yield Round([disk_rate(self.pool, load.request_bytes, self.seed)], self._until[2])
         interval = pass_interval(pool.passes.first.did.seconds)
-        order = Schedule(load, self.passes, self.seed, interval, FURTHER)
+        order = Schedule(load, self.passes, self.seed, interval, FURTHER, self._place)
         table = _Caches(self, order, disk)
         reuse = None if main is None else main.attainable
         caches = yield from table.rows(short.chosen, self._until[3])
@@ -114,6 +119,7 @@ class CacheStudy(CacheQuestion):
         return CachePlan(
             self,
             load,
+            past,
             sizes,
             curves,
             dropped,
@@ -122,6 +128,11 @@ class CacheStudy(CacheQuestion):
             choose(caches, pool, self.rules, reuse),
             (*load.notes, *notes),
         )
+
+    @property
+    def _place(self) -> str:
+        """Of the storage in the rigs."""
+        return "" if self.ram is None else BEHIND
 
     @cached_property
     def _until(self) -> list[float]:
@@ -177,9 +188,9 @@ class CacheStudy(CacheQuestion):
 
     def _alone(self, load: Load) -> Rounds[tuple[CacheRow, list[CacheRow], list[str]]]:
         """What the pool does alone, and what each fast device does with all of the load on it."""
-        order = Schedule(load, self.passes, self.seed, BOUNDS_MS)
+        order = Schedule(load, self.passes, self.seed, BOUNDS_MS, place=self._place)
 
-        rig = self.pool.rig()
+        rig = behind(self.ram, self.pool).rig()
         pool = partial(run_passes, rig, self.pool.text, order, state=prepared(self.pool))
 
         def alone(store: Store) -> bench.Variant[Passes | SsdlabError]:
@@ -199,7 +210,7 @@ class CacheStudy(CacheQuestion):
                 continue
             note = "addresses scaled to its size" if load.end_byte > store.capacity_bytes else ""
             fast = self.row(
-                "fast", f"{store.text} alone", store, passes, store.rig(),
+                "fast", f"{store.text} alone", store, passes, behind(self.ram, store).rig(),
                 note=note, usable_bytes=store.capacity_bytes,
             )  # fmt: skip
             rows.append(fast)
@@ -209,7 +220,8 @@ class CacheStudy(CacheQuestion):
         """A fast device made small, and the load where it reaches beyond it: scaled to it."""
         capacity = store.capacity_bytes
         least = max(ALONE_MIN, capacity if load.is_job else load.end_byte)
-        rig = replace(store, tree=shrunk(store, least) or store.tree).rig()
+        small = replace(store, tree=shrunk(store, least) or store.tree)
+        rig = behind(self.ram, small).rig()
         if self.trace is None or load.end_byte <= capacity:
             return rig, load
         file, how = existing(self.trace), load.full_speed.replay.reading
@@ -219,14 +231,16 @@ class CacheStudy(CacheQuestion):
             recorded=replay(file, how, "scale", None) if load.recorded else None,
         )
 
-    def _curves(self, load: Load) -> Rounds[tuple[dict[tuple[str, int], HitCurve], list[int]]]:
+    def _curves(
+        self, stream: Stream | None
+    ) -> Rounds[tuple[dict[tuple[str, int], HitCurve], list[int]]]:
         """LRU at all sizes, the other policies at those of the candidates; and these sizes."""
         largest = max(store.capacity_bytes for store in self.fasts)
-        if load.stream is None:
+        if stream is None:
             # Nothing is known of the load: a sixteenth, a quarter and all of the device.
             return {}, list(self.sizes) or [largest // 16, largest // 4, largest]
         blocks = dict.fromkeys((FINE, *self.blocks))
-        seen = {block: accesses(load.stream, block) for block in blocks}
+        seen = {block: accesses(stream, block) for block in blocks}
         found = yield Round([_curve("lru", one, None) for one in seen.values()], self._until[1])
         curves = {("lru", block): one for block, one in zip(seen, found, strict=True)}
         coarse = curves["lru", max(self.blocks)]
@@ -242,7 +256,7 @@ class CacheStudy(CacheQuestion):
     def _costs(self, pool: CacheRow, fasts: Sequence[CacheRow]) -> dict[str, Costs]:
         """Times of both devices, by the text of the fast one."""
         slow, *quick = [
-            [row.passes.last.mean_ns(way) for way in ("read", "write")] for row in (pool, *fasts)
+            [row.mean_past_ram_ns(way) for way in ("read", "write")] for row in (pool, *fasts)
         ]
         # Of a fast device that could not be measured: ten times as fast as the pool.
         costs = {store.text: Costs(*slow, *(mean / 10 for mean in slow)) for store in self.fasts}
@@ -287,7 +301,11 @@ class _Caches:
         pool = self.asked.pool
         runs = [
             partial(
-                run_passes, candidate.rig(pool), candidate.name, self.order, state=prepared(pool)
+                run_passes,
+                candidate.rig(pool, self.asked.ram),
+                candidate.name,
+                self.order,
+                state=prepared(pool),
             )
             for candidate in chosen
         ]
@@ -310,7 +328,7 @@ class _Caches:
             name if len(self.asked.fasts) == 1 else f"{candidate.fast.text}, {name}",
             cached(candidate.fast, pool, candidate.keys),
             passes,
-            candidate.rig(pool),
+            candidate.rig(pool, self.asked.ram),
             candidate=candidate,
             formula=self._formula(candidate),
             life=life(candidate, passes, self.order.load.span_s, self.aged),

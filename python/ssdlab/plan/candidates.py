@@ -10,6 +10,7 @@ from typing import Any
 from ssdlab import _core, units
 from ssdlab.errors import InputError
 from ssdlab.plan.curves import HitCurve, frames
+from ssdlab.plan.ram import Ram, behind
 from ssdlab.plan.stores import Store, cached, set_all
 from ssdlab.rig import SUPERBLOCKS_MIN, reduced
 
@@ -69,9 +70,9 @@ class CacheCandidate:
             "write_threshold": self.threshold,
         }
 
-    def rig(self, pool: Store) -> str:
-        """Pool and cache as a rig."""
-        return cached(part(self.fast, self.size), pool, self.keys).rig()
+    def rig(self, pool: Store, ram: Ram | None = None) -> str:
+        """Pool and cache as a rig, with RAM before both if there is any."""
+        return behind(ram, cached(part(self.fast, self.size), pool, self.keys)).rig()
 
 
 def sub_block(block: int) -> int:

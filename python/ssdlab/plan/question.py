@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from ssdlab.jobfile import JobText
 from ssdlab.plan.candidates import CacheGrid
 from ssdlab.plan.curves import SHARES, HitCurve
 from ssdlab.plan.prices import Prices
+from ssdlab.plan.ram import Ram
 from ssdlab.plan.rows import CLOSE, GAIN_MIN, REUSE_MIN, CacheRow, Choice, Rules
 from ssdlab.plan.stores import Store
-from ssdlab.plan.workload import Load
+from ssdlab.plan.workload import Load, Stream
 from ssdlab.tracefile import Reading
 
 FINE = 4096
@@ -35,6 +36,8 @@ class CacheQuestion(CacheGrid):
     job: JobText | None = None
     sampled: float = 1.0
     """Share of the addresses that the trace holds."""
+    ram: Ram | None = None
+    """Of the host, before the pool, each fast device and each cache alike."""
     disk_cache: bool = False
     """Whether disks acknowledge writes in their volatile caches."""
     depth: int = 32
@@ -50,6 +53,8 @@ class CachePlan:
 
     asked: CacheQuestion
     load: Load
+    past_ram: Stream | None
+    """What of the load is asked of the storage: of its curves. All of it without RAM."""
     sizes: Sequence[int]
     curves: Mapping[tuple[str, int], HitCurve]
     """At all sizes for LRU, at the candidates' for other policies."""
@@ -107,6 +112,7 @@ class CachePlan:
             "pool": asked.pool.text,
             "caches": [store.text for store in asked.fasts],
             "disk_cache": asked.disk_cache,
+            **({} if asked.ram is None else {"ram": asdict(asked.ram)}),
             "depth": asked.depth,
             "passes": len(self.pool.passes.passes),
             "seed": asked.seed,

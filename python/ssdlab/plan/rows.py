@@ -121,6 +121,17 @@ class CacheRow(Offer):
         cache."""
         return (outcome or self.passes.last).found(what, kind) if self.kind == "cache" else None
 
+    def ram_hits(self, kind: str, outcome: JobOutcome | None = None) -> float | None:
+        """Of the ``read``s or ``write``s, cut at pages, the share that found their data in RAM
+        before the storage, in the last pass or in ``outcome``; None without any, or RAM."""
+        return (outcome or self.passes.last).found_in_ram(kind)
+
+    def mean_past_ram_ns(self, kind: str) -> float:
+        """Mean latency of a read or write in the last pass, of those that RAM did not answer, which
+        takes next to no time."""
+        past = 1 - (self.ram_hits(kind) or 0.0) if kind == "read" else 1.0
+        return self.passes.last.mean_ns(kind) / past if past else 0.0
+
     @property
     def defers(self) -> bool:
         """Whether the newest data may lie in the cache alone."""
@@ -136,6 +147,11 @@ class CacheRow(Offer):
         return max(most, self.passes.dirty_recorded)
 
     @property
+    def ram_dirty_most(self) -> int:
+        """Most bytes that lay in RAM before the storage alone, at any time."""
+        return self.passes.calm.front.get("dirty_bytes_most", 0)
+
+    @property
     def price_per_kiops(self) -> float | None:
         """Of a thousand I/Os a second of this load."""
         return self.price_of_kiops(self.iops)
@@ -143,6 +159,13 @@ class CacheRow(Offer):
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
         candidate, first, recorded = self.candidate, self.passes.first, self.passes.recorded
+        ram = {
+            "ram_read_hit_ratio": self.ram_hits("read"),
+            "ram_write_hit_ratio": self.ram_hits("write"),
+            "first_pass_ram_read_hit_ratio": self.ram_hits("read", first),
+            "first_pass_ram_write_hit_ratio": self.ram_hits("write", first),
+            "ram_dirty_bytes_most": self.ram_dirty_most,
+        }
         return {
             "kind": self.kind,
             "name": self.name,
@@ -159,6 +182,7 @@ class CacheRow(Offer):
             "read_partly_ratio": self.hits("read", "partial"),
             "first_pass_read_hit_ratio": self.hits("read", outcome=first),
             "first_pass_write_hit_ratio": self.hits("write", outcome=first),
+            **(ram if first.front else {}),
             "warm_up_s": self.warm.seconds,
             "warm_up_passes": self.warm.passes,
             "still_rising": self.warm.rising,

@@ -18,6 +18,8 @@ FORMS = "NAME, FILE.toml, or LEVEL:COUNT:NAME[:CHUNK] such as raid10:6:seagate-c
 """What :func:`store` reads, for help texts and messages."""
 MODES = ("write-back", "write-through", "write-around", "write-around-fill", "write-only")
 """What becomes of writes in a cache, as in the rigs."""
+RAM_MODES = ("write-through", "write-back")
+"""Those of RAM, the safe one first."""
 LEVEL_OF = {rig: short for short, rig in LEVELS.items()}
 
 

@@ -98,13 +98,22 @@ def _speed(plan: CachePlan) -> Table:
             "rate [IOPS]": lambda row: row.iops,
             "p50 [ms]": lambda row: ms(row.latency_ns(50.0)),
             "p99 [ms]": lambda row: ms(row.latency_ns(99.0)),
+            **_ram(plan),
             "read hits [%]": lambda row: _percent(row.hits("read")),
             "write hits [%]": lambda row: _percent(row.hits("write")),
         },
-        f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data. A cache is "
+        f"{laps} {pace} Hits: requests, cut at blocks, that found all of their data"
+        f"{'' if plan.asked.ram is None else ', in the cache of what RAM let past'}. A cache is "
         "named by its size, its blocks, its replacement policy, its mode and, where it is "
         "not 1, its admission threshold. *: to take.",
     )
+
+
+def _ram(plan: CachePlan) -> dict[str, Callable[[CacheRow], float | None]]:
+    """The column of RAM before everything, if there is any."""
+    if plan.asked.ram is None:
+        return {}
+    return {"reads in RAM [%]": lambda row: _percent(row.ram_hits("read"))}
 
 
 def _warm_up(plan: CachePlan) -> Table:
@@ -167,7 +176,7 @@ def _price(plan: CachePlan) -> Table:
     note = (
         "Of pool and cache together; a GB is one that the host can use. Unsafe: acknowledged "
         "writes that lie in the cache alone, at most; ! where one drive takes them with it, or the "
-        "power does in the volatile caches of disks."
+        "power does in RAM or the volatile caches of disks."
     )
     missing = sorted({name for row in plan.rows for name in row.unpriced})
     if missing:
@@ -187,6 +196,8 @@ def _price(plan: CachePlan) -> Table:
 
 
 def _risk(plan: CachePlan, row: CacheRow) -> str | None:
+    if plan.asked.ram is not None and plan.asked.ram.defers:
+        return f"{units.binary(row.ram_dirty_most + row.dirty_most)} !"
     if plan.volatile and row.store.has_disk and not row.defers:
         return "disks' caches !"
     if row.candidate is None:

@@ -2,7 +2,7 @@
 
 use super::admission::{Admission, Choice};
 use super::frames::Frames;
-use super::policy::{BuildReplacement, Future, Parameters, check_capacity};
+use super::policy::{BuildReplacement, Future, Parameters, REPLACEMENTS, check_capacity};
 use crate::error::Result;
 use crate::rng::Stream;
 
@@ -143,6 +143,44 @@ pub(super) fn play(
         Some(mut admission) => admitted(cache.as_mut(), admission.as_mut(), requests),
         None => replay(cache.as_mut(), requests),
     })
+}
+
+/// What a cache that writes through lets past to what is behind it: of a read the runs of blocks that are not in it,
+/// and every write, each with the place of its request. The cache begins empty and lets every miss in.
+///
+/// Errors: as [`hit_ratio`], and a policy that has to know the future.
+pub fn let_past(
+    policy: &str,
+    capacity: u32,
+    requests: impl IntoIterator<Item = Request>,
+    seed: u64,
+) -> Result<Vec<(usize, Request)>> {
+    let policy = REPLACEMENTS.find(policy)?;
+    let stream = Stream::new(seed, "cache/replacement");
+    let mut cache = policy.build.online(policy.name, capacity, &Parameters::default(), stream)?;
+    let mut past: Vec<(usize, Request)> = Vec::new();
+    for (place, request) in requests.into_iter().enumerate() {
+        for block in 0..u64::from(request.blocks) {
+            let key = request.key.wrapping_add(block);
+            let found = cache.find(key);
+            match found {
+                Some(slot) => cache.hit(slot),
+                None => drop(cache.admit(key, &mut |_| true).expect("any may be taken")),
+            }
+            if found.is_some() && !request.write {
+                continue;
+            }
+            match past.last_mut() {
+                Some((of, run))
+                    if *of == place && run.key.wrapping_add(run.blocks.into()) == key =>
+                {
+                    run.blocks += 1;
+                }
+                _ => past.push((place, Request { key, blocks: 1, write: request.write })),
+            }
+        }
+    }
+    Ok(past)
 }
 
 /// Plays requests of which not every miss is let in.

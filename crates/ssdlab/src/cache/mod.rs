@@ -27,6 +27,6 @@ mod stack;
 
 pub use admission::{ADMISSIONS, Choice};
 pub use frames::{Admitted, Cache, Frames};
-pub use hit_ratio::{Counts, Request, Tally, hit_ratio};
+pub use hit_ratio::{Counts, Request, Tally, hit_ratio, let_past};
 pub use objects::objects;
 pub use policy::{Parameters, REPLACEMENTS};
