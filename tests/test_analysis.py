@@ -287,6 +287,11 @@ def test_each_point_takes_the_class_its_rank_lies_in() -> None:
         assert sum(found.shares.values()) == pytest.approx(1)
 
 
+def test_too_few_ios_have_no_p999_to_break_down() -> None:
+    few = {"total_ns": [999, 0, 0], "by_latency": [{"upper_ns": 64, "ios": 999, "ns": [999, 0, 0]}]}
+    assert [found.point for found in breakdowns(PARTS, few)] == ["mean", "p99", "worst"]
+
+
 def test_no_io_has_no_breakdown() -> None:
     assert breakdowns(PARTS, {"total_ns": [0, 0, 0], "by_latency": []}) == []
 

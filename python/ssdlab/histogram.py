@@ -44,6 +44,11 @@ def bin_index(ns: npt.ArrayLike) -> Ints:
     return np.minimum(np.where(shift > 0, found, value), BINS - 1)
 
 
+def carries(ios: int, percent: float) -> bool:
+    """Whether a percentile of so many I/Os means anything: at least one must be slower."""
+    return ios > 0 and round((100 - percent) * ios, 6) >= min(100, 50 * ios)
+
+
 @dataclass(frozen=True, eq=False)
 class Histogram:
     """How many I/Os took how long."""
@@ -105,8 +110,7 @@ class Histogram:
         """The latency that ``percent`` of the I/Os do not exceed; None where there are too few I/Os
         for that: below 1,000, none is the slowest in a thousand."""
         counted = int(self.counts.sum()) or (self.ios if self.told else 0)
-        enough = counted > 0 and round((100 - percent) * counted, 6) >= min(100, 50 * counted)
-        return self.rank_ns(percent) if enough else None
+        return self.rank_ns(percent) if carries(counted, percent) else None
 
     def summary(self, kind: str) -> dict[str, float | None]:
         """Mean, percentiles and maximum by the names that they have in documents:

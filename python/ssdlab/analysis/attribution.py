@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
+from ssdlab.histogram import carries
 from ssdlab.results import CLASS_SCHEMA
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ Point = Literal["mean", "p99", "p99.9", "worst"]
 
 POINTS: tuple[Point, ...] = ("mean", "p99", "p99.9", "worst")
 """What a breakdown is asked for."""
-RANKS: Mapping[Point, float] = {"p99": 0.99, "p99.9": 0.999, "worst": 1.0}
+PERCENTS: Mapping[Point, float] = {"p99": 99.0, "p99.9": 99.9, "worst": 100.0}
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ class Breakdown:
 def breakdowns(parts: Sequence[str], direction: Mapping[str, Any]) -> list[Breakdown]:
     """Breaks one direction down (`attribution["write"]` of a result, docs/results.md).
 
-    The class of p99 is the latency class in which the I/O at rank 99 % lies, and so on; the worst
-    class is the highest one with I/Os in it. Empty if there were no I/Os.
+    The class of p99 is the latency class in which the I/O at rank 99 % lies, and so on, as far as
+    there are enough I/Os; the worst class is the highest one with I/Os in it. Empty if there were
+    no I/Os.
     """
     classes = sorted(
         (c for c in direction.get("by_latency", []) if c["ios"]), key=lambda c: int(c["upper_ns"])
@@ -64,8 +66,10 @@ def breakdowns(parts: Sequence[str], direction: Mapping[str, Any]) -> list[Break
     if ios == 0:
         return []
     out = [_breakdown("mean", parts, direction["total_ns"], ios)]
-    for point, rank in RANKS.items():
-        chosen = _class_at(classes, rank * ios)
+    for point, percent in PERCENTS.items():
+        if percent < 100 and not carries(ios, percent):
+            continue
+        chosen = _class_at(classes, round(percent * ios / 100, 6))
         out.append(_breakdown(point, parts, chosen["ns"], int(chosen["ios"])))
     return out
 
