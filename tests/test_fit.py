@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,7 @@ from ssdlab.experiments.twin import cases
 from ssdlab.fits import closed, observations, trial
 from ssdlab.fits.fit import FitOrder, fit
 from ssdlab.fits.observations import FitWorkload, Observation
-from ssdlab.fits.parameters import with_keys
+from ssdlab.fits.parameters import amount, with_keys
 from ssdlab.fits.predict import predict
 from ssdlab.fits.search import FitTarget
 from ssdlab.fits.sources import gather
@@ -393,6 +394,29 @@ def test_a_ceiling_that_no_rate_came_to_does_not_explain_how_a_curve_bends() -> 
     drive = closed.DriveFigures.of(with_keys(held.space.rig(held.vector), {}))
     (deep,) = closed.answers(drive, [FitWorkload("randread", 4096, 256)])
     assert deep["iops"] == pytest.approx(143_000, rel=0.25)
+
+
+def test_a_drive_reads_with_the_time_that_was_fitted_to_it_where_page_types_differ() -> None:
+    start = profile("micron-7450-960").rig().to_toml()
+    (slow, fast) = (with_keys(start, {"nand.t_read": time}) for time in ("60us", "30us"))
+    times = json.loads(fast.get("nand.read_times") or "")
+    assert np.mean([amount("time", time) for time in times]) == pytest.approx(30_000, rel=1e-3)
+    assert amount("time", times[0]) < amount("time", times[2])
+    once = [FitWorkload("randread", 4096)]
+    ((before,), (after,)) = trial.answers([slow.to_toml(), fast.to_toml()], once)
+    assert before["lat_mean_us"] - after["lat_mean_us"] == pytest.approx(30, abs=1.5)
+
+
+def test_the_ceiling_of_one_job_at_nvme_is_its_hosts() -> None:
+    rates = {1: 14_500.0, 16: 200_000.0, 64: 380_000.0, 256: 380_000.0}
+    rows = [
+        Observation(FitWorkload("randread", 4096, q), {"iops": rate}) for q, rate in rates.items()
+    ]
+    found = fit(FitOrder(rows, 10**12, quick=True)).found
+    drive = closed.DriveFigures.of(with_keys(found.space.rig(found.vector), {}))
+    one, four = closed.answers(drive, [FitWorkload("randread", 4096, 64, n) for n in (1, 4)])
+    assert one["iops"] == pytest.approx(380_000, rel=0.1)
+    assert four["iops"] > 1.3 * one["iops"]
 
 
 @pytest.mark.parametrize("more", [("measured",), ("--full",)])

@@ -3,6 +3,7 @@ known beforehand, and what a rig with other values is."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,9 @@ class FitParameter:
     """Of what it is a ceiling, which only a rate that no longer grows with the depth can show."""
 
     def read(self, rig: _core.Rig) -> float:
-        """Its value in a rig."""
+        """Its value in a rig, the mean where that differs by type of page."""
+        if (times := _by_page(self.key, rig)) is not None:
+            return float(np.mean(times))
         said = rig.get(self.key)
         value = 0.0 if said is None else amount(self.key, said)
         return value if value > 0 else self.usual
@@ -87,6 +90,7 @@ PARAMETERS = (
 )  # fmt: skip
 """All of them. What a drive has for a value of its own is only ever changed together with what
 the data say of it; everything else stays as in the rig that is started from."""
+HOST = "host_time"
 SATA_SLOTS = 32
 HOSTS: Mapping[str, tuple[float, float]] = {
     "latency": (6_500, 1.0),
@@ -97,6 +101,8 @@ HOSTS: Mapping[str, tuple[float, float]] = {
 """Behind SATA the host and its port are slower than the drive: what they take, as nine runs of four
 drives at four hosts have it (fio-plot; processor time of fio at depth 32, ceilings of drives that
 are rated for more), in the place of what a profile says; value and width of its logarithm."""
+BY_PAGE = {"nand.t_read": "nand.read_times"}
+"""Keys that a rig may say by type of page instead."""
 FITTED = "fitted"
 FLAT = 0.3
 """A rate is at its ceiling where it grows with less than this power of the depth."""
@@ -134,12 +140,12 @@ class FitSpace:
         reads = any(observation.load.reads > 0 for observation in observed)
         timed = any(set(observation.measured) - {"waf"} for observation in observed)
         closed = {_bare(key) for key in fixed}
-        unseen = {what for what in ("iops", "bytes") if not flat(observed, what)}
         hosts = HOSTS if sata(rig) and rig.get("host_time") is not None else {}
         chosen = [
-            replace(parameter, width=UNSEEN * width)
-            if parameter.ceiling in unseen
-            else replace(parameter, width=width)
+            replace(
+                parameter,
+                width=width if reached(parameter, observed, sata(rig)) else UNSEEN * width,
+            )
             for parameter in PARAMETERS
             for width in [hosts.get(parameter.key, (0.0, parameter.width))[1]]
             if (writes or not parameter.writes)
@@ -191,7 +197,32 @@ def with_keys(rig: str, keys: Mapping[str, str], name: str = "rig") -> _core.Rig
     found = _core.Rig(rig, rig_name=name)
     for key, value in keys.items():
         found.set(key, value)
+    for key, value in keys.items():
+        times = _by_page(_bare(key), found)
+        if times is None or BY_PAGE[_bare(key)] in keys:
+            continue
+        # The rig goes by these instead: they keep their proportions.
+        ratio = amount(key, value) / float(np.mean(times))
+        found.set(BY_PAGE[_bare(key)], json.dumps([f"{round(ratio * time)}ns" for time in times]))
     return found
+
+
+def _by_page(key: str, rig: _core.Rig) -> list[float] | None:
+    """The times that a rig has by type of page in the place of a key, ns."""
+    if key not in BY_PAGE or (said := rig.get(BY_PAGE[key])) is None:
+        return None
+    return [amount(key, time) for time in json.loads(said)]
+
+
+def reached(parameter: FitParameter, observed: Sequence[Observation], behind_sata: bool) -> bool:
+    """Whether measurements came to a parameter, if it is a ceiling. That of a single job at NVMe is
+    its host's: so it was at all three hosts where several jobs were measured, too (P4610, P5800X,
+    980 PRO), and behind SATA at one of four."""
+    if not parameter.ceiling:
+        return True
+    alone = all(observation.load.numjobs == 1 for observation in observed)
+    of_host = alone and not behind_sata
+    return flat(observed, parameter.ceiling) and (parameter.key == HOST or not of_host)
 
 
 def flat(observed: Sequence[Observation], what: str) -> bool:

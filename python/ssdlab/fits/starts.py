@@ -14,7 +14,16 @@ from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits import closed
 from ssdlab.fits.observations import FitWorkload, Observation
-from ssdlab.fits.parameters import HOSTS, PARAMETERS, FitSpace, Floats, flat, sata, with_keys
+from ssdlab.fits.parameters import (
+    HOST,
+    HOSTS,
+    PARAMETERS,
+    FitSpace,
+    Floats,
+    reached,
+    sata,
+    with_keys,
+)
 from ssdlab.fits.search import FitTarget, SearchEnd, leaping, search
 from ssdlab.rig import profiles, resolve
 from ssdlab.target import sim
@@ -40,6 +49,14 @@ XPOINT = "xpoint"
 """A drive of 3D XPoint, none of which is shipped: `xpoint.toml`."""
 RARE = 4.2
 """Minus twice the logarithm of one in eight: so few are not of flash."""
+ABOUT_AS_LIKELY = 2.0
+"""Minus twice the logarithm of how much less likely a start may be than the likeliest."""
+OTHERS = [
+    (size, depth, jobs)
+    for size in (4096, 16384, 65536)
+    for depth, jobs in ((1, 1), (8, 1), (64, 1), (256, 1), (8, 8), (64, 8))
+]
+"""Sizes, depths and jobs by which starts are compared."""
 LEFT_OUT = ("demo", "lab", "wd-zn540")
 """Beginnings of names of drives that do not exist, or are zoned."""
 
@@ -126,18 +143,18 @@ def _ceilings(rigs: Sequence[_core.Rig], observed: Sequence[Observation]) -> dic
         return {}
     found = {}
     for parameter in PARAMETERS:
-        if not parameter.ceiling or flat(observed, parameter.ceiling):
+        if reached(parameter, observed, behind_sata=False):
             continue
         # A drive that has been that fast is one of those whose ceiling is higher.
         if parameter.ceiling == "bytes":
-            reached = max(rate * load.bs for rate, load in rates)
-            values = [value for rig in rigs if (value := parameter.read(rig)) * ROOM > reached]
+            most = max(rate * load.bs for rate, load in rates)
+            values = [value for rig in rigs if (value := parameter.read(rig)) * ROOM > most]
         else:
-            alone = parameter.key == "host_time"
-            reached = max(rate / (load.numjobs if alone else 1) for rate, load in rates) / ROOM
-            values = [value for rig in rigs if (value := parameter.read(rig)) * reached < 1e9]
-            reached = 1e9 / reached
-        found[parameter.key] = parameter.written(float(np.median(values or [reached])))
+            alone = parameter.key == HOST
+            most = max(rate / (load.numjobs if alone else 1) for rate, load in rates) / ROOM
+            values = [value for rig in rigs if (value := parameter.read(rig)) * most < 1e9]
+            most = 1e9 / most
+        found[parameter.key] = parameter.written(float(np.median(values or [most])))
     return found
 
 
@@ -213,16 +230,44 @@ def in_closed_form(
 def ranked(
     starts: Sequence[Start], observed: Sequence[Observation], fixed: Mapping[str, str]
 ) -> list[tuple[Start, SearchEnd]]:
-    """The starts with their fits in closed form, the likeliest first."""
+    """The starts with their fits in closed form, the best to start from first."""
     step = max(1, math.ceil(len(observed) / ROWS))
     some = observed[::step]
     fits = [(start, in_closed_form(start, some, fixed)) for start in starts]
-    odd = [0.0] * len(starts) if flat(observed, "iops") or not _fast(observed) else _odd(starts)
-    costs = {
-        start.name: _unlikely(end) + start.far**2 + (RARE if start.name == XPOINT else far)
-        for (start, end), far in zip(fits, odd, strict=True)
-    }
-    return sorted(fits, key=lambda pair: (costs[pair[0].name], pair[0].name))
+    # Dies are a ceiling of the drive as its commands are.
+    command = next(one for one in PARAMETERS if one.key == "controller.command_time")
+    limited = reached(command, observed, behind_sata=False) or not _fast(observed)
+    odd = [0.0] * len(starts) if limited else _odd(starts)
+    costs = np.array(
+        [
+            _unlikely(end) + start.far**2 + (RARE if start.name == XPOINT else far)
+            for (start, end), far in zip(fits, odd, strict=True)
+        ]
+    )
+    apart = _apart(fits, costs, observed)
+    order = sorted(
+        range(len(fits)), key=lambda place: (apart[place], costs[place], fits[place][0].name)
+    )
+    return [fits[place] for place in order]
+
+
+def _apart(
+    fits: Sequence[tuple[Start, SearchEnd]], costs: Floats, observed: Sequence[Observation]
+) -> Floats:
+    """How far what each start says of other workloads is from what all say, each as often as it is
+    likely: the middle one errs least, whichever of them is true. Those that are unlikely come after
+    them, by their costs."""
+    known = dict.fromkeys((one.load.rw, one.load.rwmixread, one.load.state) for one in observed)
+    loads = [FitWorkload(rw, *other, mix, state) for rw, mix, state in known for other in OTHERS]
+    logs = np.array(
+        [
+            [math.log(answer["iops"]) for answer in closed_forms(end.space, loads, [end.vector])[0]]
+            for _, end in fits
+        ]
+    )
+    likely = np.exp(-0.5 * (costs - costs.min()))
+    apart: Floats = np.abs(logs[:, None] - logs[None]).mean(axis=2) @ (likely / likely.sum())
+    return np.where(costs - costs.min() <= ABOUT_AS_LIKELY, apart, apart.max() + costs)
 
 
 def _unlikely(end: SearchEnd) -> float:

@@ -331,7 +331,7 @@ def twin_of(
     sources: Sequence[str], seed: int,
 ) -> Twin:  # fmt: skip
     """The twin that a fit leaves."""
-    rig = with_keys(end.space.start, end.space.overrides)
+    rig = _core.Rig(end.space.rig(end.vector), rig_name=name)
     told = ", ".join(Path(source).name for source in sources)
     for parameter in judged(end):
         shown = parameter.parameter.shown
