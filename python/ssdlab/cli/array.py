@@ -11,7 +11,7 @@ import typer
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import ReuseOptions, Seed, SetKeys, keys
+from ssdlab.cli.options import JobFile, ReuseOptions, Seed, SetKeys, keys
 from ssdlab.output import write_rigs
 
 if light.BODIES:
@@ -40,9 +40,7 @@ def command(
         str,
         typer.Option("--chunk", metavar="LIST", help="Sizes of a chunk: 64k,512k or 64k..1mx2."),
     ] = "512k",
-    job_file: Annotated[
-        Path | None, typer.Option("--job", metavar="JOB.fio", help="The load, as a fio job file.")
-    ] = None,
+    job_file: JobFile = None,
     load: Annotated[
         str | None,
         typer.Option(

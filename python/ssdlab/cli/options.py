@@ -79,6 +79,19 @@ QuietButTrouble = Annotated[
     ),
 ]
 Redact = Annotated[bool, typer.Option("--redact", help="Leave out serial numbers and paths.")]
+JobFile = Annotated[
+    Path | None, typer.Option("--job", metavar="JOB.fio", help="The load, as a fio job file.")
+]
+Prices = Annotated[
+    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of drives (TOML).")
+]
+DiskCache = Annotated[
+    bool,
+    typer.Option(
+        "--disk-cache",
+        help="Disks acknowledge writes in their volatile caches: lost with the power.",
+    ),
+]
 SetKeys = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the simulated rig."),

@@ -10,8 +10,8 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import ReuseOptions, Seed
-from ssdlab.cli.trace_options import TraceOptions
+from ssdlab.cli.options import DiskCache, JobFile, Prices, ReuseOptions, Seed
+from ssdlab.cli.trace_options import Fit, TraceOptions
 from ssdlab.plan.stores import FORMS, MODES, RAM_MODES
 
 if light.BODIES:
@@ -28,9 +28,7 @@ def command(
     trace: Annotated[
         Path | None, typer.Option("--trace", metavar="TRACE", help="The load, as a trace.")
     ] = None,
-    job: Annotated[
-        Path | None, typer.Option("--job", metavar="JOB.fio", help="The load, as a fio job file.")
-    ] = None,
+    job: JobFile = None,
     sizes: Annotated[
         str | None,
         typer.Option(
@@ -89,9 +87,7 @@ def command(
         float,
         typer.Option("--years", min=0.0, metavar="N", help="How long the cache has to last."),
     ] = 5.0,
-    prices_: Annotated[
-        Path | None, typer.Option("--prices", metavar="FILE", help="Prices of drives (TOML).")
-    ] = None,
+    prices_: Prices = None,
     top: Annotated[
         int | None,
         typer.Option("--top", min=1, metavar="N", help="Caches that are simulated in time."),
@@ -109,13 +105,7 @@ def command(
             "it still gets faster).",
         ),
     ] = None,
-    disk_cache: Annotated[
-        bool,
-        typer.Option(
-            "--disk-cache",
-            help="Disks acknowledge writes in their volatile caches: lost with the power.",
-        ),
-    ] = False,
+    disk_cache: DiskCache = False,
     ram: Annotated[
         str | None,
         typer.Option(
@@ -152,14 +142,7 @@ def command(
             help="Write what was simulated as rig files, which run takes; other files stay.",
         ),
     ] = None,
-    fit: Annotated[
-        str,
-        typer.Option(
-            "--fit",
-            metavar="as-is|wrap|scale",
-            help="Addresses beyond the pool: refused, begun again at 0, or all scaled to it.",
-        ),
-    ] = "as-is",
+    fit: Fit = "as-is",
     *,
     how: TraceOptions,
     seed: Seed = 1,

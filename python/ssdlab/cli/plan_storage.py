@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ import typer
 from ssdlab.arrays.workloads import WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import ReuseOptions, Seed
+from ssdlab.cli.options import DiskCache, JobFile, Prices, ReuseOptions, Seed
 from ssdlab.plan.storage.candidates import SYNTAX
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 
@@ -31,10 +30,7 @@ def command(
             "fast ones, twelve SSDs, and two disks behind a cache are compared.",
         ),
     ] = None,
-    job_file: Annotated[
-        Path | None,
-        typer.Option("--job", metavar="JOB.fio", help="Your own load instead, as a fio job file."),
-    ] = None,
+    job_file: JobFile = None,
     load: Annotated[
         str | None,
         typer.Option(
@@ -43,10 +39,7 @@ def command(
             help=f"A load by name instead: {', '.join(workload.name for workload in WORKLOADS)}.",
         ),
     ] = None,
-    prices_file: Annotated[
-        Path | None,
-        typer.Option("--prices", metavar="FILE", help="What you would pay, as TOML."),
-    ] = None,
+    prices_file: Prices = None,
     depth: Annotated[
         int | None,
         typer.Option("--depth", min=1, metavar="N", help="I/Os in flight; 256 unless given."),
@@ -68,10 +61,7 @@ def command(
     writes_per_day: Annotated[
         str, typer.Option("--writes-per-day", metavar="SIZE", help="For the life of SSDs.")
     ] = f"{WRITES_PER_DAY / 1e9:.0f}GB",
-    disk_cache: Annotated[
-        bool,
-        typer.Option("--disk-cache", help="Disks acknowledge writes in their volatile caches."),
-    ] = False,
+    disk_cache: DiskCache = False,
     scale: Annotated[
         int | None,
         typer.Option(

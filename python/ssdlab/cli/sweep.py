@@ -12,7 +12,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import BenchOptions, PlanOnly, Prepare, SetKeys, document, keys
+from ssdlab.cli.options import BenchOptions, PlanOnly, Prepare, Prices, SetKeys, document, keys
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 
@@ -88,9 +88,7 @@ class Variants:
         bool | None,
         typer.Option("--series", help="Keep the series of every run too, in DIR/series."),
     ] = None
-    prices_: Annotated[
-        Path | None, typer.Option("--prices", metavar="FILE", help="Prices of drives (TOML).")
-    ] = None
+    prices_: Prices = None
     yes: Annotated[
         bool, typer.Option("--yes", help="Go on with more than a million runs as well.")
     ] = False

@@ -70,6 +70,14 @@ Columns = Annotated[
         "time_ns; of objects key, size, ttl).",
     ),
 ]
+Fit = Annotated[
+    str,
+    typer.Option(
+        "--fit",
+        metavar="as-is|wrap|scale",
+        help="Addresses beyond the target: refused, begun again at 0, or all scaled to it.",
+    ),
+]
 
 
 @dataclass(frozen=True)

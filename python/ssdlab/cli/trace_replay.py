@@ -12,7 +12,7 @@ from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys, keys
 from ssdlab.cli.options import UseExistingFile as UseExisting
-from ssdlab.cli.trace_options import TraceOptions
+from ssdlab.cli.trace_options import Fit, TraceOptions
 
 if light.BODIES:
     from ssdlab.api.run import replay
@@ -48,14 +48,7 @@ def command(
             "it requests come at their times: on a simulated drive whatever is still in flight.",
         ),
     ] = None,
-    fit: Annotated[
-        str,
-        typer.Option(
-            "--fit",
-            metavar="as-is|wrap|scale",
-            help="Addresses beyond the target: refused, begun again at 0, or all scaled to it.",
-        ),
-    ] = "as-is",
+    fit: Fit = "as-is",
     size: Annotated[
         str | None,
         typer.Option("--size", metavar="SIZE", help="Of the file that is made on a real target."),
