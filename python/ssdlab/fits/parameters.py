@@ -63,7 +63,7 @@ class FitParameter:
         """A value as people read it."""
         if self.kind == "time":
             return units.latency(value)
-        return units.bytes_per_s(value) if self.kind == "rate" else f"{value:.3g}"
+        return units.bytes_per_s(value) if self.kind == "rate" else units.number(value)
 
 
 PARAMETERS = (

@@ -177,7 +177,7 @@ def _legend(figures: Sequence[Figure]) -> list[Mapping[str, Any]]:
         {
             "name": curve.name,
             "dash": curve.style if curve.style in ("dashed", "dotted") else "",
-            "colour": style.MUTED if neutral else style.colour(curve.colour),
+            "colour": style.MUTED if neutral else _colour(figures[0], curve),
             "ring": curve.style == "published",
             "field": curve.style in ("fields", "bars", "stack", "dots"),
         }
@@ -263,7 +263,7 @@ def _draw(
         elif curve.style == "bars":
             _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart), tips)
         else:
-            _curve(panel, curve, x, y, tips, _beside_points(chart, curve))
+            _curve(panel, curve, _colour(chart, curve), x, y, tips, _beside_points(chart, curve))
         for drawn in panel.renderers[before:]:
             drawn.data_source.name = f"curve-{place}"  # the page changes what it holds
         if by_curve is not None:
@@ -328,7 +328,8 @@ def _y_span(chart: Figure, ys: Floats) -> Any:
     if chart.log_y:
         return _span(ys, True, _room(chart))
     end = chart.y_max or 1.06 * float(ys.max(initial=0.0)) or 1.0
-    return plot.span(chart.y_min or 0.0, end)
+    start = chart.y_min or 0.0
+    return plot.span(start - _room(chart) * (end - start) if start < 0 else start, end)
 
 
 def _bar_width(chart: Figure) -> float:
@@ -481,8 +482,21 @@ def _span(values: Floats, log: bool, share: float) -> Any:
     return plot.span(low / room, high * room)
 
 
+def _colour(chart: Figure, curve: Curve) -> str:
+    """Of a curve on the page; what was measured or published is ink where one curve is of it."""
+    rings = {one.colour for one in chart.curves if one.style == "published"}
+    alone = curve.style == "published" and len(rings) == 1
+    return style.INK if alone else style.colour(curve.colour)
+
+
 def _curve(
-    panel: figure, curve: Curve, x: Floats, y: Floats, tips: list[tuple[str, str]], beside: Columns
+    panel: figure,
+    curve: Curve,
+    colour: str,
+    x: Floats,
+    y: Floats,
+    tips: list[tuple[str, str]],
+    beside: Columns,
 ) -> None:
     if not len(x) and not curve.choice:
         return
@@ -495,10 +509,9 @@ def _curve(
         }
     )
     tips = [*tips, ("", "@about")] if "about" in beside else tips
-    colour = style.colour(curve.colour)
     if curve.style == "published":
         drawn = panel.scatter(
-            "x", "y", source=source, size=9, fill_color=None, line_color=style.INK, line_width=2
+            "x", "y", source=source, size=9, fill_color=None, line_color=colour, line_width=2
         )
     elif curve.style == "dots":
         size = 2.5 if len(x) > DOTS_MANY else 10 if len(x) <= DOTS_FEW else 5
