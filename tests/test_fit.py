@@ -419,6 +419,29 @@ def test_the_ceiling_of_one_job_at_nvme_is_its_hosts() -> None:
     assert four["iops"] > 1.3 * one["iops"]
 
 
+@pytest.mark.parametrize(("submitting", "more"), [(8.5, 1.15), (5.0, 1.0)])
+def test_a_job_that_does_nothing_but_submit_is_held_by_its_processor(
+    submitting: float, more: float
+) -> None:
+    rates = {1: 9_000.0, 8: 52_000.0, 32: 60_000.0, 64: 60_000.0}
+    rows = [
+        Observation(
+            FitWorkload("randread", 4096, q),
+            {
+                "iops": rate,
+                "lat_mean_us": 1e6 * q / rate,
+                "clat_mean_us": 1e6 * q / rate - submitting,
+            },
+        )
+        for q, rate in rates.items()
+    ]
+    found = fit(FitOrder(rows, 480 * 10**9, quick=True)).found
+    drive = closed.DriveFigures.of(with_keys(found.space.rig(found.vector), {}))
+    one, four = closed.answers(drive, [FitWorkload("randread", 4096, 64, n) for n in (1, 4)])
+    assert one["iops"] == pytest.approx(60_000, rel=0.05)
+    assert four["iops"] / one["iops"] == pytest.approx(more, abs=0.1)
+
+
 @pytest.mark.parametrize("more", [("measured",), ("--full",)])
 def test_twins_of_measured_drives_are_reproduced_by_themselves(
     more: tuple[str, ...], capsys: pytest.CaptureFixture[str]

@@ -103,6 +103,9 @@ drives at four hosts have it (fio-plot; processor time of fio at depth 32, ceili
 are rated for more), in the place of what a profile says; value and width of its logarithm."""
 BY_PAGE = {"nand.t_read": "nand.read_times"}
 """Keys that a rig may say by type of page instead."""
+BOTH_WAYS = 1.95
+"""Processor time of an I/O by that of its submission: its completion takes about as much (the one
+host of four that was the ceiling of its jobs, fio-plot)."""
 FITTED = "fitted"
 FLAT = 0.3
 """A rate is at its ceiling where it grows with less than this power of the depth."""
@@ -221,8 +224,27 @@ def reached(parameter: FitParameter, observed: Sequence[Observation], behind_sat
     if not parameter.ceiling:
         return True
     alone = all(observation.load.numjobs == 1 for observation in observed)
-    of_host = alone and not behind_sata
+    of_host = alone and (not behind_sata or busy(observed))
     return flat(observed, parameter.ceiling) and (parameter.key == HOST or not of_host)
+
+
+def submitting(observed: Sequence[Observation]) -> float:
+    """Processor time of an I/O, ns, by the time of its submission (lat less clat) where a single
+    job is deep enough not to wait; 0 where that is not known."""
+    gaps = [
+        observation.measured["lat_mean_us"] - observation.measured["clat_mean_us"]
+        for observation in observed
+        if observation.load.numjobs == 1
+        and observation.load.depth >= SATA_SLOTS
+        and {"lat_mean_us", "clat_mean_us"} <= set(observation.measured)
+    ]
+    return 1e3 * BOTH_WAYS * float(np.median(gaps)) if gaps else 0.0
+
+
+def busy(observed: Sequence[Observation]) -> bool:
+    """Whether the processor of a single job is its ceiling, as its submission tells."""
+    rates = [rate for observation in observed if (rate := observation.rate)]
+    return bool(rates) and submitting(observed) * max(rates) > 0.9e9
 
 
 def flat(observed: Sequence[Observation], what: str) -> bool:

@@ -20,8 +20,10 @@ from ssdlab.fits.parameters import (
     PARAMETERS,
     FitSpace,
     Floats,
+    busy,
     reached,
     sata,
+    submitting,
     with_keys,
 )
 from ssdlab.fits.search import FitTarget, SearchEnd, leaping, search
@@ -109,7 +111,7 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
         near.append((_far(xpoint, capacity), XPOINT, xpoint))
 
     def usual(name: str, rig: _core.Rig) -> dict[str, str]:
-        return _behind() if sata(rig) else {} if name == XPOINT else ceilings
+        return _behind(observed) if sata(rig) else {} if name == XPOINT else ceilings
 
     return [
         Start(
@@ -126,12 +128,18 @@ def _far(rig: _core.Rig, capacity: int | None) -> float:
     return abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
 
 
-def _behind() -> dict[str, str]:
+def _behind(observed: Sequence[Observation]) -> dict[str, str]:
     """The host and port that a drive of SATA is behind."""
+    values = {key: value for key, (value, _) in HOSTS.items()}
+    if busy(observed):
+        values[HOST] = submitting(observed)
+        values["controller.command_time"] = (
+            ROOM * 1e9 / max(rate for observation in observed if (rate := observation.rate))
+        )
     return {
-        parameter.key: parameter.written(HOSTS[parameter.key][0])
+        parameter.key: parameter.written(values[parameter.key])
         for parameter in PARAMETERS
-        if parameter.key in HOSTS
+        if parameter.key in values
     }
 
 
