@@ -29,7 +29,7 @@ from ssdlab.fits.observations import (
     Observation,
     usual_state,
 )
-from ssdlab.fits.parameters import Floats, bounds
+from ssdlab.fits.parameters import Floats, bounds, sata
 from ssdlab.fits.search import value_of
 from ssdlab.fits.trial import FINE
 from ssdlab.fits.twin import Z90, Twin
@@ -80,10 +80,11 @@ def predict(
     effort = replace(FINE, seed=seed, writes=round(_waves(twin, different) * FINE.writes))
     (fine,) = trial.answers([store(twin.rig)], different, effort, progress)
     open_ = _open(twin, different, seed)
-    whole = _core.Rig(twin.rig, rig_name=twin.name).bytes("capacity")
+    drive = _core.Rig(twin.rig, rig_name=twin.name)
+    whole, one_queue = drive.bytes("capacity"), sata(drive)
     predictions = {
         load: _prediction(
-            twin, load, replace(load, namespace=load.namespace or whole), numbers, apart
+            twin, load, replace(load, namespace=load.namespace or whole), numbers, apart, one_queue
         )
         for load, numbers, apart in zip(different, fine, open_, strict=True)
     }
@@ -153,6 +154,7 @@ def _prediction(
     sized: FitWorkload,
     fine: Mapping[str, float],
     apart: Mapping[str, float],
+    one_queue: bool,
 ) -> Prediction:
     basis = twin.basis
     values, low, high = {}, {}, {}
@@ -161,7 +163,7 @@ def _prediction(
         if value is None:
             continue
         left = apart.get("waf" if name == "waf" else "iops", 0.0)
-        off = Z90 * basis.spread(sized, name, left)
+        off = Z90 * basis.spread(sized, name, left, one_queue)
         values[name], low[name], high[name] = value, value * math.exp(-off), value * math.exp(off)
     if "waf" in low:
         low["waf"] = max(low["waf"], min(1.0, values["waf"]))

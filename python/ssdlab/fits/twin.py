@@ -49,8 +49,12 @@ KNOWN = 0.6
 """A parameter is determined where its spread is less than this share of the prior's."""
 TRADE_OFF = 0.9
 """Correlation from which two parameters trade off."""
-LEAST_ERROR = {"iops": 0.08, "lat_mean_us": 0.08, "clat_mean_us": 0.08, "clat_p50_us": 0.12,
-               "clat_p99_us": 0.25, "waf": 0.015}  # fmt: skip
+CROWD = {"clat_p50_us": 0.45, "clat_p99_us": 1.3}
+"""The same of percentiles where several jobs share the queue of SATA as none that was measured did:
+whose request is next is the host's doing. Nine in ten of 1 700 percentiles of three drives at four
+hosts (fio-plot) lie inside."""
+LEAST_ERROR = {"iops": 0.08, "lat_mean_us": 0.08, "clat_mean_us": 0.08, "clat_p50_us": 0.15,
+               "clat_p99_us": 0.3, "waf": 0.015}  # fmt: skip
 """Of predictions beside the best of measurements, as a logarithm."""
 UNTRIED_ERROR = {"iops": 0.3, "lat_mean_us": 0.3, "clat_mean_us": 0.3, "clat_p50_us": 0.35,
                  "clat_p99_us": 0.6, "waf": 0.1}  # fmt: skip
@@ -118,10 +122,12 @@ class Basis:
         known = {parameter.key: parameter for parameter in PARAMETERS}
         return [known[key] for key in self.keys if key in known]
 
-    def spread(self, load: FitWorkload, column: str, left_open: float = 0.0) -> float:
+    def spread(
+        self, load: FitWorkload, column: str, left_open: float = 0.0, one_queue: bool = False
+    ) -> float:
         """Standard deviation of the logarithm of what a prediction is off by: more for columns and
-        workloads further from what the twin was fitted to, and where the parameters that were left
-        open change a rate by ``left_open``."""
+        workloads further from what the twin was fitted to, where the parameters that were left
+        open change a rate by ``left_open``, and where jobs have but ``one_queue``."""
         alike = MEANS if column in MEANS else (column,)
         own = [region for region in self.regions if set(alike) & set(region.columns)]
         known = [self.error[name] for name in alike if name in self.error]
@@ -131,10 +137,13 @@ class Basis:
             untried = max(least, UNTRIED_ERROR[column]) if timed else UNTIMED_ERROR
             return math.hypot(untried, LEFT_OPEN * left_open)
         wider = UNTRIED_ERROR[column] / UNTRIED_ERROR["iops"]
+        apart = [region.away(load) for region in own]
         away = wider**2 * min(
-            sum(AWAY[kind] ** 2 * far for kind, far in region.away(load).items()) for region in own
+            sum(AWAY[kind] ** 2 * far for kind, far in one.items()) for one in apart
         )
-        return math.sqrt(least**2 + away + (LEFT_OPEN * left_open) ** 2)
+        unlike = load.numjobs > 1 and all(one["jobs"] or one["deeper"] for one in apart)
+        crowd = CROWD.get(column, 0.0) if one_queue and unlike else 0.0
+        return math.sqrt(least**2 + away + (LEFT_OPEN * left_open) ** 2 + crowd**2)
 
     def as_toml(self) -> str:
         """The table ``fit``."""
