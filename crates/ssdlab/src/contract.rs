@@ -148,6 +148,12 @@ pub trait Device: Persist + Send {
         self.next_event()
     }
 
+    /// Its counters will be read at `now`, when all that was due by then has happened: what it counts later than it
+    /// happens is counted.
+    fn take_stock(&mut self, now: u64) {
+        let _ = now;
+    }
+
     /// Brings what the device still does by itself to an end, from `now` on, and begins nothing new:
     /// writes behind a buffer, a collection under way, not the next one. Answers when that was done:
     /// `now` if nothing was. No command may be in flight. The quiet time before idle work

@@ -3,8 +3,10 @@
 use crate::common;
 use crate::support;
 
-use common::{all_counters, command, lab_reference};
-use ssdlab::device::Op;
+use common::{all_counters, command, fill_sequentially, lab_reference};
+use ssdlab::device::{Command, Op};
+use ssdlab::rig::Rig;
+use ssdlab::rng::Stream;
 use ssdlab::run::{RunOptions, run};
 use std::collections::BTreeMap;
 use support::jobs;
@@ -110,4 +112,59 @@ fn a_read_suspends_a_program_at_its_cost_and_the_program_ends_after_its_bound() 
     let suspensions = r.counters["flash_suspensions"] as f64 / 5.0;
     let busy = r.reads * READ_US + r.writes * WRITE_US + suspensions * 30.0;
     near("busy", busy, 1e6);
+}
+
+/// What comes of reads and writes on a drive that collects: each completion, and all counters every 137 us. `watched`:
+/// stock is taken at each of its events, so that none of them stands for two.
+fn course(rig: &Rig, watched: bool) -> Vec<(u64, String)> {
+    let mut device = rig.build(1, false).unwrap();
+    fill_sequentially(&mut *device, 128 << 10);
+    let mut rng = Stream::new(1, "course");
+    let units = device.capacity() / 4096;
+    let mut next = |tag| {
+        let op = if rng.below(2) == 0 { Op::Read } else { Op::Write };
+        Command { tag, ..command(op, rng.below(units) * 4096, 4096) }
+    };
+    (0..4 * units).for_each(|_| device.apply(&Command { op: Op::Write, ..next(0) }));
+    (0..16).for_each(|tag| device.submit(0, next(tag)));
+    let (mut seen, mut done, mut sample, mut commands) = (Vec::new(), Vec::new(), 137_000, 0);
+    while commands < 8000 {
+        let limit = if watched { device.next_event().min(sample) } else { sample };
+        let now = device.advance(limit, &mut done);
+        for completion in done.drain(..) {
+            commands += 1;
+            seen.push((now, format!("{} {:?}", completion.tag, completion.parts)));
+            device.submit(now, next(completion.tag));
+        }
+        if watched || now == sample {
+            device.take_stock(now);
+        }
+        if now == sample {
+            sample += 137_000;
+            let mut all = BTreeMap::new();
+            all_counters(&*device, "", &mut all);
+            seen.push((now, format!("{all:?}")));
+        }
+    }
+    seen
+}
+
+#[test]
+fn an_event_that_stands_for_two_changes_nothing() {
+    for schedule in ["reads-first-bounded", "fifo"] {
+        for suspend in [&[][..], SUSPENDS] {
+            let mut rig = lab_reference(&[("capacity", "32MiB"), ("nand.schedule", schedule)]);
+            for (key, value) in suspend {
+                rig.set(key, value).unwrap();
+            }
+            let (seen, watched) = (course(&rig, false), course(&rig, true));
+            let differs = seen.iter().zip(&watched).find(|(one, two)| one != two);
+            assert_eq!(differs, None, "{schedule}, {suspend:?}");
+            assert_eq!(seen.len(), watched.len());
+            let collected = |(_, text): &(u64, String)| {
+                text.contains("busy_collection_ns") && !text.contains("busy_collection_ns\": 0")
+            };
+            assert!(seen.iter().any(collected), "nothing was collected");
+        }
+    }
 }

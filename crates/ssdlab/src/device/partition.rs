@@ -93,6 +93,9 @@ impl Device for Partition {
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         self.below.advance(limit, done)
     }
+    fn take_stock(&mut self, now: u64) {
+        self.below.take_stock(now);
+    }
     fn settle(&mut self, now: u64) -> u64 {
         self.below.settle(now)
     }

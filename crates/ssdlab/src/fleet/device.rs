@@ -54,6 +54,11 @@ impl<C: Composite> Device for C {
         }
     }
 
+    fn take_stock(&mut self, now: u64) {
+        let alive = self.fleet_mut().members.iter_mut().filter(|member| !member.dead);
+        alive.for_each(|member| member.take_stock(now));
+    }
+
     fn settle(&mut self, now: u64) -> u64 {
         let fleet = self.fleet_mut();
         debug_assert_eq!(fleet.in_flight, 0, "something is in flight");

@@ -73,6 +73,7 @@ impl Member {
     /// The device has died, with all that was in flight.
     pub fn died(&mut self, now: u64) {
         self.cut(now);
+        self.device.take_stock(now);
         self.dead = true;
     }
 
@@ -106,6 +107,9 @@ impl Device for Member {
     #[inline]
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         self.device.advance(limit, done)
+    }
+    fn take_stock(&mut self, now: u64) {
+        self.device.take_stock(now);
     }
     fn settle(&mut self, now: u64) -> u64 {
         self.device.settle(now)

@@ -43,6 +43,8 @@ enum Phase {
     Bus,
     /// Until the program is over, the transfer before it included.
     Program,
+    /// The same of a copy, and then until the next one is sensed: one event for both, as no read waits.
+    Copying,
     Erase,
     Suspending,
     /// Planes read, and nothing has the whole die.
@@ -135,6 +137,8 @@ pub struct Flash {
     free_feed: u32,
     order: u64,
     active: u32,
+    /// The calendar's slot whose event is happening; [`NONE`]: all that is due has happened.
+    pub acting: u32,
     registers: Registers,
     /// What dies do beside the work of the whole die, where they can do anything; their planes, those of a die in a row.
     beside: Vec<Beside>,
@@ -172,6 +176,7 @@ impl Flash {
             free_feed: NONE,
             order: 0,
             active: 0,
+            acting: NONE,
             registers,
             beside: vec![Beside::IDLE; beside as usize],
             planes: vec![Plane::IDLE; (beside * registers.planes) as usize],
@@ -394,6 +399,9 @@ impl Flash {
     fn arrival(&mut self, die: u32, now: u64, read: bool) {
         if !self.beside.is_empty() {
             return self.arrival_beside(die, now, read);
+        }
+        if read {
+            self.part_copies(die, now);
         }
         let state = &self.dies[die as usize];
         if state.phase == Phase::Idle {

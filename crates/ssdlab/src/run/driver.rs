@@ -196,6 +196,7 @@ impl<'a> Driver<'a> {
     }
 
     fn finish(self, now: u64) -> RunResult {
+        self.device.take_stock(now);
         let flash = FlashWrites::of(self.device);
         let recorded = self.recorder.finish();
         RunResult {
@@ -294,6 +295,7 @@ impl<'a> Driver<'a> {
             return;
         }
         state.measuring = true;
+        self.device.take_stock(now);
         state.flash = FlashWrites::of(self.device);
         self.flash_at_measure.get_or_insert(state.flash);
         self.recorder.measure(job, now);
@@ -406,6 +408,7 @@ impl<'a> Driver<'a> {
         {
             span.ended_ns = now;
             span.measured_from_ns = span.measured_from_ns.min(now);
+            self.device.take_stock(now);
             span.waf = FlashWrites::of(self.device).amplification_since(job.flash);
         }
     }
@@ -422,6 +425,7 @@ impl<'a> Driver<'a> {
         self.recorder.close_interval(now, &measured);
         // The last interval may be empty but for what took no time.
         if now > 0 && now + self.interval_ns > self.interval_end {
+            self.device.take_stock(now);
             self.device_series.sample(now, self.device);
         }
         self.interval_end = now + self.interval_ns;

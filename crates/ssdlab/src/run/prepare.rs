@@ -246,6 +246,7 @@ impl Work<'_> {
                 while *now < end {
                     *now = self.device.advance(end, &mut Vec::new());
                 }
+                self.device.take_stock(end);
                 self.prepared.timed = true;
                 Ok(())
             }

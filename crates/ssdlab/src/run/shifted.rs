@@ -44,6 +44,9 @@ impl Device for Shifted<'_> {
         }
         reached
     }
+    fn take_stock(&mut self, now: u64) {
+        self.device.take_stock(now + self.by);
+    }
     fn settle(&mut self, now: u64) -> u64 {
         self.device.settle(now + self.by) - self.by
     }

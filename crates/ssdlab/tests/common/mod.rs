@@ -149,6 +149,7 @@ pub fn closed_loop(
         }
     }
     measured.elapsed = measured.end - start;
+    device.take_stock(measured.end);
     measured
 }
 

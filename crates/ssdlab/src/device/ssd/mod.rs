@@ -329,7 +329,7 @@ impl Device for Ssd {
     }
 
     fn submit(&mut self, now: u64, command: Command) {
-        self.engine.now = now;
+        (self.engine.now, self.engine.flash.acting) = (now, NONE);
         let active =
             Active { command, submitted: now, handled: now, entered: now, ..Active::default() };
         let index = self.free.pop().unwrap_or(self.commands.len() as u32);
@@ -366,6 +366,7 @@ impl Device for Ssd {
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
+        let mut ended = Finished::default();
         loop {
             let (time, slot) = self.engine.flash.calendar.first();
             if !self.ready.is_empty() && time > self.engine.now {
@@ -375,13 +376,17 @@ impl Device for Ssd {
             if time > limit || time == NEVER {
                 return limit;
             }
-            self.engine.now = time;
+            (self.engine.now, self.engine.flash.acting) = (time, slot);
             if slot >= self.dies {
                 self.own_event(slot);
-            } else if let Some(f) = self.engine.flash.step(slot, time) {
-                self.finished(slot, &f);
+            } else if self.engine.flash.step(slot, time, &mut ended) {
+                self.finished(slot, &ended);
             }
         }
+    }
+
+    fn take_stock(&mut self, now: u64) {
+        self.engine.now = self.engine.flash.take_stock(now).max(self.engine.now);
     }
 
     fn settle(&mut self, now: u64) -> u64 {

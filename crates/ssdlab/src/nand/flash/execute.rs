@@ -188,18 +188,20 @@ impl Flash {
         let start = self.channels[die.channel as usize].book(now, time);
         op.bus_wait = op.bus_wait.saturating_add((start - now) as u32);
         let end = start + time;
-        // Reads that wait may suspend a program as soon as it has begun.
-        let is_read = op.kind == OpKind::Read;
         let over = end + op.working;
-        let suspends = self.timing.suspend.program && self.oldest_read(d) != NONE;
+        let (repeat, sensing) = (op.repeat, op.sensing);
+        // Reads that wait may suspend a program as soon as it has begun, or come in after a copy.
+        let is_read = op.kind == OpKind::Read;
+        let waits = self.oldest_read(d) != NONE;
         let die = &mut self.dies[d as usize];
-        if is_read || suspends || self.registers.cache {
+        if is_read || self.timing.suspend.program && waits || self.registers.cache {
             die.phase = Phase::Bus;
             return self.plan(d, end);
         }
-        die.phase = Phase::Program;
+        let copies_on = repeat > 1 && !waits && over > now && self.beside.is_empty();
+        die.phase = if copies_on { Phase::Copying } else { Phase::Program };
         die.filled = end;
-        self.plan(d, over);
+        self.plan(d, if copies_on { over + sensing } else { over });
     }
 
     /// The data of a program is there.
@@ -212,65 +214,109 @@ impl Flash {
         self.suspend(d, now);
     }
 
-    /// Handles the event of die `d` at `now`; answers the operation that ended, if one did.
+    /// Handles the event of die `d` at `now`; answers whether an operation ended, which one goes to `ended`: it is
+    /// large, and is not moved on.
     #[inline]
-    pub fn step(&mut self, d: u32, now: u64) -> Option<Finished> {
-        if self.beside.is_empty() { self.step_die(d, now) } else { self.step_beside(d, now) }
+    pub fn step(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
+        if self.beside.is_empty() {
+            self.step_die(d, now, ended)
+        } else {
+            self.step_beside(d, now, ended)
+        }
     }
 
     /// The event of what a die does, or of what takes all of it.
     #[inline(always)]
-    pub(super) fn step_die(&mut self, d: u32, now: u64) -> Option<Finished> {
+    pub(super) fn step_die(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
         let die = &mut self.dies[d as usize];
         match die.phase {
-            Phase::Sense => {
-                let op = &self.ops[die.current as usize];
+            Phase::Sense | Phase::Copying => {
+                if die.phase == Phase::Copying {
+                    self.copied(d);
+                }
+                let op = &self.ops[self.dies[d as usize].current as usize];
                 let senses = u64::from(op.senses);
                 self.counters.reads += senses;
                 self.counters.reads_slc += if op.slc { senses } else { 0 };
                 self.transfer(d, now);
-                None
+                false
             }
             Phase::Bus => {
                 let op = &self.ops[die.current as usize];
                 if op.kind == OpKind::Read && !self.beside.is_empty() {
                     self.release_die(d, now);
-                    return None;
+                    return false;
                 }
                 if op.kind == OpKind::Read {
                     self.counters.units_read += u64::from(op.units);
-                    return Some(self.finish(d, now));
+                    return self.finish(d, now, ended);
                 }
                 self.program_filled(d, now);
-                None
+                false
             }
             Phase::Program => {
-                self.counters.programs += 1;
-                let op = &mut self.ops[die.current as usize];
-                self.counters.programs_slc += u64::from(op.slc);
+                let op = &self.ops[die.current as usize];
                 if op.kind == OpKind::Program {
+                    self.counters.programs += 1;
+                    self.counters.programs_slc += u64::from(op.slc);
                     self.counters.units_programmed += u64::from(self.units_per_program);
-                    return Some(self.finish(d, now));
+                    return self.finish(d, now, ended);
                 }
-                self.counters.units_programmed += 1;
-                self.counters.units_read += 1;
-                op.repeat -= 1;
-                if op.repeat == 0 {
-                    return Some(self.finish(d, now));
+                if self.copied(d) == 0 {
+                    return self.finish(d, now, ended);
                 }
                 self.next_copy(d, now);
-                None
+                false
             }
             Phase::Erase => {
                 self.counters.erases += 1;
-                Some(self.finish(d, now))
+                self.finish(d, now, ended)
             }
             Phase::Suspending => {
                 self.dispatch(d, now);
-                None
+                false
             }
             Phase::Idle | Phase::Planes => unreachable!("no event is planned in this phase"),
         }
+    }
+
+    /// One of the copies that die `d` makes is programmed; answers how many are left.
+    #[inline]
+    fn copied(&mut self, d: u32) -> u32 {
+        let op = &mut self.ops[self.dies[d as usize].current as usize];
+        op.repeat -= 1;
+        self.counters.programs += 1;
+        self.counters.programs_slc += u64::from(op.slc);
+        self.counters.units_programmed += 1;
+        self.counters.units_read += 1;
+        op.repeat
+    }
+
+    /// Die `d` is in one phase again if it makes copies: has programmed one by now, or not yet. Answers when it has, 0
+    /// otherwise.
+    #[inline]
+    pub(super) fn part_copies(&mut self, d: u32, now: u64) -> u64 {
+        let die = &self.dies[d as usize];
+        if die.phase != Phase::Copying {
+            return 0;
+        }
+        let over = self.calendar.at(d) - self.ops[die.current as usize].sensing;
+        // Of events at the same time that of the lower slot happens first.
+        let is_over = over < now || over == now && d < self.acting;
+        if is_over {
+            self.copied(d);
+            self.dies[d as usize].phase = Phase::Sense;
+            return over;
+        }
+        self.dies[d as usize].phase = Phase::Program;
+        self.plan(d, over);
+        0
+    }
+
+    /// All that is over by `now` is counted; answers when the last of what had not been was.
+    pub fn take_stock(&mut self, now: u64) -> u64 {
+        self.acting = NONE;
+        (0..self.dies()).fold(0, |last, d| last.max(self.part_copies(d, now)))
     }
 
     /// Between two copies a waiting read may come in; otherwise the next copy begins.
@@ -298,22 +344,22 @@ impl Flash {
     }
 
     #[inline]
-    fn finish(&mut self, d: u32, now: u64) -> Finished {
+    fn finish(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
         let die = &mut self.dies[d as usize];
         let index = die.current;
         die.worked(self.ops[index as usize].cause, now);
         die.current = NONE;
-        let finished = self.conclude(index, now);
+        self.conclude(index, now, ended);
         self.dispatch(d, now);
-        finished
+        true
     }
 
     /// The operation `index` has ended: its place is free, and what awaits it goes on.
     #[inline]
-    pub(super) fn conclude(&mut self, index: u32, now: u64) -> Finished {
+    pub(super) fn conclude(&mut self, index: u32, now: u64, ended: &mut Finished) {
         let hidden = self.asides.get(index as usize).map_or(0, |aside| aside.hidden);
         let op = &mut self.ops[index as usize];
-        let finished = Finished {
+        *ended = Finished {
             kind: op.kind,
             owner: op.owner,
             op: index,
@@ -339,6 +385,5 @@ impl Flash {
             let read = *op;
             self.feed_all(&read, now);
         }
-        finished
     }
 }

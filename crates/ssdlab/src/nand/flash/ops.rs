@@ -17,7 +17,7 @@ pub enum OpKind {
 }
 
 /// What became of an operation; read it before the next [`Flash::step`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Finished {
     /// What it was.
     pub kind: OpKind,

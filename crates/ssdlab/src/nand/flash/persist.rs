@@ -10,7 +10,7 @@ use crate::persist::{Archive, Persist, persistent, persistent_enum};
 persistent!(Flash {
     state { calendar, counters, ops, free, feeds, free_feed, order, active, riders, asides }
     parts { dies, channels, beside, planes }
-    built { timing, places, units_per_program, policy, registers }
+    built { timing, places, units_per_program, policy, registers, acting }
 });
 persistent!(Die {
     state {
@@ -39,5 +39,5 @@ impl Persist for OwnWork {
     }
 }
 persistent_enum!(OpKind { Read, Program, Copy, Erase });
-persistent_enum!(Phase { Idle, Sense, Bus, Program, Erase, Suspending, Planes });
+persistent_enum!(Phase { Idle, Sense, Bus, Program, Erase, Suspending, Planes, Copying });
 persistent_enum!(Cause { HostRead, HostWrite, Collection, Wear, Map, Merge, Fold, Parity });

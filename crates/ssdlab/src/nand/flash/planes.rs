@@ -76,17 +76,18 @@ impl Flash {
 
     /// Handles an event of die `d`.
     #[inline(never)]
-    pub(super) fn step_beside(&mut self, d: u32, now: u64) -> Option<Finished> {
+    pub(super) fn step_beside(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
         // What lets a register go comes before the end of its transfer.
         let done = if self.takes_all(d) && self.beside[d as usize].event <= now {
-            self.step_die(d, now)
+            self.step_die(d, now, ended)
         } else if let Some(p) = self.planes_of(d).find(|&p| self.planes[p].until <= now) {
             self.step_plane(d, p, now);
-            None
+            false
         } else {
             let index = Self::pop(&mut self.beside[d as usize].sending, &mut self.ops);
             self.counters.units_read += u64::from(self.ops[index as usize].units);
-            Some(self.conclude(index, now))
+            self.conclude(index, now, ended);
+            true
         };
         self.plan_beside(d, now);
         done

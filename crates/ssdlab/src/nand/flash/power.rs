@@ -37,6 +37,7 @@ impl Flash {
     /// Forgets all that is queued and under way; programs that were announced and not queued stay so. Answers
     /// what was to be done, in no order, without reads.
     pub fn power_cut(&mut self, now: u64) -> Vec<Dropped> {
+        self.take_stock(now);
         let mut live = vec![true; self.ops.len()];
         let mut at = self.free;
         while at != NONE {
