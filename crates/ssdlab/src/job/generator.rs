@@ -165,10 +165,14 @@ impl Generator {
             let sizes = &self.pattern.sizes[direction];
             let draw = |rng: &mut Stream, room: u64| length(sizes, rng, room);
             let region = &mut self.regions[file];
-            let mut place = region.place(direction, order, rules, &mut self.streams, draw);
-            if place.is_none() && random && order != Order::Random {
-                place = region.place(direction, Order::Random, rules, &mut self.streams, draw);
-            }
+            let mut at = order;
+            let place = loop {
+                match region.place(direction, at, rules, &mut self.streams, draw) {
+                    // Random places may be left where a sequential walk has come to its end.
+                    None if random && at != Order::Random => at = Order::Random,
+                    place => break place,
+                }
+            };
             let Some((offset, len)) = place else {
                 region.done = true;
                 continue;

@@ -156,7 +156,7 @@ impl Region {
 
     /// The next place for an I/O: offset from `base` and length; `None` if this file is done.
     /// `draw_len` draws a length that is at most what it is given, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn place(
         &mut self,
         direction: usize,
@@ -257,7 +257,7 @@ impl Region {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn random(
         &mut self,
         direction: usize,

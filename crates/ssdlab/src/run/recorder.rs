@@ -198,11 +198,11 @@ impl Recorder {
     pub fn completed(&mut self, done: &Done) {
         let bin = bin_of(done.lat_ns);
         let unit = &mut self.units[done.unit as usize];
-        unit.interval[done.ddir].add(done.bytes, done.lat_ns, bin, done.parts);
+        let row = self.attribution[unit.job][done.ddir].count(bin);
+        unit.interval[done.ddir].add(done.bytes, done.lat_ns, bin, done.parts, row);
         if done.ddir < 3 {
             unit.levels.counts[self.level_of_bin.level(bin, done.lat_ns)] += 1;
         }
-        self.attribution[unit.job][done.ddir].add(bin, done.parts);
         if let Some(log) = &mut self.logs[done.process] {
             log.completed(done, bin);
         }

@@ -269,6 +269,14 @@ impl PartSums {
     pub fn add(&mut self, parts: &Parts) {
         parts.each(|part, ns| self.0[usize::from(part)] += ns);
     }
+    /// Adds the time of a command here and there.
+    #[inline(always)]
+    pub fn add_to_both(&mut self, other: &mut PartSums, parts: &Parts) {
+        parts.each(|part, ns| {
+            self.0[usize::from(part)] += ns;
+            other.0[usize::from(part)] += ns;
+        });
+    }
     /// Adds those of `other`.
     pub fn merge(&mut self, other: &PartSums) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, ns)| *sum += ns);

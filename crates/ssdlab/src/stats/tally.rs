@@ -17,13 +17,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Takes one I/O of `bytes` that took `lat_ns`, whose bin is `bin`.
+    /// Takes one I/O of `bytes` that took `lat_ns`, whose bin is `bin`, and adds its parts to `row` as well.
     #[inline]
-    pub fn add(&mut self, bytes: u64, lat_ns: u64, bin: usize, parts: &Parts) {
+    pub fn add(&mut self, bytes: u64, lat_ns: u64, bin: usize, parts: &Parts, row: &mut PartSums) {
         self.bytes += bytes;
         self.lat.add(lat_ns);
         self.bins.add(bin);
-        self.parts.add(parts);
+        self.parts.add_to_both(row, parts);
     }
     /// I/Os counted.
     pub fn ios(&self) -> u64 {

@@ -330,13 +330,21 @@ impl Device for Ssd {
 
     fn submit(&mut self, now: u64, command: Command) {
         (self.engine.now, self.engine.flash.acting) = (now, NONE);
-        let active =
-            Active { command, submitted: now, handled: now, entered: now, ..Active::default() };
         let index = self.free.pop().unwrap_or(self.commands.len() as u32);
-        match self.commands.get_mut(index as usize) {
-            Some(place) => *place = active,
-            None => self.commands.push(active),
+        if index as usize == self.commands.len() {
+            self.commands.push(Active::default());
         }
+        // Made where it lies: it is large.
+        self.commands[index as usize] = Active {
+            command,
+            submitted: now,
+            handled: now,
+            entered: now,
+            limited: 0,
+            placed: 0,
+            remaining: 0,
+            digest: 0,
+        };
         if self.in_flight == 0 && self.idle_after.is_some() {
             let slot = self.slot(IDLE);
             self.engine.flash.calendar.set(slot, NEVER);
