@@ -228,6 +228,27 @@ def test_at_depth_1_the_cache_in_time_hits_as_its_curve_says(
             assert one_pass.found("hits", kind) == pytest.approx(hits, abs=off)
 
 
+def test_a_drive_that_collects_nothing_does_the_same_made_smaller(tmp_path: Path) -> None:
+    one = store("intel-dc-s3700-200")
+    assert candidates.reserve_share(one) == 0.335
+    assert candidates.reserve_share(store("intel-660p-1024")) is None
+    pool = tmp_path / "disk.toml"
+    pool.write_text(POOL)
+    trace = write_trace(tmp_path / "t.csv", hot(3000, blocks=150_000, size=16 * KIB))
+    load = workload.trace_load(trace, Reading(), "as-is", 8 * GIB, 8)
+    assert load.stream is not None
+    asked = candidates.CacheCandidate(one, GIB, 16 * KIB, 1, "lru", "write-back")
+    moved = 2 * (load.stream.read_bytes + load.stream.write_bytes)
+    rigs = [asked.rig(store(str(pool)), None, size) for size in (None, moved)]
+    sizes = [_core.Rig(rig, rig_name="x").memory_bytes for rig in rigs]
+    assert sizes[1] < 0.5 * sizes[0]
+    rates = [
+        [done.did.iops for done in bed.run_passes(rig, "x", bed.Schedule(load, 2, 1), SEAT).passes]
+        for rig in rigs
+    ]
+    assert rates[0] == rates[1]
+
+
 def test_a_small_part_of_a_drive_does_the_same_on_a_drive_made_smaller(tmp_path: Path) -> None:
     one = store("intel-dc-s3700-200")
     assert candidates.shrunk(one, one.capacity_bytes // 2 + 1) is None

@@ -15,7 +15,15 @@ from ssdlab.arrays.grid import performance
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import FURTHER, Passes, Schedule, pass_interval, run_passes
-from ssdlab.plan.candidates import CacheCandidate, Costs, ShortList, shrunk
+from ssdlab.plan.candidates import (
+    CacheCandidate,
+    Costs,
+    ShortList,
+    reserve_share,
+    shrunk,
+    sub_block,
+    written,
+)
 from ssdlab.plan.curves import Accesses, HitCurve, accesses, curve
 from ssdlab.plan.lifetime import AgedDrive, life
 from ssdlab.plan.question import FINE, CachePlan, CacheQuestion
@@ -37,10 +45,13 @@ NEIGHBOURS = 3
 GAP = 2.5
 """Sizes farther apart than this get one between them."""
 BOUNDS_MS = 100
-"""Interval of the series of the pool alone; what it takes decides the intervals of the others."""
+"""Interval of the series of what runs alone; what the pool takes decides those of the others."""
+DISKS_IOPS = 6000
+"""A pool with disks does no more than about this: a long trace takes it long enough for longer
+intervals, each of which takes memory."""
 ALONE_MIN = 256 << 30
-"""A fast device larger than this (and than the load) is simulated smaller where it works alone:
-its reserve stays large enough for what a trace writes."""
+"""A fast device larger than this (and than the load) is simulated smaller where it works alone,
+or one whose reserve holds what a trace writes: nothing is collected then, on all of it either."""
 LIVES = 0.05
 """Share of all the work that old drives take, by which a cache's life is known."""
 CURVE = 0.3
@@ -190,8 +201,11 @@ class CacheStudy(CacheQuestion):
         """What the pool does alone, and what each fast device does with all of the load on it."""
         order = Schedule(load, self.passes, self.seed, BOUNDS_MS, place=self._place)
 
-        rig = behind(self.ram, self.pool).rig()
-        pool = partial(run_passes, rig, self.pool.text, order, state=prepared(self.pool))
+        rig, least_s = behind(self.ram, self.pool).rig(), 0.0
+        if load.stream is not None and self.pool.has_disk:
+            least_s = len(load.stream.timed) / DISKS_IOPS
+        pool_order = replace(order, interval_ms=max(BOUNDS_MS, pass_interval(least_s)))
+        pool = partial(run_passes, rig, self.pool.text, pool_order, state=prepared(self.pool))
 
         def alone(store: Store) -> bench.Variant[Passes | SsdlabError]:
             small, own = self._fast_rig(store, load)
@@ -219,7 +233,11 @@ class CacheStudy(CacheQuestion):
     def _fast_rig(self, store: Store, load: Load) -> tuple[str, Load]:
         """A fast device made small, and the load where it reaches beyond it: scaled to it."""
         capacity = store.capacity_bytes
-        least = max(ALONE_MIN, capacity if load.is_job else load.end_byte)
+        room, reserve = ALONE_MIN, reserve_share(store)
+        if load.stream is not None and reserve:
+            count = self.passes + (load.recorded is not None)
+            room = min(room, round(written(store, count * load.stream.timed.write_bytes) / reserve))
+        least = max(room, capacity if load.is_job else load.end_byte)
         small = replace(store, tree=shrunk(store, least) or store.tree)
         rig = behind(self.ram, small).rig()
         if self.trace is None or load.end_byte <= capacity:
@@ -302,7 +320,7 @@ class _Caches:
         runs = [
             partial(
                 run_passes,
-                candidate.rig(pool, self.asked.ram),
+                candidate.rig(pool, self.asked.ram, self._moved),
                 candidate.name,
                 self.order,
                 state=prepared(pool),
@@ -321,6 +339,17 @@ class _Caches:
         )
         return list(map(self._row, chosen, did))
 
+    @cached_property
+    def _moved(self) -> int | None:
+        """Bytes of all passes, in whole sub-blocks; unknown of a job, which goes on for as long as
+        it takes."""
+        order, stream = self.order, self.order.load.stream
+        if stream is None or order.load.is_job:
+            return None
+        count = order.passes + order.further + (order.load.recorded is not None)
+        unit = max(map(sub_block, self.asked.blocks))
+        return count * accesses(stream.timed, unit).total * unit
+
     def _row(self, candidate: CacheCandidate, passes: Passes) -> CacheRow:
         pool, name = self.asked.pool, candidate.name
         return self.asked.row(
@@ -328,7 +357,7 @@ class _Caches:
             name if len(self.asked.fasts) == 1 else f"{candidate.fast.text}, {name}",
             cached(candidate.fast, pool, candidate.keys),
             passes,
-            candidate.rig(pool, self.asked.ram),
+            candidate.rig(pool, self.asked.ram, self._moved),
             candidate=candidate,
             formula=self._formula(candidate),
             life=life(candidate, passes, self.order.load.span_s, self.aged),

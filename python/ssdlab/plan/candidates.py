@@ -22,6 +22,11 @@ THRESHOLD_MAX = 255
 ROOMY = 4
 """A drive so many times the size of the cache on it collects next to nothing: it may be simulated
 smaller."""
+SPARE_TIMES = 1.25
+"""A drive is simulated with room for so many times what is written to it where none of it is to be
+collected."""
+PARITIES = {"5": 2, "6": 3}
+"""Writes of a parity array for one of the host."""
 DRIVE_MIN = 1 << 30
 ALIKE = 0.01
 """Hit ratios closer than this are the same."""
@@ -70,9 +75,12 @@ class CacheCandidate:
             "write_threshold": self.threshold,
         }
 
-    def rig(self, pool: Store, ram: Ram | None = None) -> str:
-        """Pool and cache as a rig, with RAM before both if there is any."""
-        return behind(ram, cached(part(self.fast, self.size), pool, self.keys)).rig()
+    def rig(self, pool: Store, ram: Ram | None = None, moved: int | None = None) -> str:
+        """Pool and cache as a rig, with RAM before both if there is any; for a load that moves so
+        many bytes in all."""
+        if self.preset is not None:
+            moved = None  # it may fill more than it is asked for
+        return behind(ram, cached(part(self.fast, self.size, moved), pool, self.keys)).rig()
 
 
 def sub_block(block: int) -> int:
@@ -80,17 +88,38 @@ def sub_block(block: int) -> int:
     return max(min(SUB_BLOCK, block), block // SUB_BLOCKS_MAX)
 
 
-def part(fast: Store, size: int) -> Store:
+def part(fast: Store, size: int, moved: int | None = None) -> Store:
     """The first ``size`` bytes of a fast device; what is left of it acts as spare.
 
-    A shipped drive that is more than :data:`ROOMY` times as large is simulated with fewer blocks
-    per die: it has room to spare either way, and every rate and time stays.
+    A shipped drive that is more than :data:`ROOMY` times as large, or larger than all that a load
+    moves, is simulated with fewer blocks per die: it has room to spare either way, and every rate
+    and time stays.
     """
     if size >= fast.capacity_bytes:
         return fast
-    below = shrunk(fast, ROOMY * size) or fast.tree
+    least, reserve = float(ROOMY * size), reserve_share(fast)
+    if moved is not None and reserve is not None:
+        # A new drive collects nothing before all of its flash has been written.
+        least = min(least, max(size, written(fast, moved) / (1 + reserve)))
+    below = shrunk(fast, round(least)) or fast.tree
     name, keys = fast.text, {"size": f"{size}B"}
     return replace(fast, tree=_core.Rig.wrap("partition", keys, name=name, below=below))
+
+
+def reserve_share(fast: Store) -> float | None:
+    """The over-provisioning of a fast device; None where that is not all that goes by its size: an
+    SLC cache, a map that RAM does not hold."""
+    values = {key: value for key, value, _ in fast.tree.values()}
+    if any("ftl.slc_cache." in key or "ftl.map." in key for key in values):
+        return None
+    shares = [float(v) for key, v in values.items() if key.endswith("ftl.over_provisioning")]
+    return min(shares, default=None)
+
+
+def written(fast: Store, moved: int) -> float:
+    """Bytes written to a fast device of which the host writes ``moved``, and some to spare."""
+    level = "" if fast.shape is None else fast.shape.level
+    return SPARE_TIMES * PARITIES.get(level, 1) * moved
 
 
 def shrunk(fast: Store, least: int) -> _core.Rig | None:

@@ -76,6 +76,12 @@ class Stream:
         """Bytes written in all."""
         return int(self.length[self.writes].sum())
 
+    @property
+    def timed(self) -> Stream:
+        """What is simulated in time."""
+        part = slice(TIMED_MAX)
+        return Stream(self.offset[part], self.length[part], self.writes[part])
+
 
 @dataclass(frozen=True)
 class Load:
