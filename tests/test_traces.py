@@ -205,6 +205,7 @@ def test_a_sample_takes_a_window_and_a_share(tmp_path: Path, cli: Cli) -> None:
         (["info", "small.csv", "--format", "mrs"], 'did you mean "msr"'),
         (["info", "small.csv", "--action", "X"], "expected Q"),
         (["info", "small.csv", "--window", "5-6"], "with units"),
+        (["info", "small.csv", "--window", "10s-5s"], "an end after the start"),
         (["info", "letter.txt"], "letter.txt: is no trace in a known format"),
         (["info", "empty.txt"], "empty.txt: is empty"),
         (["convert", "small.csv", "x.bin"], "say with --to"),

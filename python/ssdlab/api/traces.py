@@ -112,8 +112,10 @@ def _window(text: str | None) -> tuple[int, int]:
     ends = _time(first), _time(last)
     wrong = not dash or (first.strip() and ends[0] is None) or (last.strip() and ends[1] is None)
     begin, end = ends[0] or 0, TIME_MAX_NS if ends[1] is None else ends[1]
-    if wrong or begin >= end:
+    if wrong:
         raise InputError(f'--window "{text}": write it as FROM-TO with units, such as 10s-20s')
+    if begin >= end:
+        raise InputError(f'--window "{text}": expected an end after the start, such as 10s-20s')
     return begin, end
 
 
