@@ -3,8 +3,11 @@
 //!
 //! Einziger, Friedman & Manes (2017). Window 1 %; of the main cache four fifths are protected, which a second use
 //! there leads to. As in libCacheSim 0.3.5, uses are counted where a block comes in, is found in the main cache or
-//! stands for admission, and halved after 32 uses in the main cache for each of its frames. Cost: constant; a list
-//! relinked and ten counters at a hit; 38 bytes per frame.
+//! stands for admission, and halved after 32 uses in the main cache for each of its frames. Both segments are rounded
+//! down, also as there: a frame that is left over makes probation longer than it may be, and what a use in probation
+//! then pushes out of the protected segment costs the oldest its place, which the next that leaves the window takes
+//! without being compared. There it leaves at once, here when the frame is needed. Cost: constant; a list relinked and
+//! ten counters at a hit; 38 bytes per frame.
 
 use super::sketch::Sketch;
 use super::{Parameters, Policy, part};
@@ -20,6 +23,8 @@ const PROTECTED: u8 = 2;
 
 /// Share of the main cache that is not protected.
 const ON_PROBATION: f64 = 0.2;
+/// And that is.
+const PROTECTED_SHARE: f64 = 0.8;
 /// Uses in the main cache for each of its frames, after which counts are halved.
 const SAMPLE: u64 = 32;
 
@@ -30,14 +35,17 @@ pub struct WTinyLfu {
     length: [u32; 3],
     sketch: Sketch,
     uses: u64,
+    /// Of the oldest on probation, those whose frames are free to be taken.
+    outcast: u32,
     main_limit: u32,
     probation_limit: u32,
+    protected_limit: u32,
 }
 
 persistent!(WTinyLfu {
-    state { links, length, sketch, uses }
+    state { links, length, sketch, uses, outcast }
     parts { list }
-    built { main_limit, probation_limit }
+    built { main_limit, probation_limit, protected_limit }
 });
 
 pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn Frames> {
@@ -48,8 +56,10 @@ pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn
         length: [0; 3],
         sketch: Sketch::new(main_limit),
         uses: 0,
+        outcast: 0,
         main_limit,
         probation_limit: part(main_limit, ON_PROBATION).max(1),
+        protected_limit: part(main_limit, PROTECTED_SHARE).max(1),
     };
     Cache::boxed(capacity, 0, policy)
 }
@@ -64,18 +74,33 @@ impl WTinyLfu {
     fn unlink(&mut self, slot: u32) {
         self.links.unlink(slot);
         self.length[usize::from(self.list[slot as usize])] -= 1;
+        self.outcast = self.outcast.min(self.length[usize::from(PROBATION)]);
     }
 
     /// Into the main cache, which has room.
     fn let_in(&mut self, slot: u32) {
         self.unlink(slot);
         // Before the cache has been full, what probation has no room for is protected.
-        let fits = self.length[usize::from(PROBATION)] < self.probation_limit;
+        let fits = self.length[usize::from(PROBATION)] < self.probation_limit
+            || self.length[usize::from(PROTECTED)] >= self.protected_limit;
         self.push(if fits { PROBATION } else { PROTECTED }, slot);
     }
 
     fn in_main(&self) -> u32 {
         self.length[usize::from(PROBATION)] + self.length[usize::from(PROTECTED)]
+    }
+
+    /// A use on probation: protected from now on, in the place of what has been so for the longest time.
+    fn protect(&mut self, slot: u32) {
+        self.unlink(slot);
+        self.push(PROTECTED, slot);
+        if self.length[usize::from(PROTECTED)] > self.protected_limit {
+            let oldest = self.links.oldest(u32::from(PROTECTED));
+            self.unlink(oldest);
+            self.push(PROBATION, oldest);
+            let here = self.length[usize::from(PROBATION)] - self.outcast;
+            self.outcast += u32::from(here > self.probation_limit);
+        }
     }
 }
 
@@ -84,16 +109,7 @@ impl Policy for WTinyLfu {
         match self.list[slot as usize] {
             WINDOW => return self.links.renew(u32::from(WINDOW), slot),
             PROTECTED => self.links.renew(u32::from(PROTECTED), slot),
-            _ => {
-                self.unlink(slot);
-                self.push(PROTECTED, slot);
-                let protected_limit = self.main_limit.saturating_sub(self.probation_limit).max(1);
-                if self.length[usize::from(PROTECTED)] > protected_limit {
-                    let oldest = self.links.oldest(u32::from(PROTECTED));
-                    self.unlink(oldest);
-                    self.push(PROBATION, oldest);
-                }
-            }
+            _ => self.protect(slot),
         }
         self.sketch.add(names.key(slot));
         self.uses += 1;
@@ -109,7 +125,14 @@ impl Policy for WTinyLfu {
         _ghost: Option<u32>,
         mut may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
+        let outcast = (self.outcast > 0)
+            .then(|| self.links.oldest_that(u32::from(PROBATION), &mut may))
+            .flatten();
         let slot = loop {
+            if let Some(outcast) = outcast {
+                self.outcast -= 1;
+                break outcast;
+            }
             let candidate = self.links.oldest_that(u32::from(WINDOW), &mut may);
             if let Some(candidate) = candidate
                 && self.in_main() < self.main_limit
