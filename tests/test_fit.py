@@ -20,7 +20,7 @@ from ssdlab.fits import closed, observations, trial
 from ssdlab.fits.fit import FitOrder, fit
 from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import amount, with_keys
-from ssdlab.fits.predict import predict
+from ssdlab.fits.predict import loads_of, predict
 from ssdlab.fits.search import FitTarget
 from ssdlab.fits.sources import gather
 from ssdlab.fits.twin import Twin, judged, twin_of
@@ -417,6 +417,19 @@ def test_the_ceiling_of_one_job_at_nvme_is_its_hosts() -> None:
     one, four = closed.answers(drive, [FitWorkload("randread", 4096, 64, n) for n in (1, 4)])
     assert one["iops"] == pytest.approx(380_000, rel=0.1)
     assert four["iops"] > 1.3 * one["iops"]
+
+
+def test_a_job_with_a_rate_is_predicted_at_that_rate() -> None:
+    job = "[slow]\nrw=randread\niodepth=8\nrate_iops=2000\n[fast]\nrw=randread\niodepth=8\n"
+    twin = Twin.load("samsung-860-pro-512")
+    loads = dict(loads_of(JobText("two", job, Path())))
+    slow, fast = predict(twin, list(loads.values()))
+    assert slow.values["iops"] == pytest.approx(2_000, rel=0.03)
+    assert fast.values["iops"] > 10 * slow.values["iops"]
+    assert slow.values["lat_mean_us"] <= fast.values["lat_mean_us"]
+    limited = Observation(loads["slow"], slow.values)
+    with pytest.raises(InputError, match="asks as fast as it can"):
+        fit(FitOrder([limited], 512 * 10**9))
 
 
 @pytest.mark.parametrize(("submitting", "more"), [(8.5, 1.15), (5.0, 1.0)])

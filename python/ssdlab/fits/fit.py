@@ -80,7 +80,12 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
 
     Raises InputError where they are too few or the start is wrong, Interrupted on Ctrl-C.
     """
-    observed = [observation for observation in order.observed if observation.measured]
+    # What closed forms say of a drive is at the rates that it can do.
+    observed = [
+        observation
+        for observation in order.observed
+        if observation.measured and not observation.load.limits
+    ]
     _check(observed, order)
     fixed = {**_parity(observed), **(order.fixed or {})}
     if order.start is None:
@@ -177,8 +182,8 @@ def _muted(progress: ProgressCallback | None) -> ProgressCallback | None:
 def _check(observed: Sequence[Observation], order: FitOrder) -> None:
     if not observed:
         raise InputError(
-            "there is nothing to fit: no row has a measured number (iops, lat_mean_us, "
-            "clat_mean_us, clat_p50_us, clat_p99_us or waf)"
+            "there is nothing to fit: no workload that asks as fast as it can has a measured "
+            "number (iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us or waf)"
         )
     _check_medium(observed)
     told_by_counters = any("waf" in observation.measured for observation in observed)

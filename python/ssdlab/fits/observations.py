@@ -57,6 +57,8 @@ PATTERNS = {
     "randrw": "randrw",
 }
 """What ``rw`` may say, and how fio shortens it."""
+LIMITS = ("rate", "rate_iops", "rate_process", "thinktime", "thinktime_blocks")
+"""Options of a job that keep it from asking as fast as it could."""
 SCHEMA = pl.Schema(
     {
         "rw": pl.String,
@@ -90,6 +92,8 @@ class FitWorkload:
     state: str = "filled"
     namespace: int | None = None
     """Bytes; None for the whole drive."""
+    limits: tuple[str, ...] = ()
+    """Options that keep its jobs from asking as fast as they could, as fio takes them."""
 
     @property
     def reads(self) -> float:
@@ -118,7 +122,8 @@ class FitWorkload:
         jobs = "" if self.numjobs == 1 else f" x {self.numjobs} jobs"
         part = "" if self.namespace is None else f", namespace of {units.size_text(self.namespace)}"
         block = units.binary(self.bs)
-        return f"{self.rw} {block}{mix}, depth {self.iodepth}{jobs}, {self.state}{part}"
+        kind = f"{self.rw} {block}{mix}, depth {self.iodepth}{jobs}, {self.state}{part}"
+        return ", ".join((kind, *self.limits))
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,9 @@ def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation |
         return None
     rw, share = _pattern(rw, f"{mix:g}", where)
     depth = _count(workload.option("iodepth"), f"{where}: iodepth")
-    load = FitWorkload(rw, size, depth, workload.workers, share, state or usual_state(mix / 100))
+    limits = tuple(f"{name}={value}" for name in LIMITS if (value := workload.option(name)))
+    state = state or usual_state(mix / 100)
+    load = FitWorkload(rw, size, depth, workload.workers, share, state, limits=limits)
     iops = sum(direction.iops or 0.0 for direction in told)
     latencies = {
         kind: merge(direction.latencies[kind] for direction in told if kind in direction.latencies)

@@ -22,6 +22,7 @@ from ssdlab.fits import closed, observations, trial
 from ssdlab.fits.observations import (
     ASKED,
     INTERVALS,
+    LIMITS,
     MEASURED,
     PATTERNS,
     SCHEMA,
@@ -216,9 +217,9 @@ def loads_of(job: JobText) -> list[tuple[str, FitWorkload]]:
         reads = mix / 100 if mix is not None else float(rw.endswith("read"))
         size = parse_bytes(f"{job.name}: bs", str(options.get("bs", "4k")).split(",")[0])
         depth, jobs = int(one["iodepth"]), int(one["numjobs"])
-        found.append(
-            (str(one["name"]), FitWorkload(rw, size, depth, jobs, mix, usual_state(reads)))
-        )
+        limits = tuple(f"{name}={options[name]}" for name in LIMITS if name in options)
+        load = FitWorkload(rw, size, depth, jobs, mix, usual_state(reads), limits=limits)
+        found.append((str(one["name"]), load))
     if not found:
         raise InputError(f"{job.name}: has no job of reads or writes that could be predicted")
     return found

@@ -211,6 +211,7 @@ def _job(drive: SimSession, load: FitWorkload, effort: Effort) -> str:
     """The job of a point: how long it lasts is found by a probe on the same drive."""
     mix = "" if load.rwmixread is None else f"rwmixread={load.rwmixread:g}\n"
     head = TIMES.format(rw=load.rw, bs=load.bs, depth=load.iodepth, jobs=load.numjobs) + mix
+    head += "".join(f"{limit}\n" for limit in load.limits)
     ios, probed, warm = _extent(drive.capacity, load, effort)
     probe = drive.run(
         JobText("probe", f"{head}number_ios={max(2, probed // load.numjobs)}\n", Path()), None,
