@@ -14,7 +14,7 @@ from ssdlab.engine.plans import QUICK_CAPACITY
 from ssdlab.engine.rehearsal import LEAST_SUPERBLOCKS
 from ssdlab.jobfile import read_job
 from ssdlab.knowledge import CLASSES
-from ssdlab.rig import SUPERBLOCKS_MIN, Profile, capacity_of, profile, profiles, reduced, resolve
+from ssdlab.rig import SUPERBLOCKS_MIN, Profile, capacity_of, profiles, reduced, resolve
 from ssdlab.target import Settings
 
 SOURCES = tuple(start for starts in CLASSES.values() for start in starts)
@@ -97,19 +97,21 @@ def test_a_drive_without_a_cache_is_filled_at_its_rated_speed(drive: str) -> Non
     assert result.frame()["bw_bytes"][0] / 1e6 == pytest.approx(rated, rel=near)
 
 
-def test_reduced_drives_keep_their_over_provisioning() -> None:
+def test_reduced_drives_keep_what_is_spare_beside_the_superblock_that_collection_is_ahead() -> None:
     """Whole superblocks are the reason why the capacity is not exactly a twentieth.
 
     They are smaller ones where the drive erases blocks of many dies together.
     """
-    name = "intel-x25-m-g2-160"
-    full = profile(name).rig().get("ftl.over_provisioning")
-    capacity = int(reduced(name, 20)["capacity"].removesuffix("B"))
-    stripe = 40 * 2 * int(reduced(name, 20)["nand.pages_per_block"]) * 4096
-    superblocks = capacity * 1.0735 / stripe
+    small = reduced("intel-x25-m-g2-160", 20)
+    whole = 40 * 2 * 256 * 4096
+    stripe = 40 * 2 * int(small["nand.pages_per_block"]) * 4096
+    capacity = int(small["capacity"].removesuffix("B"))
+    reserve = float(small["ftl.over_provisioning"])
+    superblocks = capacity * (1 + reserve) / stripe
     assert superblocks == pytest.approx(round(superblocks), abs=1e-3)
     assert capacity == pytest.approx(160_041_885_696 / 20, rel=0.01)
-    assert full == "0.0735"
+    share = 0.0735 - whole / 160_041_885_696
+    assert reserve - stripe / capacity == pytest.approx(share, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["intel-330-120", "kingston-hyperx-120", "kingston-hyperx-240"])
@@ -146,6 +148,8 @@ def test_a_drive_made_small_for_a_quick_look_keeps_its_reserve_in_blocks(drive: 
     superblock = number(made["nand.page"]) * math.prod(int(made[unit]) for unit in units)
     reserve = float(made["ftl.over_provisioning"])
     if factor > 1:
-        superblocks = number(made["capacity"]) * (1 + reserve) / superblock
+        stripe = int(made.get("ftl.parity.stripe", 0))
+        held = 1 - 1 / stripe if stripe > 1 else 1
+        superblocks = number(made["capacity"]) * (1 + reserve) / superblock / held
         assert superblocks >= LEAST_SUPERBLOCKS - 1
         assert superblocks * reserve / (1 + reserve) > 3

@@ -12,15 +12,61 @@ const UNIT: u64 = 4096;
 /// choose what to collect.
 const SUPERBLOCKS_TOGETHER: u64 = 400;
 
+/// Superblocks of a region: those that its data fills, all of them, and how many are kept free beyond those that are
+/// collected when need be.
+struct Superblocks {
+    data: f64,
+    all: f64,
+    ahead: Ahead,
+}
+
+/// How far collection is ahead of need.
+enum Ahead {
+    /// Not at all: what is free is written at once.
+    None,
+    /// Paced: by the superblock that it begins with before it must, of so much that is spare.
+    One(f64),
+    /// Periodic: up to a mark, which shrinks with the drive but not below the least one.
+    Mark { start: f64, least: f64 },
+}
+
+impl Superblocks {
+    /// Spare superblocks that do not become fewer with the drive.
+    fn lasting(&self, fewer: f64) -> f64 {
+        match self.ahead {
+            Ahead::None => 0.0,
+            Ahead::One(spare) => spare.min(1.0),
+            Ahead::Mark { start, least } if fewer > 1.0 => {
+                (least - start / fewer).max(0.0) / (1.0 - 1.0 / fewer)
+            }
+            Ahead::Mark { .. } => 0.0,
+        }
+    }
+
+    /// How many a drive has that is so many times smaller.
+    fn left(&self, fewer: f64) -> f64 {
+        let lasting = self.lasting(fewer);
+        (self.all - lasting) / fewer + lasting
+    }
+
+    /// Those that its data fills of `all` in a drive so many times smaller: the same share of what is not lasting.
+    fn data_left(&self, all: f64, fewer: f64) -> f64 {
+        let lasting = self.lasting(fewer);
+        self.data * (all - lasting) / (self.all - lasting)
+    }
+}
+
 impl Rig {
     /// Keys and values that make its drives `factor` times smaller; none for 1.
     ///
     /// A die keeps its planes, pages and timing and has fewer blocks. Blocks are whole, so the
     /// capacity is not quite the full one divided by `factor`, but chosen such that reserve and data
-    /// fill whole superblocks and over-provisioning stays exactly what it was. Where the drive erases
+    /// fill whole superblocks. Where collection is paced it is about a superblock of each region ahead of need, whatever the
+    /// size, and where it is periodic up to a mark; what is spare beside that stays the same share of the data, so that
+    /// over-provisioning of a smaller drive is more in name, a number of its own that its dies do not decide. Where the drive erases
     /// blocks of many dies together, too few superblocks would remain; then blocks have fewer pages,
-    /// and are erased in less time. The same is done where fewer than `fewest` would remain: a drive
-    /// of ten superblocks has no reserve left but those that are being written. The table of an extent
+    /// and are erased in less time. The same is done where fewer than `fewest` would remain: what is
+    /// collected has to be chosen among many. The table of an extent
     /// map, an SLC cache and the marks of periodic collection shrink with the drive. So do the caches
     /// of a hard disk, whose seeks are shares of its stroke. A write buffer keeps its size, as it fills the program units
     /// of as many dies, unless host writes wait for whole superblocks to be collected (`blocking`): what it has to take in
@@ -28,10 +74,8 @@ impl Rig {
     /// at full size, and it would find more the less there is to write to. Partitions shrink with what they are of; cards and
     /// the tables of arrays, caches and tiers stay as they are.
     ///
-    /// Not explained: with little spare and paced collection that shares its frontiers with the host, dies idle
-    /// more in a small drive. A Crucial MX200 of 250 GB writes 11 % less at 1/31 than at 1/16 of its size and 20 % less
-    /// at 1/63, with the same write amplification; a Samsung PM9A3 of 960 GB scatters by 5 % below 8 GB;
-    /// a Micron 7450 writes 4 % less with blocks of 33 pages than with those of 66, which do as those of 132.
+    /// Blocks of a few pages amplify less, as how many of their units are valid differs more, and a drive that is small
+    /// at full size comes to them soon: docs/experiments.md has the numbers.
     ///
     /// # Errors
     /// [`Error::Rig`] where a drive does not say how large it is, or cannot be that small.
@@ -93,56 +137,31 @@ impl Rig {
 
     fn scaled_ssd(&self, factor: u64, fewest: u64) -> Result<Vec<(&'static str, String)>> {
         let capacity = self.needed("capacity", self.bytes("capacity")?)?;
-        let reserve = 1.0 + self.number("ftl.over_provisioning")?;
-        let ways = self.count("nand.ways")?;
-        let dies = self.count("nand.channels")? * ways;
-        let mut pages = self.count("nand.pages_per_block")?;
-        let page = self.needed("nand.page", self.bytes("nand.page")?)?;
-        let stripe = dies * page * self.count("nand.planes")?;
-        let together = match self.get("ftl.gc.scope").as_deref() {
-            Some("drive" | "channel") => SUPERBLOCKS_TOGETHER,
-            _ => 1,
-        };
-        let wanted = fewest.max(together) as f64;
-        let remain =
-            |pages: u64| capacity as f64 * reserve / stripe as f64 / pages as f64 / factor as f64;
-        // Of less than two superblocks, a whole number is not about as many.
-        let coarse = |left: f64| (left.round_ties_even().max(1.0) - left).abs() > left / 4.0;
-        let program = self.pages_per_program();
-        let mut shorter = 1;
-        while remain(pages) < wanted || coarse(remain(pages)) {
-            let Some(step) = least_divisor(pages, program) else { break };
-            pages /= step;
-            shorter *= step;
-        }
-        if remain(pages) < fewest as f64 {
-            let most = remain(pages) * factor as f64 / fewest as f64;
-            let problem = format!(
-                "cannot be made {factor} times smaller: {:.0} superblocks would be left, expected at least \
-                 {fewest}; {} times can be",
-                remain(pages),
-                (most as u64).max(1)
-            );
-            return Err(Error::rig(format!("{}: capacity", self.file), problem));
-        }
+        let (full, stripe) = self.superblocks(capacity)?;
+        let whole = self.count("nand.pages_per_block")?;
+        let shorter = self.shorter_blocks(&full, factor, fewest)?;
+        let pages = whole / shorter;
         let mut own = Vec::new();
         if shorter > 1 {
             let erase = self.needed("nand.t_erase", self.nanos("nand.t_erase")?)?;
             own.push(("nand.pages_per_block", pages.to_string()));
             own.push(("nand.t_erase", format!("{}ns", erase / shorter)));
         }
-        let superblocks = (remain(pages).round_ties_even() as u64).max(1);
-        let data = (superblocks * stripe * pages) as f64 / reserve;
-        own.push(("capacity", format!("{}B", data as u64 / UNIT * UNIT)));
+        let fewer = factor as f64 / shorter as f64;
+        let all = (full.left(fewer).round_ties_even()).max(2.0);
+        let data = full.data_left(all, fewer);
+        let less = data / full.data / shorter as f64;
+        let sized = |size: u64| format!("{}B", (size as f64 * less) as u64 / UNIT * UNIT);
+        own.push(("capacity", sized(capacity)));
+        own.push(("ftl.over_provisioning", (all / data - 1.0).to_string()));
         if let Some(namespace) = self.bytes("namespace")? {
-            let share = namespace as f64 / capacity as f64;
-            own.push(("namespace", format!("{}B", (data * share) as u64 / UNIT * UNIT)));
+            own.push(("namespace", sized(namespace)));
         }
         if self.get("ftl.map.kind").as_deref() == Some("extent") {
             let entries = self.count("ftl.map.entries")? / factor;
             own.push(("ftl.map.entries", entries.to_string()));
         }
-        own.extend(self.scaled_marks(factor as f64 / shorter as f64)?);
+        own.extend(self.scaled_marks(fewer)?);
         if let Some(size) = self.bytes("write_buffer.size")? {
             own.push(("write_buffer.drain", "immediate".to_string()));
             if shorter > 1 && self.get("ftl.gc.pace").as_deref() == Some("blocking") {
@@ -155,6 +174,56 @@ impl Rig {
             }
         }
         Ok(own)
+    }
+
+    /// The superblocks of a region at full size, and bytes of a page of every die.
+    fn superblocks(&self, capacity: u64) -> Result<(Superblocks, u64)> {
+        let dies = self.count("nand.channels")? * self.count("nand.ways")?;
+        let page = self.needed("nand.page", self.bytes("nand.page")?)?;
+        let stripe = dies * page * self.count("nand.planes")?;
+        let parity = self.get("ftl.parity.stripe").and_then(|text| text.parse::<f64>().ok());
+        let held = parity.filter(|stripe| *stripe > 1.0).map_or(1.0, |stripe| 1.0 - 1.0 / stripe);
+        let pages = self.count("nand.pages_per_block")?;
+        let data = capacity as f64 / held / stripe as f64 / pages as f64;
+        let all = data * (1.0 + self.number("ftl.over_provisioning")?);
+        let ahead = match self.get("ftl.gc.pace").as_deref() {
+            Some("paced") => Ahead::One(all - data),
+            Some("periodic") => {
+                Ahead::Mark { start: self.number("ftl.gc.batch.start")?, least: self.least_mark()? }
+            }
+            _ => Ahead::None,
+        };
+        Ok((Superblocks { data, all, ahead }, stripe))
+    }
+
+    /// How many times shorter blocks are, so that there are superblocks enough.
+    fn shorter_blocks(&self, full: &Superblocks, factor: u64, fewest: u64) -> Result<u64> {
+        let together = match self.get("ftl.gc.scope").as_deref() {
+            Some("drive" | "channel") => SUPERBLOCKS_TOGETHER,
+            _ => 1,
+        };
+        let wanted = fewest.max(together) as f64;
+        let left = |shorter: u64| full.left(factor as f64 / shorter as f64);
+        // Of less than two superblocks, a whole number is not about as many.
+        let coarse = |left: f64| (left.round_ties_even().max(1.0) - left).abs() > left / 4.0;
+        let (program, mut pages) = (self.pages_per_program(), self.count("nand.pages_per_block")?);
+        let mut shorter = 1;
+        while left(shorter) < wanted || coarse(left(shorter)) {
+            let Some(step) = least_divisor(pages, program) else { break };
+            pages /= step;
+            shorter *= step;
+        }
+        if left(shorter) >= fewest as f64 {
+            return Ok(shorter);
+        }
+        let most = left(shorter) * factor as f64 / fewest as f64;
+        let problem = format!(
+            "cannot be made {factor} times smaller: {:.0} superblocks would be left, expected at least \
+             {fewest}; {} times can be",
+            left(shorter),
+            (most as u64).max(1)
+        );
+        Err(Error::rig(format!("{}: capacity", self.file), problem))
     }
 
     /// Pages that are programmed together, of which a block has a whole number.
@@ -171,12 +240,17 @@ impl Rig {
         }
         let start = self.number("ftl.gc.batch.start")?;
         let end = self.number("ftl.gc.batch.end")?;
-        let low = if self.get("ftl.gc.low").is_some() { self.number("ftl.gc.low")? } else { 1.0 };
-        let begin = (start / fewer).max(low + 0.5);
+        let begin = (start / fewer).max(self.least_mark()?);
         Ok(vec![
             ("ftl.gc.batch.start", six_digits(begin)),
             ("ftl.gc.batch.end", six_digits(begin + (end - start) / fewer)),
         ])
+    }
+
+    /// The mark at which periodic collection begins, at least: host writes must not come to the reserve before.
+    fn least_mark(&self) -> Result<f64> {
+        let low = if self.get("ftl.gc.low").is_some() { self.number("ftl.gc.low")? } else { 1.0 };
+        Ok(low + 0.5)
     }
 
     fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {
