@@ -88,7 +88,7 @@ def test_columns_are_where_they_are_told_to_be(
     [
         ("time=0,lba=LBAs", 'did you mean "LBA"'),
         ("tyme=0,lba=3", 'did you mean "time"'),
-        ("lba=9", "the columns 0 to 4"),
+        ("lba=9", "the first line has 5"),
         ("time=0", "name lba, offset or block"),
         ("lba", "such as time=0,lba=3"),
     ],

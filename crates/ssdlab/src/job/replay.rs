@@ -44,8 +44,8 @@ impl Default for Replay {
 /// The requests of a trace, and how they are to be played beyond fio's options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attached {
-    /// In order of time.
-    pub requests: Arc<[Request]>,
+    /// In order of time; millions of them, which are not copied.
+    pub requests: Arc<Vec<Request>>,
     /// How far they reach.
     pub spans: Spans,
     /// What is done about addresses beyond the target: see [`Placement::new`].
@@ -60,7 +60,7 @@ impl Attached {
     pub fn new(requests: Vec<Request>) -> Self {
         let mut spans = Spans::default();
         requests.iter().for_each(|request| spans.add(request));
-        Attached { requests: requests.into(), spans, fit: "as-is".into(), open_loop: false }
+        Attached { requests: Arc::new(requests), spans, fit: "as-is".into(), open_loop: false }
     }
 }
 

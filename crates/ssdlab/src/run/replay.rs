@@ -30,7 +30,7 @@ enum Times {
 
 /// A trace on its way to the device.
 pub(super) struct Replayed {
-    requests: Arc<[Request]>,
+    requests: Arc<Vec<Request>>,
     placement: Placement,
     times: Times,
     /// Percent of the recorded speed.

@@ -79,8 +79,10 @@ pub fn decoder(told: &str, head: &[u8], block_bytes: u64) -> Result<Box<dyn Deco
             }
         };
         if at >= heads.len() {
-            let most = heads.len().saturating_sub(1);
-            return Err(format!("\"{part}\": the first line has the columns 0 to {most}"));
+            let count = heads.len();
+            return Err(format!(
+                "\"{part}\": there is no such column: they are counted from 0, and the first line has {count}"
+            ));
         }
         let time = TIMES.iter().find(|(name, _)| *name == what);
         match what {
