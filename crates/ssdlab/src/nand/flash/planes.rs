@@ -57,12 +57,16 @@ impl Flash {
     fn plan_beside(&mut self, d: u32, now: u64) {
         self.load_next(d, now);
         let beside = &self.beside[d as usize];
-        let mut at = if self.takes_all(d) { beside.event } else { NEVER };
+        let of_planes = || self.planes[self.planes_of(d)].iter().map(|plane| plane.until).min();
+        let mut at = beside.event;
+        if !self.takes_all(d) {
+            at = of_planes().unwrap_or(NEVER);
+        } else {
+            debug_assert_eq!(of_planes(), Some(NEVER), "a plane works in a die that is taken");
+        }
         if beside.sending.head != NONE {
             at = at.min(self.asides[beside.sending.head as usize].sent);
         }
-        let planes = &self.planes[self.planes_of(d)];
-        at = planes.iter().fold(at, |at, plane| at.min(plane.until));
         if self.calendar.at(d) != at {
             self.calendar.set(d, at);
         }
@@ -189,6 +193,9 @@ impl Flash {
 
     /// On whose behalf planes of die `d` work, the drive's own first.
     fn cause_of_planes(&self, d: u32) -> Option<Cause> {
+        if self.takes_all(d) {
+            return None;
+        }
         let planes = self.planes[self.planes_of(d)].iter().filter(|plane| plane.current != NONE);
         planes.map(|plane| plane.cause).max_by_key(|cause| cause.is_own())
     }
