@@ -131,21 +131,22 @@ impl<C: Composite> Device for C {
 fn step<C: Composite>(device: &mut C, limit: u64) {
     let fleet = device.fleet_mut();
     let (time, slot) = fleet.calendar.first();
-    if fleet.power.back <= time {
+    let sole_first = C::SOLE && fleet.sole_due < time;
+    if fleet.power.back <= if sole_first { fleet.sole_due } else { time } {
         fleet.now = fleet.now.max(fleet.power.back);
         fleet.power.back = NEVER;
         device.start_up();
         return device.after_event();
     }
-    let member = slot.wrapping_sub(fleet.first_member) as usize;
-    if member >= fleet.members.len() {
+    if !sole_first && slot >= fleet.first_timer {
         let which = slot - fleet.first_timer;
         fleet.now = fleet.now.max(time);
         device.timer(which);
     } else {
+        let member = if C::SOLE { 0 } else { slot as usize };
         // The only member may go on by itself until something of the device's own is due.
         let bound = match (C::SOLE, fleet.ready.is_empty()) {
-            (true, true) => fleet.first_of_timers().min(fleet.power.back).min(limit),
+            (true, true) => time.min(fleet.power.back).min(limit),
             (true, false) => fleet.now,
             (false, _) => time,
         };
@@ -153,7 +154,7 @@ fn step<C: Composite>(device: &mut C, limit: u64) {
             fleet.now = fleet.now.max(time);
         }
         let next = fleet.members[member].device.proceed(bound, &mut fleet.arrived);
-        fleet.calendar.set(slot, next);
+        fleet.plan(member, next);
         if let Some(first) = fleet.arrived.first() {
             fleet.now = fleet.now.max(first.time);
             answers(device, member);

@@ -23,7 +23,8 @@
 //!
 //! A command for a member is an [`Io`]: where it goes, and in the device's own type what it is for. The calendar has
 //! a slot for each member and each timer; of equal times members go first, except in a device with one member
-//! ([`Composite::SOLE`]), whose own events go first, and whose member may go on by itself until one is due.
+//! ([`Composite::SOLE`]), which stands beside the calendar: the device's own events go first, and the member may go on
+//! by itself until one is due.
 //!
 //! Typed ids name commands of the host ([`HostId`]) and of members ([`IoId`]); members are numbered.
 
@@ -260,10 +261,12 @@ pub struct Fleet<O, P> {
     pub purging: bool,
     /// Nothing new begins.
     pub settling: bool,
-    /// Slots of the first member and the first timer in the calendar.
-    first_member: u32,
-    first_timer: u32,
+    /// When the only member of a device does something ([`Composite::SOLE`]); [`NEVER`] in others.
+    sole_due: u64,
+    sole: bool,
+    /// Timers in the calendar, before them the members if there may be more than one.
     calendar: Calendar,
+    first_timer: u32,
     /// Members changed without time, which the calendar does not know yet.
     unplanned: bool,
     /// Commands of the host that will end in an error, and when.
@@ -280,19 +283,18 @@ pub struct Fleet<O, P> {
 
 persistent!(impl<O: Persist, P: Persist> Fleet<O, P> {
     state {
-        ios, watched, clearing, hosts, now, counts, commands, in_flight, last_host, errors, purging, settling, calendar, unplanned,
-        failing, behind, power, ready,
+        ios, watched, clearing, hosts, now, counts, commands, in_flight, last_host, errors, purging, settling, sole_due, calendar,
+        unplanned, failing, behind, power, ready,
     }
     parts { members, payload }
-    built { capacity, first_member, first_timer, arrived }
+    built { capacity, sole, first_timer, arrived }
 });
 
 impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// Of devices with so many timers. `sole`: [`Composite::SOLE`]; `payload`: contents are known by version.
     pub fn new(capacity: u64, devices: Vec<Box<dyn Device>>, timers: u32, sole: bool) -> Self {
         let members: Vec<Member> = devices.into_iter().map(Member::new).collect();
-        let count = members.len() as u32;
-        let (first_member, first_timer) = if sole { (timers, 0) } else { (0, count) };
+        let first_timer = if sole { 0 } else { members.len() as u32 };
         let mut fleet = Fleet {
             capacity,
             members,
@@ -308,9 +310,10 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             errors: [0; 2],
             purging: false,
             settling: false,
-            first_member,
+            sole_due: NEVER,
+            sole,
+            calendar: Calendar::new((first_timer + timers) as usize),
             first_timer,
-            calendar: Calendar::new((count + timers) as usize),
             unplanned: true,
             failing: VecDeque::new(),
             behind: VecDeque::new(),
@@ -331,10 +334,15 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         }
     }
 
-    /// When the first timer of a device with one member is due.
+    /// Plans what a member does next.
     #[inline]
-    fn first_of_timers(&self) -> u64 {
-        (0..self.first_member).fold(NEVER, |least, slot| least.min(self.calendar.at(slot)))
+    fn plan(&mut self, member: usize, next: u64) {
+        if self.sole {
+            self.sole_due = next;
+        } else if self.calendar.at(member as u32) != next {
+            // A busy member mostly takes on later what it was given.
+            self.calendar.set(member as u32, next);
+        }
     }
 
     /// Gives a command of a member its place.
@@ -366,11 +374,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         let tag = u64::from(id.number());
         let device = &mut self.members[member];
         device.submit(self.now, Command { tag, op, offset, len, compressible, stamp, process: 0 });
-        let (slot, next) = (self.first_member + member as u32, device.next_event());
-        // A busy member mostly takes it on later.
-        if self.calendar.at(slot) != next {
-            self.calendar.set(slot, next);
-        }
+        let next = device.next_event();
+        self.plan(member, next);
     }
 
     /// Sends all that is live what a command of the host asks of all: a flush, a purge.
@@ -432,16 +437,17 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     #[cold]
     fn plan_all(&mut self) {
         self.unplanned = false;
-        for (nth, member) in (0u32..).zip(&self.members) {
+        for nth in 0..self.members.len() {
+            let member = &self.members[nth];
             let next = if member.dead { NEVER } else { member.next_event() };
-            self.calendar.set(self.first_member + nth, next);
+            self.plan(nth, next);
         }
     }
 
-    /// When the calendar has something, or power is back.
+    /// When a member or a timer is due, or power is back.
     #[inline]
     fn due(&self) -> u64 {
-        self.calendar.first().0.min(self.power.back)
+        self.calendar.first().0.min(self.sole_due).min(self.power.back)
     }
 
     /// When something happens next.
@@ -451,8 +457,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             (true, false) => self.due(),
             (true, true) => {
                 let members = self.members.iter().filter(|member| !member.dead);
-                let timers = self.calendar.slots() - self.members.len();
-                let timers = (0..timers as u32).map(|n| self.calendar.at(self.first_timer + n));
+                let timers = self.first_timer..self.calendar.slots() as u32;
+                let timers = timers.map(|slot| self.calendar.at(slot));
                 let members = members.map(Member::next_event);
                 members.chain(timers).chain([self.power.back]).min().unwrap_or(NEVER)
             }
@@ -461,7 +467,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
 
     /// A member fails, with what it was doing: see [`Fleet::take_lost`].
     pub fn fail(&mut self, member: usize) {
-        self.calendar.set(self.first_member + member as u32, NEVER);
+        self.plan(member, NEVER);
         self.members[member].died(self.now);
     }
 

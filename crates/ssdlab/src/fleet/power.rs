@@ -90,8 +90,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         self.failing.clear();
         self.behind.clear();
         self.ready.clear();
-        let timers = self.calendar.slots() - self.members.len();
-        (0..timers as u32).for_each(|which| self.set_timer(which, NEVER));
+        let timers = self.calendar.slots() as u32 - self.first_timer;
+        (0..timers).for_each(|which| self.set_timer(which, NEVER));
         self.unplanned = true;
         self.plan_members();
         (ready, missed)
