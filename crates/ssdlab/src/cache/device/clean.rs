@@ -4,7 +4,6 @@ use super::keys::Metadata;
 use super::{CacheDevice, Hold, Kind, NONE, Piece, PieceId, Run, Stage};
 use crate::contract::Op;
 use crate::fleet::{Host, HostId};
-use crate::stats::Parts;
 use crate::units::NEVER;
 
 impl CacheDevice {
@@ -128,9 +127,9 @@ impl CacheDevice {
     /// It is the turn of a piece that copies from the cache to the pool.
     pub(super) fn begin_copy(&mut self, index: PieceId) {
         let Piece { kind, key, mask, .. } = self.pieces[index];
-        let (_, dirty) = self.store.masks(key);
+        let (frame, (_, dirty)) = self.store.look(key);
         let mut rest = dirty & mask;
-        let frame = self.store.find(key).unwrap_or(NONE);
+        let frame = frame.unwrap_or(NONE);
         let piece = &mut self.pieces[index];
         (piece.cached, piece.frame, piece.stage) = (rest, frame, Stage::CopyRead);
         if rest == 0 {
@@ -177,7 +176,7 @@ impl CacheDevice {
     fn copy_write(&mut self, index: PieceId, run: &mut Run) {
         let now = self.fleet.now;
         let piece = &mut self.pieces[index];
-        piece.spend(now, &Parts::default());
+        piece.wait(now);
         piece.stage = Stage::CopyWrite;
         let Piece { key, cached: mut rest, .. } = *piece;
         while let Some((from, to)) = self.next_run(key, &mut rest) {
@@ -190,7 +189,7 @@ impl CacheDevice {
         let Piece { key, cached, host, .. } = self.pieces[index];
         if stage == Stage::CopyWrite {
             if let Some(frame) = self.store.find(key) {
-                let (valid, dirty) = self.store.masks(key);
+                let (valid, dirty) = self.store.masks_of(frame);
                 self.store.set(key, frame, valid, dirty & !cached);
                 self.pooled(frame, dirty & cached);
             }
@@ -251,8 +250,8 @@ impl CacheDevice {
     /// Drops what a TRIM touches.
     fn trim_drop(&mut self, index: PieceId) {
         let Piece { key, mask, cached, .. } = self.pieces[index];
-        let (valid, dirty) = self.store.masks(key);
         if let Some(frame) = self.store.find(key) {
+            let (valid, dirty) = self.store.masks_of(frame);
             self.store.set(key, frame, valid & !mask, dirty & !mask);
             self.pooled(frame, cached & dirty);
             self.left(frame, mask);
@@ -271,7 +270,7 @@ impl CacheDevice {
         let now = self.fleet.now;
         let piece = &mut self.pieces[index];
         piece.stage = Stage::Ready;
-        piece.spend(now, &Parts::default());
+        piece.wait(now);
         let host = piece.host;
         let cut = &mut self.fleet.hosts[host].own;
         cut.unready -= 1;

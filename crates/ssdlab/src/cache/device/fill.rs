@@ -83,7 +83,7 @@ impl CacheDevice {
         }
         let Piece { key, cached, .. } = self.pieces[index];
         if let Some(frame) = self.store.find(key) {
-            let (valid, dirty) = self.store.masks(key);
+            let (valid, dirty) = self.store.masks_of(frame);
             self.store.set(key, frame, valid | cached, dirty);
         }
         self.fills -= 1;

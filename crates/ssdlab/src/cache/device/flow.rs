@@ -101,7 +101,7 @@ impl CacheDevice {
         let now = self.fleet.now;
         let piece = &mut self.pieces[index];
         piece.granted = true;
-        piece.spend(now, &Parts::default());
+        piece.wait(now);
         match piece.kind {
             Kind::Read => self.begin_read(index, run),
             Kind::Write => self.begin_write(index, run),
@@ -136,10 +136,9 @@ impl CacheDevice {
     /// A piece of a read: valid sub-blocks from the cache, the others from the pool.
     fn begin_read(&mut self, index: PieceId, run: &mut Run) {
         let Piece { key, begin, end, mask, host, .. } = self.pieces[index];
-        let (valid, dirty) = self.store.masks(key);
+        let (frame, (valid, dirty)) = self.store.look(key);
         let past = self.fleet.hosts[host].own.past;
         let uses = self.uses.count(key, false);
-        let frame = self.store.find(key);
         if let Some(frame) = frame
             && valid & mask != 0
         {

@@ -157,7 +157,14 @@ impl Piece {
     #[inline]
     pub fn spend(&mut self, now: u64, parts: &Parts) {
         self.parts.add_all(parts);
-        self.parts.add(Part::Cache, now - self.since - parts.total());
+        self.since += parts.total();
+        self.wait(now);
+    }
+
+    /// The time up to now was waiting.
+    #[inline]
+    pub fn wait(&mut self, now: u64) {
+        self.parts.add(Part::Cache, now - self.since);
         self.since = now;
     }
 }

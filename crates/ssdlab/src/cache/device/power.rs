@@ -49,7 +49,7 @@ impl CacheDevice {
     fn cut_write(&mut self, piece: &Piece) {
         let under_way = piece.kind == Kind::Write && piece.stage != Stage::Waits;
         let Some(frame) = self.store.find(piece.key).filter(|_| under_way) else { return };
-        let (valid, dirty) = self.store.masks(piece.key);
+        let (valid, dirty) = self.store.masks_of(frame);
         let replaced = piece.cached & !dirty & !self.unpooled.of(frame);
         self.store.set(piece.key, frame, valid & !replaced | piece.dropped, dirty | piece.dropped);
     }

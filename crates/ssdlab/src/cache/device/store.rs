@@ -129,7 +129,20 @@ impl Store {
     /// Valid and dirty sub-blocks of a block.
     #[inline]
     pub fn masks(&self, key: u64) -> (u64, u64) {
-        self.find(key).map_or((0, 0), |f| (self.valid[f as usize], self.dirty[f as usize]))
+        self.find(key).map_or((0, 0), |frame| self.masks_of(frame))
+    }
+
+    /// The same of a frame in use.
+    #[inline]
+    pub fn masks_of(&self, frame: u32) -> (u64, u64) {
+        (self.valid[frame as usize], self.dirty[frame as usize])
+    }
+
+    /// The frame of a block, with its masks.
+    #[inline]
+    pub fn look(&self, key: u64) -> (Option<u32>, (u64, u64)) {
+        let frame = self.find(key);
+        (frame, frame.map_or((0, 0), |frame| self.masks_of(frame)))
     }
 
     /// A frame for a block that has none; one that is clean, and of which `may` holds, gives way.

@@ -41,7 +41,7 @@ impl CacheDevice {
             let from = begin.max(key * self.keys.block.0);
             let to = end.min((key + 1) * self.keys.block.0);
             let Some(frame) = self.store.find(key) else { continue };
-            let (valid, dirty) = self.store.masks(key);
+            let (valid, dirty) = self.store.masks_of(frame);
             let mask = self.touched(from, to);
             let mut rest = dirty & mask & !(self.covered(from, to) & replaced);
             while let Some((from, to)) = self.next_run(key, &mut rest) {

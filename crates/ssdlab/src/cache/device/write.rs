@@ -4,7 +4,6 @@ use super::keys::{Metadata, Mode, WriteMiss};
 use super::{CACHE, CacheDevice, Kind, NONE, Piece, PieceId, Purpose, Run, Stage};
 use crate::contract::Op;
 use crate::fleet::Io;
-use crate::stats::Parts;
 
 /// Where a piece goes, as far as it can.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,9 +23,9 @@ impl CacheDevice {
     pub(super) fn begin_write(&mut self, index: PieceId, run: &mut Run) {
         let Piece { key, mask, .. } = self.pieces[index];
         let uses = self.uses.count(key, true);
-        let (valid, _) = self.store.masks(key);
+        let (frame, (valid, _)) = self.store.look(key);
         self.counts.looked_up(true, mask, valid);
-        if let Some(frame) = self.store.find(key)
+        if let Some(frame) = frame
             && valid & mask != 0
         {
             self.store.frames.hit(frame);
@@ -53,21 +52,17 @@ impl CacheDevice {
     /// Where a write goes, which is or is not the first of those that wait; brings its block in, if it is let in.
     fn way(&mut self, index: PieceId, first: bool) -> Way {
         let Piece { key, begin, end, mask, host, fills: admitted, .. } = self.pieces[index];
-        let frame = self.store.find(key);
-        let (valid, dirty) = self.store.masks(key);
-        let past = self.fleet.hosts[host].own.past;
-        let hit = frame.is_some();
-        let defers = self.mode.defers();
-        let wanted = match self.mode {
-            Mode::WriteAround | Mode::WriteAroundFill => false,
-            Mode::WriteThrough | Mode::WriteBack | Mode::WriteOnly => {
-                !past && (hit || admitted) && !self.races_with_trim(begin, end)
-            }
-        };
-        let cached = (self.covered(begin, end) | valid) & mask;
-        if !wanted || cached == 0 || self.store.dead {
+        let around = matches!(self.mode, Mode::WriteAround | Mode::WriteAroundFill);
+        if around || self.store.dead || self.fleet.hosts[host].own.past {
             return Way::Pool;
         }
+        let (frame, (valid, dirty)) = self.store.look(key);
+        let cached = (self.covered(begin, end) | valid) & mask;
+        let wanted = (frame.is_some() || admitted) && cached != 0;
+        if !wanted || self.races_with_trim(begin, end) {
+            return Way::Pool;
+        }
+        let defers = self.mode.defers();
         let both = !defers || (self.keys.write_miss == WriteMiss::Both && mask & !valid != 0);
         let fresh = u64::from((cached & !dirty).count_ones());
         let full = self.store.dirty_now + self.promised + fresh > self.high;
@@ -89,7 +84,7 @@ impl CacheDevice {
     /// Sends what a write needs.
     fn start_write(&mut self, index: PieceId, way: Way, run: &mut Run) {
         let Piece { key, begin, end, mask, .. } = self.pieces[index];
-        let (valid, dirty) = self.store.masks(key);
+        let (frame, (valid, dirty)) = self.store.look(key);
         let covered = self.covered(begin, end);
         // Of a dirty sub-block that is written in part, only the cache has the rest.
         let partial = dirty & mask & !covered;
@@ -101,7 +96,7 @@ impl CacheDevice {
         let dirties = if way == Way::Cache { cached } else { 0 };
         let fresh = dirties & !dirty;
         let mut entry = if way == Way::Cache { fresh != 0 } else { cached & !valid != 0 };
-        if let Some(frame) = self.store.find(key) {
+        if let Some(frame) = frame {
             let dropped = valid & mask & !cached;
             entry |= dropped != 0;
             self.store.set(key, frame, valid & !dropped, dirty & !dropped);
@@ -159,8 +154,10 @@ impl CacheDevice {
     pub(super) fn write_done(&mut self, index: PieceId) {
         self.promise_kept(index);
         let Piece { key, begin, end, cached, dirty: dirties, .. } = self.pieces[index];
-        if let Some(frame) = self.store.find(key).filter(|_| cached != 0) {
-            let (valid, dirty) = self.store.masks(key);
+        if cached != 0
+            && let Some(frame) = self.store.find(key)
+        {
+            let (valid, dirty) = self.store.masks_of(frame);
             // What the pool has too is clean, where nothing older is left beside it.
             let clean = cached & !dirties & self.covered(begin, end);
             self.store.set(key, frame, valid | cached, dirty & !clean | dirties);
@@ -211,7 +208,7 @@ impl CacheDevice {
         let now = self.fleet.now;
         let piece = &mut self.pieces[index];
         debug_assert_eq!((piece.kind, piece.stage), (Kind::Write, Stage::Waits));
-        piece.spend(now, &Parts::default());
+        piece.wait(now);
         let mut run = Run::new(Op::Write);
         self.start_write(index, way, &mut run);
         self.flush_run(&mut run);
