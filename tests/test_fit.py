@@ -270,6 +270,16 @@ def test_closed_forms_come_near_simulations() -> None:
         assert quick["iops"] == pytest.approx(simulated["iops"], rel=0.2)
 
 
+def test_single_jobs_tell_the_time_of_submission_where_none_is_shallow() -> None:
+    rows = [
+        Observation(
+            FitWorkload("randread", 4096, 16, jobs), {"lat_mean_us": 300.0, "clat_mean_us": clat}
+        )
+        for jobs, clat in ((1, 290.0), (16, 200.0))
+    ]
+    assert FitTarget.of(rows).submission_us == pytest.approx(10)
+
+
 def test_random_writes_in_steady_state_are_alike_alone_and_after_others() -> None:
     rig = with_keys(profile("intel-dc-s4610-480").text, {"ftl.over_provisioning": "0.08"})
     loads = [FitWorkload("randwrite", 4096, depth, state="steady") for depth in (4, 8, 32)]

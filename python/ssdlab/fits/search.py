@@ -39,6 +39,8 @@ DAMPINGS = (0.03, 1.0, 30.0)
 """Tried at once; relative to the curvature."""
 MEANS = ("iops", "lat_mean_us", "clat_mean_us")
 """Columns that say the same thing of a closed loop (Little's law)."""
+SMALL = 8
+"""Depths at which the time of submission is not that of waiting for a processor."""
 LEAPS = 3
 LEAP = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
 """Of a parameter, in standard deviations of what is known of it beforehand."""
@@ -114,14 +116,18 @@ def value_of(answer: Mapping[str, float], name: str, submission_us: float) -> fl
 
 
 def _submission(observed: Sequence[Observation]) -> float:
-    """Median of lat - clat at small depth; 0 where they are not both known."""
+    """Median of lat - clat at small depth, else of single jobs; 0 where they are not both known."""
     gaps = [
-        observation.measured["lat_mean_us"] - observation.measured["clat_mean_us"]
+        (
+            observation.load,
+            observation.measured["lat_mean_us"] - observation.measured["clat_mean_us"],
+        )
         for observation in observed
-        if observation.load.depth <= 8
-        and {"lat_mean_us", "clat_mean_us"} <= set(observation.measured)
+        if {"lat_mean_us", "clat_mean_us"} <= set(observation.measured)
     ]
-    return max(0.0, float(np.median(gaps))) if gaps else 0.0
+    small = [gap for load, gap in gaps if load.depth <= SMALL]
+    found = small or [gap for load, gap in gaps if load.numjobs == 1]
+    return max(0.0, float(np.median(found))) if found else 0.0
 
 
 @dataclass(frozen=True)
