@@ -23,9 +23,11 @@ from ssdlab.fits.parameters import amount, with_keys
 from ssdlab.fits.predict import loads_of, predict
 from ssdlab.fits.search import FitTarget
 from ssdlab.fits.sources import gather
+from ssdlab.fits.starts import Start, of_dies, ranked
 from ssdlab.fits.twin import Twin, judged, twin_of
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profile
+from ssdlab.studies.blind import BASE
 from ssdlab.target import Settings, Sim
 
 HEAD = "rw,bs,iodepth,numjobs,rwmixread,state,namespace,iops,lat_mean_us\n"
@@ -270,6 +272,17 @@ def test_closed_forms_come_near_simulations() -> None:
         assert quick["iops"] == pytest.approx(simulated["iops"], rel=0.2)
 
 
+def test_closed_forms_know_a_map_that_ram_does_not_hold() -> None:
+    cached = {"ftl.map.kind": "cached", "ftl.map.cache": "128KiB"}  # of 512 KiB
+    rig = with_keys(BASE, cached).to_toml()
+    loads = [FitWorkload("randread", 4096, depth) for depth in (1, 8)]
+    drive = closed.DriveFigures.of(with_keys(rig, {}))
+    for simulated, quick in zip(
+        trial.answers([rig], loads)[0], closed.answers(drive, loads), strict=True
+    ):
+        assert quick["iops"] == pytest.approx(simulated["iops"], rel=0.15)
+
+
 def test_single_jobs_tell_the_time_of_submission_where_none_is_shallow() -> None:
     rows = [
         Observation(
@@ -278,6 +291,17 @@ def test_single_jobs_tell_the_time_of_submission_where_none_is_shallow() -> None
         for jobs, clat in ((1, 290.0), (16, 200.0))
     ]
     assert FitTarget.of(rows).submission_us == pytest.approx(10)
+
+
+def test_dies_are_counted_by_the_fit_where_nothing_told_them() -> None:
+    start = Start("x", with_keys(BASE, {}).to_toml())
+    tried = of_dies(start)
+    assert tried[0].rig == start.having({"nand.ways": "2"}, {}).rig
+    true = next(one for one in tried if with_keys(one.rig, {}).get("nand.ways") == "1")
+    loads = [FitWorkload("randread", 4096, 2**n) for n in range(9)]
+    (answers,) = trial.answers([true.rig], loads)
+    rows = [Observation(*pair) for pair in zip(loads, answers, strict=True)]
+    assert ranked(tried, rows, {})[0][0].rig == true.rig
 
 
 def test_random_writes_in_steady_state_are_alike_alone_and_after_others() -> None:

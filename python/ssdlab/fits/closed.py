@@ -17,6 +17,8 @@ from ssdlab.fits.observations import FitWorkload
 from ssdlab.fits.parameters import PARAMETERS, Floats, amount
 
 UNIT = 4096
+ENTRY = 4
+"""Bytes of the map for a unit."""
 ROUNDS = 40
 CONTROLLER, DIES, CHANNELS = 1, 3, 4
 """Places among the stations."""
@@ -47,6 +49,8 @@ class DriveFigures:
     relocate: float
     """Of the controller, for each unit that collection moves."""
     slots: int
+    unmapped: float
+    """Share of the map that the controller's RAM does not hold."""
     overhead: float
     """Flash written by data written, parity included, without collection."""
     values: Mapping[str, float | Floats]
@@ -65,8 +69,11 @@ class DriveFigures:
         planes = count("nand.planes")
         bits = count("nand.bits_per_cell", 3) if rig.get("nand.one_shot") == "true" else 1
         stripe = count("ftl.parity.stripe", 0)
+        capacity = rig.bytes("capacity") or 1
+        entries = ENTRY * capacity / UNIT
+        held = (rig.bytes("ftl.map.cache") or 0) if rig.get("ftl.map.kind") == "cached" else entries
         return DriveFigures(
-            (rig.bytes("capacity") or 1),
+            capacity,
             count("nand.channels") * count("nand.ways"),
             count("nand.channels"),
             planes,
@@ -79,6 +86,7 @@ class DriveFigures:
             time("command_time"),
             time("controller.relocate_time"),
             count("queue_slots", 1024),
+            max(0.0, 1.0 - held / entries),
             stripe / (stripe - 1) if stripe > 1 else 1.0,
             {parameter.key: parameter.read(rig) for parameter in PARAMETERS},
         )
@@ -144,6 +152,10 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
     one_page = values["nand.t_read"] + np.minimum(size, piece) * wire
     at_once = drive.dies * (drive.planes if drive.independent else 1)
     each = np.ones(len(loads))
+    # Where the map is not in RAM, a request first reads that of where its data lie.
+    namespace = np.array([float(load.namespace or drive.capacity) for load in loads])
+    unmapped = np.maximum(0.0, 1.0 - (1.0 - drive.unmapped) * drive.capacity / namespace)
+    looked_up = unmapped * (1 - in_order) * (values["nand.t_read"] + UNIT * wire)
     moved = np.maximum(0.0, waf - drive.overhead) * size * (1 - reads)
     demands = np.array(
         [
@@ -152,8 +164,8 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
             + (1 - reads) * values["controller.write_time"]
             + moved / UNIT * drive.relocate,
             drive.command + 1e9 * size / values["bandwidth"],
-            reads * pages * one_page,
-            reads * size * wire,
+            reads * pages * one_page + looked_up,
+            reads * size * wire + unmapped * (1 - in_order) * UNIT * wire,
         ]
     )
     servers = np.array([jobs, each, each, at_once * each, drive.channels * each])
@@ -164,7 +176,7 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
     alone[CONTROLLER] -= moved / UNIT * drive.relocate  # beside the request
     # A request ends with the last of its pages; reads in order have been read ahead.
     missing = reads * (1.0 - drive.read_ahead * in_order)
-    alone[DIES] = missing * one_page * (1 + (pages - 1) / at_once)
+    alone[DIES] = missing * one_page * (1 + (pages - 1) / at_once) + looked_up
     alone[CHANNELS] = missing * (size - np.minimum(size, piece)) * wire
     delay = values["latency"] + reads * drive.read_latency + (1 - reads) * drive.write_latency
     program = drive.page * drive.pages_at_once / values["nand.t_program"]

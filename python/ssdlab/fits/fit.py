@@ -94,6 +94,9 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         candidates = [starts.named(order.start, order.capacity)]
     if order.concluded:
         candidates = _concluded(candidates, order.concluded, fixed)
+        told = {*settings(order.concluded), *fixed}
+        if not told & set(starts.DIES):
+            candidates = [other for one in candidates for other in starts.of_dies(one)]
     ranked = starts.ranked(candidates, observed, fixed)
     if order.concluded:
         start, _ = ranked[0]

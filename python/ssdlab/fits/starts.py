@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,9 @@ MOST_WAYS = 64
 """Of a channel, in a rig: larger drives have larger dies instead."""
 DIES_WIDTH = 0.5
 """Standard deviation of the logarithm of the number of dies, among drives of a capacity."""
+DIES = ("nand.channels", "nand.ways")
+DIES_TIMES = (1, 2, 4, 8)
+"""Dies are tried that are so many times more or fewer where nothing tells how many there are."""
 SATA_IOPS, SATA_BYTES = 115_000, 580e6
 """What SATA allows at most; a drive that does less at depth is one."""
 MOST_PARITY = 0.4
@@ -121,6 +125,19 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
         )
         for far, name, rig in near
     ]
+
+
+def of_dies(start: Start) -> list[Start]:
+    """A start with more and fewer dies on each channel, as far as that is a drive, itself first."""
+    ways = int(with_keys(start.rig, {}).get("nand.ways") or 1)
+    counts = [ways * times for times in DIES_TIMES]
+    counts += [ways // times for times in DIES_TIMES[1:] if ways % times == 0]
+    found = []
+    for count in counts:
+        with contextlib.suppress(InputError):
+            made = start.having({"nand.ways": str(count)}, {})
+            found.append(replace(made, far=start.far + abs(math.log(count / ways)) / DIES_WIDTH))
+    return found
 
 
 def _far(rig: _core.Rig, capacity: int | None) -> float:

@@ -274,7 +274,7 @@ class JudgedParameter:
     high: float
     """Ends of its 90 % interval."""
     determined: bool
-    """Whether the data say more of it than was known."""
+    """Whether the data say more of it than was known; not of one that is at its bound."""
     with_: tuple[str, ...]
     """Names of those that it trades off with: the data tell a combination of them."""
     shown_by: tuple[int, ...]
@@ -290,6 +290,7 @@ def judged(end: SearchEnd) -> list[JudgedParameter]:
     widths = {
         parameter.key: parameter.width for parameter in PARAMETERS
     }  # of drives, not after benchmarks
+    bounds = np.array(end.space.bounds)
     answers = []
     for place, parameter in enumerate(end.space.parameters):
         value, off = float(np.exp(end.vector[place])), float(spread[place])
@@ -298,7 +299,7 @@ def judged(end: SearchEnd) -> list[JudgedParameter]:
         answers.append(
             JudgedParameter(
                 parameter, value, value * math.exp(-Z90 * off), value * math.exp(Z90 * off),
-                off < KNOWN * widths[parameter.key],
+                off < KNOWN * widths[parameter.key] and end.vector[place] not in bounds[:, place],
                 tuple(end.space.parameters[int(i)].name for i in partners if i != place),
                 tuple(dict.fromkeys(end.target.rows[row] for row in strongest)),
             )
