@@ -24,7 +24,7 @@ from ssdlab.fits.predict import loads_of, predict
 from ssdlab.fits.search import FitTarget
 from ssdlab.fits.sources import gather
 from ssdlab.fits.starts import Start, of_dies, ranked
-from ssdlab.fits.twin import Twin, judged, twin_of
+from ssdlab.fits.twin import Twin, covered, judged, twin_of
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profile
 from ssdlab.studies.blind import BASE
@@ -464,6 +464,18 @@ def test_a_job_with_a_rate_is_predicted_at_that_rate() -> None:
     limited = Observation(loads["slow"], slow.values)
     with pytest.raises(InputError, match="asks as fast as it can"):
         fit(FitOrder([limited], 512 * 10**9))
+
+
+def test_more_jobs_take_a_drive_deeper_than_a_single_one_that_its_processor_holds() -> None:
+    rows = [
+        Observation(FitWorkload("randread", 4096, depth), {"iops": rate})
+        for depth, rate in ((1, 10_000.0), (256, 320_000.0))
+    ]
+    (region,) = covered(rows, behind_sata=False)
+    assert region.held == 32
+    assert region.away(FitWorkload("randread", 4096, 64, 4))["deeper"] == 3
+    assert region.away(FitWorkload("randread", 4096, 256))["deeper"] == 0
+    assert covered(rows)[0].away(FitWorkload("randread", 4096, 64, 4))["deeper"] == 0
 
 
 @pytest.mark.parametrize(("submitting", "more"), [(8.5, 1.15), (5.0, 1.0)])

@@ -21,7 +21,7 @@ import numpy as np
 from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits.observations import MEASURED, FitWorkload, Observation
-from ssdlab.fits.parameters import FITTED, PARAMETERS, FitParameter, Floats, with_keys
+from ssdlab.fits.parameters import FITTED, PARAMETERS, FitParameter, Floats, sata, with_keys
 from ssdlab.fits.search import MEANS, SearchEnd, regions
 from ssdlab.rig import resolve
 from ssdlab.target import Sim, sim
@@ -77,12 +77,17 @@ class Region:
     """What was measured of them."""
     namespace: tuple[int, int] = (0, 0)
     """Bytes; 0 where it is not known."""
+    held: int = 0
+    """Requests that were at the drive at most where a single job's processor was its ceiling: more
+    jobs than that take the drive deeper. 0 where that is not known."""
 
     def away(self, load: FitWorkload) -> dict[str, float]:
         """How far a workload is outside, by the keys of :data:`AWAY`, in doublings."""
+        more = self.held and load.numjobs > self.numjobs[1]
+        deepest = self.held if more else self.depth[1]
         return {
             "size": min(abs(math.log2(load.bs / one)) for one in self.bs),
-            "deeper": max(0.0, math.log2(load.depth / self.depth[1])),
+            "deeper": max(0.0, math.log2(load.depth / deepest)),
             "shallower": max(0.0, math.log2(self.depth[0] / load.depth)),
             "jobs": _outside(load.numjobs, self.numjobs),
             "pattern": float(load.rw != self.rw),
@@ -175,6 +180,7 @@ class Basis:
                 f"numjobs = {list(region.numjobs)}",
                 f"columns = {json.dumps(list(region.columns))}",
                 f"namespace = {list(region.namespace)}",
+                f"held = {region.held}",
             ]
         return "\n".join(lines) + "\n"
 
@@ -196,7 +202,7 @@ class Basis:
                 Region(
                     one["rw"], one["state"], sizes(one), span(one, "depth"),
                     span(one, "numjobs"), tuple(one["columns"]),
-                    span({"namespace": (0, 0), **one}, "namespace"),
+                    span({"namespace": (0, 0), **one}, "namespace"), int(one.get("held", 0)),
                 )
                 for one in table.get("regions", ())
             ]  # fmt: skip
@@ -315,7 +321,9 @@ def held_out(end: SearchEnd, observed: Sequence[Observation]) -> Floats:
     return left
 
 
-def covered(observed: Sequence[Observation], capacity: int = 0) -> tuple[Region, ...]:
+def covered(
+    observed: Sequence[Observation], capacity: int = 0, behind_sata: bool = True
+) -> tuple[Region, ...]:
     """The regions of observations of a drive of so many bytes: by pattern and state."""
     groups: dict[tuple[str, str], list[Observation]] = {}
     for observation in observed:
@@ -330,10 +338,27 @@ def covered(observed: Sequence[Observation], capacity: int = 0) -> tuple[Region,
             rw, state, tuple(sorted({observation.load.bs for observation in group})),
             span(group, "depth"), span(group, "numjobs"),
             tuple(name for name in MEASURED if any(name in known.measured for known in group)),
-            span(group, "namespace"),
+            span(group, "namespace"), 0 if behind_sata else _held(group),
         )
         for (rw, state), group in groups.items()
     )  # fmt: skip
+
+
+def _held(group: Sequence[Observation]) -> int:
+    """Requests of single jobs that were at the drive at most, by Little's law: the others waited
+    for the processor, which at NVMe is the ceiling of a single job (``reached``). 0 where there
+    were several jobs."""
+    rates: dict[object, list[tuple[int, float]]] = {}
+    for one in group:
+        if one.load.numjobs > 1:
+            return 0
+        if rate := one.rate:
+            rates.setdefault(one.load.curve, []).append((one.load.depth, rate))
+    most = [
+        max(rate for _, rate in curve) * min(depth / rate for depth, rate in curve)
+        for curve in rates.values()
+    ]
+    return math.ceil(max(most, default=0.0))
 
 
 def twin_of(
@@ -364,6 +389,6 @@ def twin_of(
         tuple(Path(source).name for source in sources), len(observed), start, seed,
         end.target.submission_us, tuple(parameter.key for parameter in end.space.parameters),
         tuple(map(tuple, end.covariance().tolist())), error,
-        covered(observed, rig.bytes("capacity") or 0),
+        covered(observed, rig.bytes("capacity") or 0, sata(rig)),
     )  # fmt: skip
     return Twin(name, rig.copy(name=name, summary=summary).to_toml(), basis)
