@@ -466,6 +466,15 @@ def test_a_job_with_a_rate_is_predicted_at_that_rate() -> None:
         fit(FitOrder([limited], 512 * 10**9))
 
 
+def test_a_table_asks_for_a_rate_in_a_column() -> None:
+    cells = {"rw": "randread", "iodepth": "8", "rate_iops": "2000"}
+    slow = observations.row({**cells, "iops": "2000", "lat_mean_us": "90"}, "x")
+    assert slow.load.limits == ("rate_iops=2000",)
+    assert slow.said == cells
+    with pytest.raises(InputError, match="x: rate_iops"):
+        observations.row({**cells, "rate_iops": "0"}, "x")
+
+
 def test_more_jobs_take_a_drive_deeper_than_a_single_one_that_its_processor_holds() -> None:
     rows = [
         Observation(FitWorkload("randread", 4096, depth), {"iops": rate})

@@ -26,6 +26,8 @@ from ssdlab.results import Result
 ASKED = ("rw", "bs", "iodepth", "numjobs", "rwmixread", "state", "namespace")
 """Columns of the question. Empty cells mean ``4k``, depth and jobs of 1, half reads in a mix, the
 state of :func:`usual_state`, and a namespace of the whole drive."""
+RATE = "rate_iops"
+"""A column of the question that may be missing: as fio's, I/Os per second at most of each job."""
 MEASURED = ("iops", "lat_mean_us", "clat_mean_us", "clat_p50_us", "clat_p99_us", "waf")
 """Columns of the answer: I/Os of all directions and jobs together."""
 INTERVALS = tuple(f"{name}_{end}" for name in MEASURED for end in ("low", "high"))
@@ -262,7 +264,7 @@ def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation |
 
 
 def _check_heads(heads: Sequence[str], where: str) -> None:
-    known = (*ASKED, *MEASURED, *INTERVALS, *BESIDE, *LONG)
+    known = (*ASKED, RATE, *MEASURED, *INTERVALS, *BESIDE, *LONG)
     if not any(heads):
         raise InputError(f"{where}: is empty, expected a head such as {','.join(ASKED)},iops")
     for head in heads:
@@ -271,7 +273,7 @@ def _check_heads(heads: Sequence[str], where: str) -> None:
             hint = f' (did you mean "{near}"?)' if near else ""
             raise InputError(
                 f'{where}: has an unknown column "{head}"{hint}; there are: '
-                f"{', '.join((*ASKED, *MEASURED, *BESIDE))}"
+                f"{', '.join((*ASKED, RATE, *MEASURED, *BESIDE))}"
             )
     if len(set(heads)) < len(heads):
         twice = next(head for head in heads if heads.count(head) > 1)
@@ -283,7 +285,7 @@ def _check_heads(heads: Sequence[str], where: str) -> None:
 def row(cells: Mapping[str, str], where: str) -> Observation:
     """The observation of a row's cells by column; InputError with ``where`` where one is wrong."""
     cells = _wide(cells, where)
-    said = {name: cells.get(name, "").strip() for name in (*ASKED, *MEASURED)}
+    said = {name: cells.get(name, "").strip() for name in (*ASKED, RATE, *MEASURED)}
     rw, mix = _pattern(said["rw"], said["rwmixread"], where)
     reads = mix / 100 if mix is not None else float(rw.endswith("read"))
     state = said["state"] or usual_state(reads)
@@ -301,10 +303,11 @@ def row(cells: Mapping[str, str], where: str) -> Observation:
         mix,
         state,
         _size(said["namespace"], f"{where}: namespace") if said["namespace"] else None,
+        (f"{RATE}={_count(said[RATE], f'{where}: {RATE}')}",) if said[RATE] else (),
     )
     measured = {name: _number(said[name], f"{where}: {name}") for name in MEASURED if said[name]}
     _check_units(load, measured, where)
-    asked = {name: cell for name, cell in cells.items() if name in (*ASKED, *BESIDE)}
+    asked = {name: cell for name, cell in cells.items() if name in (*ASKED, RATE, *BESIDE)}
     return Observation(load, measured, where, said=asked)
 
 
@@ -369,7 +372,8 @@ def _pattern(rw: str, mix: str, where: str) -> tuple[str, float | None]:
 
 def _check_units(load: FitWorkload, measured: Mapping[str, float], where: str) -> None:
     """Raises InputError where numbers contradict each other: one is of another unit."""
-    iops = measured.get("iops")
+    # Jobs that are held back have less in flight than their depth.
+    iops = None if load.limits else measured.get("iops")
     for name in ("lat_mean_us", "clat_mean_us"):
         if iops and (mean := measured.get(name)):
             off = iops * mean / 1e6 / load.depth
