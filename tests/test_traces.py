@@ -21,6 +21,7 @@ from ssdlab.api.traces import reading
 from ssdlab.errors import InputError
 from ssdlab.fio import job as fio_job
 from ssdlab.jobfile import JobText
+from ssdlab.progress import Progress
 from ssdlab.tracefile import Reading, Replay
 from ssdlab.traces import fit, profile
 from test_report import COLOURED
@@ -301,6 +302,23 @@ def test_a_job_file_replays_a_trace_beside_it(tmp_path: Path) -> None:
     job.write_text("[r]\nread_iolog=other.csv\n")
     with pytest.raises(InputError, match=r"other\.csv: there is no such trace"):
         ssdlab.run(job, on="demo-client")
+
+
+def test_simulations_that_replay_a_trace_at_once_share_it_unless_it_has_changed(
+    tmp_path: Path,
+) -> None:
+    trace, inside = small(tmp_path), []
+
+    def again(_news: Progress) -> bool:
+        if not inside:
+            inside.append(ssdlab.replay(trace, "demo-client", set={"capacity": "1408MiB"}))
+            trace.write_text("".join(trace.read_text().splitlines(keepends=True)[:21]))
+            inside.append(ssdlab.replay(trace, "demo-client", set={"capacity": "1408MiB"}))
+        return True
+
+    own = ssdlab.replay(trace, "demo-client", set={"capacity": "1408MiB"}, progress=again)
+    found = [int(result.frame()["ios"].sum()) for result in (own, *inside)]
+    assert found == [40, 40, 20]
 
 
 def test_fio_gets_a_trace_of_its_target_alone(tmp_path: Path) -> None:

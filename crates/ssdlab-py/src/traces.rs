@@ -15,13 +15,15 @@ use ssdlab::trace::{
 use ssdlab::{Error, Result};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+
+mod shared;
 
 /// Requests between two looks at the observer.
 const BETWEEN_LOOKS: u64 = 1 << 15;
 
 /// How a trace is read, as Python says it.
-#[derive(FromPyObject)]
+#[derive(FromPyObject, PartialEq)]
 #[pyo3(from_item_all)]
 pub struct Reading {
     format: Option<String>,
@@ -384,23 +386,14 @@ pub fn attach(py: Python<'_>, mut jobs: JobFile, traces: Traces<'_>) -> PyResult
                 unread()
             })
         })?;
-        let requests = if load { py.detach(|| requests(&path, &reading))? } else { Vec::new() };
+        let requests =
+            if load { py.detach(|| shared::requests(path, reading))? } else { Arc::default() };
         Ok(Attached { fit, open_loop, ..Attached::new(requests) })
     });
     match raised {
         Some(raised) => Err(raised),
         None => attached.map(|()| jobs).map_err(|error| to_python(py, error)),
     }
-}
-
-/// All requests of a trace.
-fn requests(path: &Path, reading: &Reading) -> Result<Vec<Request>> {
-    let (mut trace, _) = reading.open(path)?;
-    let mut requests = Vec::new();
-    while let Some(request) = trace.next_request()? {
-        requests.push(request);
-    }
-    Ok(requests)
 }
 
 /// Formats of traces: dicts of `name`, `summary`, `reference`, `writable`, `loses`,

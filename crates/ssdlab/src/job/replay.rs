@@ -57,10 +57,11 @@ pub struct Attached {
 
 impl Attached {
     /// Requests to be played as fio would.
-    pub fn new(requests: Vec<Request>) -> Self {
+    pub fn new(requests: impl Into<Arc<Vec<Request>>>) -> Self {
+        let requests = requests.into();
         let mut spans = Spans::default();
         requests.iter().for_each(|request| spans.add(request));
-        Attached { requests: Arc::new(requests), spans, fit: "as-is".into(), open_loop: false }
+        Attached { requests, spans, fit: "as-is".into(), open_loop: false }
     }
 }
 
