@@ -21,6 +21,7 @@ __all__ = [
     "hit_ratio",
     "job_options",
     "job_plan",
+    "let_past",
     "miss_ratio_curve",
     "nand_part",
     "object_misses",

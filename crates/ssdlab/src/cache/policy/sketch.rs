@@ -6,6 +6,7 @@
 //! common in small caches: only the same hashes come to the same decisions there. 29 bytes per key expected.
 
 use crate::persist::persistent;
+use std::f64::consts::LN_2;
 
 /// Counters of a key.
 const ROWS: u32 = 10;
@@ -41,7 +42,7 @@ fn xxh64(key: u64, seed: u64) -> u64 {
 impl Sketch {
     /// For about so many keys.
     pub fn new(keys: u32) -> Self {
-        let per_key = -ERROR.ln() / std::f64::consts::LN_2.powi(2);
+        let per_key = -libm::log(ERROR) / (LN_2 * LN_2);
         let wanted = (f64::from(keys) * per_key).ceil() as u32;
         let counters = if wanted < ROWS { 2 * ROWS } else { wanted };
         let inverse = u64::MAX / u64::from(counters) + 1;
