@@ -8,6 +8,7 @@ import os
 import struct
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,6 @@ from ssdlab.api.traces import reading
 from ssdlab.errors import InputError
 from ssdlab.fio import job as fio_job
 from ssdlab.jobfile import JobText
-from ssdlab.progress import Progress
 from ssdlab.tracefile import Reading, Replay
 from ssdlab.traces import fit, profile
 from test_report import COLOURED
@@ -307,18 +307,16 @@ def test_a_job_file_replays_a_trace_beside_it(tmp_path: Path) -> None:
 def test_simulations_that_replay_a_trace_at_once_share_it_unless_it_has_changed(
     tmp_path: Path,
 ) -> None:
-    trace, inside = small(tmp_path), []
+    trace = small(tmp_path)
 
-    def again(_news: Progress) -> bool:
-        if not inside:
-            inside.append(ssdlab.replay(trace, "demo-client", set={"capacity": "1408MiB"}))
-            trace.write_text("".join(trace.read_text().splitlines(keepends=True)[:21]))
-            inside.append(ssdlab.replay(trace, "demo-client", set={"capacity": "1408MiB"}))
-        return True
+    def ios(_place: int) -> int:
+        result = ssdlab.replay(trace, "demo-client", set={"capacity": "1408MiB"})
+        return int(result.frame()["ios"].sum())
 
-    own = ssdlab.replay(trace, "demo-client", set={"capacity": "1408MiB"}, progress=again)
-    found = [int(result.frame()["ios"].sum()) for result in (own, *inside)]
-    assert found == [40, 40, 20]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ios, range(8))) == [40] * 8
+        trace.write_text("".join(trace.read_text().splitlines(keepends=True)[:21]))
+        assert list(pool.map(ios, range(8))) == [20] * 8
 
 
 def test_fio_gets_a_trace_of_its_target_alone(tmp_path: Path) -> None:
