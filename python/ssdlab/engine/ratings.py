@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ssdlab.engine.rehearsal import LEAST_CAPACITY, small_drive
 from ssdlab.errors import InputError
 from ssdlab.fio import surroundings
 from ssdlab.rating import Rating
@@ -72,22 +71,27 @@ def _by_profile(model: str | None, capacity: int) -> Rating | None:
             continue
         if abs(capacity_of(profile.name) / capacity - 1) > _SIZES:
             continue
-        small = small_drive(profile.name, LEAST_CAPACITY, 1)
-        rating = of_flash(small, capacity)
-        return rating and Rating(rating.bytes, f"{rating.source} in the profile {profile.name}")
+        rig = profile.rig()
+        cycles, spare = rig.get("nand.rated_pe_cycles"), rig.get("ftl.over_provisioning")
+        if cycles is None or spare is None:
+            return None
+        rated = int(cycles) * capacity * (1 + float(spare))
+        return Rating(rated, f"{_flash_of(int(cycles))} in the profile {profile.name}")
     return None
 
 
-def of_flash(session: SimSession, capacity: int | None = None) -> Rating | None:
-    """What the flash of a simulated drive takes in all, of one of ``capacity`` bytes in proportion;
-    None where it is not flash alone."""
+def of_flash(session: SimSession) -> Rating | None:
+    """What the flash of a simulated drive takes in all; None where it is not flash alone."""
     counters = session.core.counters()
     rated = rated_bytes(counters, session.capacity)
     if rated is None:
         return None
-    rated *= (capacity or session.capacity) / session.capacity
     cycles = min(value for name, value in counters.items() if name.endswith("rated_pe_cycles"))
-    return Rating(rated, f"its flash, {cycles:,} cycles")
+    return Rating(rated, _flash_of(cycles))
+
+
+def _flash_of(cycles: int) -> str:
+    return f"its flash, {cycles:,} cycles"
 
 
 def is_model(profile: Profile, model: str) -> bool:
