@@ -10,7 +10,7 @@ import pytest
 
 from ssdlab.experiments.measure import course
 from ssdlab.jobfile import JobText
-from ssdlab.rig import SUPERBLOCKS_MIN, profile, profiles, reduced
+from ssdlab.rig import SUPERBLOCKS_MIN, profile, reduced
 from ssdlab.target import Settings, Sim
 from ssdlab.wear import Stretch
 
@@ -92,15 +92,49 @@ SMALL_AT_FULL_SIZE = (
 """Of which an eighth is written in seconds."""
 MISSES = {
     # WA and steady rate at 1/32, to those at 1/8: docs/experiments.md says what is known of them.
-    "lab-reference": (1.006, 0.961),
-    "demo-client": (0.960, 1.605),
-    "demo-enterprise": (0.964, 1.039),
-    "samsung-840-pro-128": (1.039, 0.924),
-    "micron-p400e-200": (0.973, 0.988),
-    "intel-dc-s3700-200": (0.979, 1.017),
-    "crucial-mx200-250": (0.999, 0.927),
-    "samsung-860-pro-512": (1.003, 0.937),
+    "crucial-mx200-250": (1.001, 0.928),
+    "demo-client": (0.953, 1.604),
+    "demo-enterprise": (0.962, 1.031),
+    "intel-330-120": (1.020, 0.952),
+    "intel-710-200": (0.980, 1.011),
+    "intel-dc-p4500-1000": (0.997, 1.080),
+    "intel-dc-s3510-480": (0.997, 1.043),
+    "intel-dc-s4610-480": (0.998, 1.231),
+    "intel-x25-e-64": (0.960, 1.043),
+    "intel-x25-m-g2-160": (0.799, 1.251),
+    "intel-x25-m-g2-80": (0.815, 1.226),
+    "kingston-hyperx-120": (1.020, 0.952),
+    "kingston-hyperx-240": (1.023, 0.994),
+    "lab-reference": (1.003, 0.949),
+    "micron-5200-eco-960": (0.998, 1.297),
+    "micron-p400e-200": (1.003, 0.962),
+    "samsung-840-pro-128": (1.008, 0.966),
+    "samsung-840-pro-256": (1.026, 0.905),
+    "samsung-840-pro-512": (1.016, 0.865),
+    "samsung-860-pro-512": (1.002, 0.952),
+    "samsung-970-evo-500": (1.006, 0.917),
+    "samsung-970-pro-512": (1.002, 1.053),
+    "samsung-980-1000": (0.735, 3.224),
+    "samsung-980-pro-1000": (0.998, 1.285),
+    "toshiba-xg5-512": (0.999, 0.913),
+    "toshiba-xg6-512": (1.003, 0.922),
 }
+INSIDE = (
+    "intel-dc-s3700-200",
+    "intel-dc-s3700-800",
+    "intel-dc-s4600-240",
+    "intel-x25-e-32",
+    "micron-7450-960",
+    "micron-p400e-100",
+    "micron-p400e-400",
+    "micron-p400e-50",
+    "samsung-pm883-480",
+    "samsung-pm963-960",
+    "samsung-pm983-960",
+    "samsung-pm9a3-960",
+    "toshiba-mk4001grzb-400",
+)
+"""Those that keep the law. Larger ones have not been compared: each takes minutes to hours."""
 
 
 def check_law(drive: str) -> None:
@@ -115,7 +149,7 @@ def test_an_eighth_and_a_thirty_second_of_a_small_drive_are_the_same(drive: str)
     check_law(drive)
 
 
-@pytest.mark.skipif(not LONG, reason="takes hours; ./lab test --long")
-@pytest.mark.parametrize("drive", [one.name for one in profiles() if one.rig().find("ssd")])
+@pytest.mark.skipif(not LONG, reason="takes an hour; ./lab test --long")
+@pytest.mark.parametrize("drive", [*INSIDE, *MISSES])
 def test_an_eighth_and_a_thirty_second_are_the_same(drive: str) -> None:
     check_law(drive)
