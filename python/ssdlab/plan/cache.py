@@ -56,6 +56,8 @@ LIVES = 0.05
 """Share of all the work that old drives take, by which a cache's life is known."""
 CURVE = 0.3
 """Work of a curve, in passes of the load."""
+BOTH = 2
+"""Work of a pass through a cache, in passes of a device alone: both devices take part."""
 GOES_ON = 4
 """Passes that a job goes on for on a cache, in its own length, about."""
 PRESETS = "preset of a cache"
@@ -155,7 +157,8 @@ class CacheStudy(CacheQuestion):
         caches = max(self.top, len(self.modes) * len(self.fasts)) + len(self.presets)
         beside = 0 if self.quick else NEIGHBOURS + len(self.fasts)
         curves = [len(self.blocks) + 1, len(self.blocks) * len(self.policies)]
-        work = [runs * one, *(CURVE * count for count in curves), caches * warm, beside * warm]
+        cached = (BOTH * warm * count for count in (caches, beside))
+        work = [runs * one, *(CURVE * count for count in curves), *cached]
         return [sum(work[: place + 1]) / sum(work) for place in range(len(work))]
 
     def _check_sizes(self) -> None:
