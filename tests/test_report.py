@@ -132,6 +132,16 @@ def test_several_runs_are_told_apart_by_speed_and_by_tail() -> None:
     assert "garbage collection" in said[1]
 
 
+def test_a_headline_in_doubt_says_so() -> None:
+    short = samples.measured()
+    alone, beside = answer([short]), answer([enterprise(), short])
+    assert any(check.trouble for check in alone.checks), "a run of 30 s drifts"
+    assert alone.headline.endswith("; in doubt.")
+    assert beside.headline.endswith(f"; in doubt: {short.name}.")
+    assert "in doubt" not in answer([enterprise()]).headline
+    assert "in doubt" not in answer([enterprise(), client()]).headline
+
+
 def test_sentences_speak_of_the_window_alone() -> None:
     trace = traces(enterprise())[0]
     window = trace.measured.inside["iops"].to_numpy()

@@ -205,7 +205,8 @@ def _headline(trace: Trace) -> str:
     """What the job does, and how fast, in a sentence."""
     direction = trace.measured
     what = f"{direction.job} ({_what(trace)}), {direction.ddir}"
-    return f"{what}: {units.iops(direction.iops)} {window_text(direction.window)}."
+    doubt = "; in doubt" if trace.doubted else ""
+    return f"{what}: {units.iops(direction.iops)} {window_text(direction.window)}{doubt}."
 
 
 NOT_STEADY = {
@@ -232,9 +233,11 @@ def _compared(main: Sequence[Trace]) -> list[str]:
     fast = max(alike, key=lambda t: t.measured.iops or 0.0)
     slow = min((t for t in alike if t is not fast), key=lambda t: t.measured.iops or 0.0)
     factor = (fast.measured.iops or 0.0) / (slow.measured.iops or 1.0)
+    doubted = [t.run.label for t in (fast, slow) if t.doubted]
     said = [
         f"{fast.run.label}: {units.iops(fast.measured.iops)}, {units.number(factor)} times "
-        f"{slow.run.label} ({units.iops(slow.measured.iops)})."
+        f"{slow.run.label} ({units.iops(slow.measured.iops)})"
+        + (f"; in doubt: {units.listed(doubted)}." if doubted else ".")
     ]
     tails = [(p, t) for t in alike if (p := (t.measured.latency or NOTHING).percentile_ns(99.9))]
     if len(tails) > 1:
