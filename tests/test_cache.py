@@ -43,12 +43,27 @@ MISSES = {
     "arc": (19845, 18764, 18463, 16873, 16808, 14635, 8268),
     "s3-fifo": (None, None, None, 16668, 16608, 14460, 7942),
     "sieve": (19845, 19713, 18580, 16919, 16821, 14749, 7877),
+    "gdsf": (19837, 19688, 18650, 17821, 17794, 15547, 8011),
+    "lirs": (None, None, None, None, None, None, 8015),
+    "w-tinylfu": (None, None, None, None, None, 14502, 7702),
     "optimal": (19845, 18505, 17943, 15159, 15074, 11684, 4697),
 }
 """Misses of the trace below in libCacheSim 0.3.5, by :data:`SIZES`. None: one of its queues has no
-room for a single object there, and nothing is admitted."""
-NEAR = {"w-tinylfu": (14502, 12046, 7702), "lhd": (15070, 12905, 8386)}
-"""The same of policies that draw lots or count by hashes, with 100, 300 and 1000 objects."""
+room for a single object there, and nothing is admitted; with LIRS it holds more than it may."""
+NEAR = {"lhd": (15070, 12905, 8386)}
+"""The same of a policy that draws lots, with 100, 300 and 1000 objects."""
+LIRS_SIZES = (1, 2, 3, 20, 21, 100, 150, 200, 201, 333, 1000, 2500)
+LIRS = {
+    "steady": (20000, 18526, 18492, 16850, 16793, 14566, 13828, 13204, 13194, 11971, 8015, 3274),
+    "moving": (20000, 19924, 19891, 19230, 19198, 16220, 14255, 12466, 12429, 8086, 3458, 2289),
+}
+"""Those of LIRS, for two traces."""
+LOOP_SIZES = (100, 299, 400, 699, 700)
+LOOP = {
+    "lirs-libcachesim": (18129, 12387, 9516, 903, 811),
+    "w-tinylfu": (18627, 13499, 11125, 1429, 700),
+}
+"""Those of 700 objects asked for in turn, 30 times."""
 
 
 TINY_SIZES = (100, 101, 300, 400, 500, 1000)
@@ -99,7 +114,9 @@ def test_misses_are_those_of_libcachesim_to_the_last(blocks: Path, cli: Cli) -> 
             assert row["miss_ratio"] == row["misses"] / 20_000
             assert (row["block_bytes"], row["requests"]) == (4096, 20_000)
     for (policy, size), row in found.items():
-        assert row["misses"] >= found["optimal", size]["misses"] >= row["first_touches"], policy
+        # GDSF may pass what comes, which the bound does not consider.
+        least = row["misses"] if policy == "gdsf" else found["optimal", size]["misses"]
+        assert row["misses"] >= least >= row["first_touches"], policy
 
 
 def test_policies_that_draw_lots_are_within_a_hundredth_of_libcachesim(blocks: Path) -> None:
@@ -118,10 +135,33 @@ def test_w_tinylfu_counts_with_the_hashes_of_libcachesim(
     asked = np.array(drawn(), dtype=np.uint64)
     for size, misses in zip(TINY_SIZES, TINY[name], strict=True):
         own = round(_core.hit_ratio("w-tinylfu", size, asked)["miss_ratio"] * len(asked))
-        # Where fifths of the main cache are no whole blocks, what neither segment has room for
-        # leaves when its frame is needed, not at once.
-        off = 0.0 if (size - size // 100) % 5 == 0 else 0.003
-        assert abs(own - misses) <= off * len(asked), (size, own, misses)
+        assert own == misses, size
+
+
+@pytest.mark.parametrize(("name", "drawn"), [("steady", keys), ("moving", moving)])
+def test_lirs_has_the_misses_of_libcachesim_also_where_that_holds_too_much(
+    name: str, drawn: Callable[[], list[int]]
+) -> None:
+    asked = np.array(drawn(), dtype=np.uint64)
+    for size, misses in zip(LIRS_SIZES, LIRS[name], strict=True):
+        for policy in ("lirs-libcachesim", "lirs") if size >= 200 else ("lirs-libcachesim",):
+            found = _core.hit_ratio(policy, size, asked)
+            assert round(found["miss_ratio"] * len(asked)) == misses, (policy, size)
+
+
+def test_what_leaves_at_a_hit_leaves_at_once() -> None:
+    asked = np.tile(np.arange(1, 701, dtype=np.uint64), 30)
+    for policy, expected in LOOP.items():
+        for size, misses in zip(LOOP_SIZES, expected, strict=True):
+            found = _core.hit_ratio(policy, size, asked)
+            assert round(found["miss_ratio"] * len(asked)) == misses, (policy, size)
+
+
+def test_small_caches_say_where_misses_are_not_those_of_libcachesim(blocks: Path) -> None:
+    notes = ssdlab.cache(blocks, policies="all", sizes="50blocks").answer.notes
+    assert "--policies lirs-libcachesim" in notes[1] and "w-tinylfu below 100" in notes[2]
+    assert "2q" not in notes[2] and "s3-fifo" not in notes[2]
+    assert len(ssdlab.cache(blocks, policies="all", sizes="200blocks").answer.notes) == 1
 
 
 def test_objects_miss_as_in_libcachesim_and_weighed_by_bytes(tmp_path: Path, cli: Cli) -> None:
@@ -139,12 +179,7 @@ def test_objects_miss_as_in_libcachesim_and_weighed_by_bytes(tmp_path: Path, cli
     for policy, expected in OBJECTS.items():
         for size, one in zip(BYTES, expected, strict=True):
             row = found[policy, size]
-            # CLOCK's hand goes by frames, which objects of other sizes leave and take.
-            near = 0.01 if policy == "clock" else 0.0
-            assert one is None or (
-                abs(row["misses"] - one[0]) <= near * len(asked)
-                and abs(row["miss_bytes"] - one[1]) <= near * row["bytes"]
-            ), (policy, size)
+            assert one is None or (row["misses"], row["miss_bytes"]) == one, (policy, size)
             assert row["byte_miss_ratio"] == row["miss_bytes"] / sum(s for _, s in asked)
     assert (row["objects"], row["working_set_bytes"]) == (2886, 29_641_316)
     page = tmp_path / "c.html"
@@ -152,8 +187,7 @@ def test_objects_miss_as_in_libcachesim_and_weighed_by_bytes(tmp_path: Path, cli
     assert told.status == 0, told.err
     for row in json.loads(told.out):
         theirs = OBJECTS[row["policy"]][2 + (row["cache_bytes"] > 3_000_000)]
-        exact = row["policy"] != "clock"
-        assert not exact or (row["misses"], row["miss_bytes"]) == theirs
+        assert (row["misses"], row["miss_bytes"]) == theirs
     assert "Byte miss ratio" in page.read_text()
     blocks = ssdlab.cache(records, policies="lru", sizes="50%", block="4KiB").frame()
     assert blocks["block_bytes"].to_list() == [4096]

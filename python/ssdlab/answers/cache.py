@@ -18,10 +18,13 @@ from ssdlab.answer import (
     columns,
     family,
 )
-from ssdlab.studies.caches import MissRatios
+from ssdlab.studies.caches import COUNTED_ONLY, LIKE_LIBCACHESIM, MissRatios
 from ssdlab.studies.objects import ObjectsFound
 
-BOUND = "optimal"
+NO_ROOM_BELOW = {"2q": 4, "s3-fifo": 20, "w-tinylfu": 100}
+"""Blocks below which a queue of libCacheSim's has room for none, and lets nothing in."""
+LIRS_BELOW = 200
+"""Blocks below which libCacheSim's LIRS holds more than it may."""
 LOG_FROM = 20
 """A chart of sizes farther apart than this factor has a logarithmic axis."""
 
@@ -64,7 +67,33 @@ def _blocks(ratios: MissRatios) -> Answer:
         f"brings the block in, whether it is read or written; {followed}."
     )
     every = Section(tables=[_all(ratios)], key="caches", title="Every cache")
-    return Answer(f"Caches for {ratios.trace}", "cache", [lead, every], notes=[note])
+    notes = [note, *_small(ratios)]
+    return Answer(f"Caches for {ratios.trace}", "cache", [lead, every], notes=notes)
+
+
+def _small(ratios: MissRatios) -> list[str]:
+    """Where misses are not those of libCacheSim, which breaks down in small caches."""
+    least: dict[str, int] = {}
+    for point in ratios.points:
+        policy = point.policy.partition("+")[0]
+        least[policy] = min(point.blocks, least.get(policy, point.blocks))
+    starved = [
+        f"{policy} below {below} blocks"
+        for policy, below in NO_ROOM_BELOW.items()
+        if least.get(policy, below) < below
+    ]
+    notes = []
+    if least.get("lirs", LIRS_BELOW) < LIRS_BELOW:
+        notes.append(
+            f"Below {LIRS_BELOW} blocks libCacheSim's LIRS holds more than it may; lirs does not, "
+            f"and --policies {LIKE_LIBCACHESIM} has its misses."
+        )
+    if starved:
+        notes.append(
+            f"libCacheSim lets nothing in, and misses everything, with {', '.join(starved)}: a "
+            "queue of its has no room for a block there; here it has room for one."
+        )
+    return notes
 
 
 def _objects(objects: ObjectsFound) -> Answer:
@@ -140,7 +169,7 @@ def _best(found: MissRatios | ObjectsFound) -> list[str]:
     """Who misses least at the size in the middle."""
     sizes = _by_size(found)
     middle = sorted(sizes)[(len(sizes) - 1) // 2]
-    online = [one for one in sizes[middle] if one.policy != BOUND]
+    online = [one for one in sizes[middle] if one.policy not in COUNTED_ONLY]
     if len(online) < 2:
         return []
     best = min(online, key=lambda one: one.misses)

@@ -34,6 +34,7 @@ from ssdlab.plan.storage.study import WHOLE, StorageStudy
 from ssdlab.plan.stores import MODES, RAM_MODES, store
 from ssdlab.plan.study import carry_out, simulated
 from ssdlab.rig import registered
+from ssdlab.studies.caches import COUNTED_ONLY
 from ssdlab.tracefile import FITS, existing
 
 QUICK: dict[str, Any] = {
@@ -260,8 +261,8 @@ def _ram(given: Size | None, policy: str, mode: str) -> Ram | None:
 
 
 def _policies() -> list[str]:
-    """Replacement policies that need not know the future."""
-    return [name for name in registered("replacement policy") if name != "optimal"]
+    """Replacement policies that a cache can have."""
+    return [name for name in registered("replacement policy") if name not in COUNTED_ONLY]
 
 
 def _share(text: str | None) -> float:

@@ -25,7 +25,12 @@ SIZES = "1%..100%/8"
 SAMPLE_MAX = 1 / SAMPLES
 BLOCK = 4096
 """Of a cache, bytes, unless asked otherwise."""
-ONE_PASS = ("lru", "optimal")
+BOUND = "optimal"
+LIKE_LIBCACHESIM = "lirs-libcachesim"
+"""LIRS that holds more than it may where libCacheSim does: only where it is asked for."""
+COUNTED_ONLY = (BOUND, LIKE_LIBCACHESIM)
+"""Policies that no cache can have."""
+ONE_PASS = ("lru", BOUND)
 """Policies that are cheaper at all sizes at once than at each."""
 EXPECTED = "percentages of the working set (10%), sizes (1g) or counts (1425blocks)"
 
@@ -132,8 +137,8 @@ class MissRatios:
 
 
 def known_policies() -> list[str]:
-    """Names of the replacement policies, the bound among them."""
-    return [*registered("replacement policy")]
+    """Names of the replacement policies that ``all`` means, the bound among them."""
+    return [name for name in registered("replacement policy") if name != LIKE_LIBCACHESIM]
 
 
 def policies(text: str) -> list[str]:
@@ -142,7 +147,7 @@ def policies(text: str) -> list[str]:
     found: list[str] = []
     for name in units.words("--policies", text):
         policy, plus, rule = name.partition("+")
-        every = [other for other in known_policies() if not plus or other != "optimal"]
+        every = [other for other in known_policies() if not plus or other != BOUND]
         for one in every if policy == "all" else [policy]:
             try:
                 _core.check_policy(f"{one}{plus}{rule}")

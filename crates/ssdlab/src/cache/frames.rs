@@ -27,7 +27,7 @@ pub struct Admitted {
 /// assert_eq!(cache.find(7), None);
 /// let seven = cache.admit(7, &mut |_| true).unwrap().slot;
 /// let eight = cache.admit(8, &mut |_| true).unwrap().slot;
-/// cache.hit(seven);
+/// cache.hit(seven, &mut |_| true);
 /// // 8 is the least recently used, but its frame may not be taken: it is dirty, say.
 /// let admitted = cache.admit(9, &mut |slot| slot != eight).unwrap();
 /// assert_eq!((admitted.slot, admitted.evicted), (seven, Some(7)));
@@ -51,8 +51,9 @@ pub trait Frames: Persist + Send {
     /// The key in a frame, if it is in use.
     fn key(&self, slot: u32) -> Option<u64>;
 
-    /// A frame in use was used again.
-    fn hit(&mut self, slot: u32);
+    /// A frame in use was used again. A policy to which that costs another frame its place frees that, if `may` holds of
+    /// it; answers it.
+    fn hit(&mut self, slot: u32, may: &mut dyn FnMut(u32) -> bool) -> Option<u32>;
 
     /// Brings a key that is absent into a frame: a free one, or one of which `may` holds and that the policy gives up
     /// for it. `may` can spare frames that are dirty or at work. None where no frame may be taken; then nothing has
@@ -130,16 +131,30 @@ impl<P: Policy> Cache<P> {
         Some((slot, evicted))
     }
 
-    /// A use of a key, which comes in if it is absent: whether it was there, and its frame.
     #[inline]
-    fn touch(&mut self, key: u64) -> (bool, u32) {
+    fn use_again(&mut self, slot: u32, may: impl FnMut(u32) -> bool) -> Option<u32> {
+        let freed = self.policy.hit_freeing(&mut self.names, slot, may);
+        if let Some(freed) = freed {
+            self.names.give_back(freed);
+        }
+        freed
+    }
+
+    /// A use of a key, which comes in if it is absent.
+    #[inline]
+    fn touch(&mut self, key: u64, write: bool, tally: &mut Tally) {
         let found = self.names.find(key);
         match found {
             Some(slot) if !self.names.is_ghost(slot) => {
-                self.policy.hit(&mut self.names, slot);
-                (true, slot)
+                tally.count(true, slot, write);
+                if let Some(freed) = self.use_again(slot, |_| true) {
+                    tally.leave(freed);
+                }
             }
-            ghost => (false, self.bring_in(key, ghost, |_| true).expect("any may be taken").0),
+            ghost => {
+                let (slot, _) = self.bring_in(key, ghost, |_| true).expect("any may be taken");
+                tally.count(false, slot, write);
+            }
         }
     }
 }
@@ -161,9 +176,9 @@ impl<P: Policy> Frames for Cache<P> {
         self.names.is_live(slot).then(|| self.names.key(slot))
     }
 
-    fn hit(&mut self, slot: u32) {
+    fn hit(&mut self, slot: u32, may: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
         debug_assert!(self.names.is_live(slot));
-        self.policy.hit(&mut self.names, slot);
+        self.use_again(slot, may)
     }
 
     fn admit(&mut self, key: u64, may: &mut dyn FnMut(u32) -> bool) -> Option<Admitted> {
@@ -202,8 +217,7 @@ impl<P: Policy> Frames for Cache<P> {
     fn replay(&mut self, requests: &[Request], tally: &mut Tally) {
         for request in requests {
             for block in 0..u64::from(request.blocks) {
-                let (hit, slot) = self.touch(request.key.wrapping_add(block));
-                tally.count(hit, slot, request.write);
+                self.touch(request.key.wrapping_add(block), request.write, tally);
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use super::admission::{Admission, Choice};
 use super::frames::Frames;
-use super::policy::{BuildReplacement, Future, Parameters, REPLACEMENTS, check_capacity};
+use super::policy::{
+    BuildReplacement, CAPACITY_MAX, Future, Parameters, REPLACEMENTS, Sizes, check_capacity,
+};
 use crate::error::Result;
 use crate::rng::Stream;
 
@@ -94,6 +96,13 @@ impl Tally {
         *word = *word & !(1 << (slot % 64)) | now << (slot % 64);
     }
 
+    /// What is in `slot` leaves, and nothing takes its place yet.
+    pub fn leave(&mut self, slot: u32) {
+        let word = &mut self.dirty[slot as usize / 64];
+        self.counts.write_backs += *word >> (slot % 64) & 1;
+        *word &= !(1 << (slot % 64));
+    }
+
     /// A block was asked for that is not in the cache, and is not let in.
     pub fn pass(&mut self, write: bool) {
         self.counts.read_misses += u64::from(!write);
@@ -137,12 +146,17 @@ pub(super) fn play(
     seed: u64,
 ) -> Result<Counts> {
     let stream = Stream::new(seed, "cache/replacement");
-    let build = choice.policy.build;
-    let mut cache = build.online(choice.policy.name, capacity, parameters, stream)?;
-    Ok(match choice.admission(capacity, false, seed)? {
-        Some(mut admission) => admitted(cache.as_mut(), admission.as_mut(), requests),
-        None => replay(cache.as_mut(), requests),
-    })
+    let Choice { policy, .. } = choice;
+    check_capacity(capacity)?;
+    // What comes is weighed against all that is there, in a frame more.
+    let weighs = policy.build.sizes() == Some(Sizes::Weighed);
+    let frames = capacity + u32::from(weighs && capacity < CAPACITY_MAX);
+    let mut cache = policy.build.online(policy.name, frames, parameters, stream)?;
+    let admission = choice.admission(capacity, false, seed)?;
+    if admission.is_none() && !weighs {
+        return Ok(replay(cache.as_mut(), requests));
+    }
+    Ok(admitted(cache.as_mut(), capacity, admission, requests))
 }
 
 /// What a cache that writes through lets past to what is behind it: of a read the runs of blocks that are not in it,
@@ -164,7 +178,7 @@ pub fn let_past(
             let key = request.key.wrapping_add(block);
             let found = cache.find(key);
             match found {
-                Some(slot) => cache.hit(slot),
+                Some(slot) => drop(cache.hit(slot, &mut |_| true)),
                 None => drop(cache.admit(key, &mut |_| true).expect("any may be taken")),
             }
             if found.is_some() && !request.write {
@@ -183,10 +197,11 @@ pub fn let_past(
     Ok(past)
 }
 
-/// Plays requests of which not every miss is let in.
+/// Plays requests of which not every miss is let in, through a cache of `capacity` blocks that may have a frame more.
 fn admitted(
     cache: &mut dyn Frames,
-    admission: &mut dyn Admission,
+    capacity: u32,
+    mut admission: Option<Box<dyn Admission>>,
     requests: impl IntoIterator<Item = Request>,
 ) -> Counts {
     let mut tally = Tally::new(cache.capacity());
@@ -194,17 +209,28 @@ fn admitted(
         for block in 0..u64::from(request.blocks) {
             let key = request.key.wrapping_add(block);
             if let Some(slot) = cache.find(key) {
-                admission.hit();
-                cache.hit(slot);
+                if let Some(rule) = &mut admission {
+                    rule.hit();
+                }
                 tally.count(true, slot, request.write);
+                if let Some(freed) = cache.hit(slot, &mut |_| true) {
+                    tally.leave(freed);
+                }
                 continue;
             }
-            let used = f64::from(cache.len()) / f64::from(cache.capacity());
-            if admission.admits(key, 1, used) {
-                let slot = cache.admit(key, &mut |_| true).expect("any may be taken").slot;
-                tally.count(false, slot, request.write);
-            } else {
+            let used = f64::from(cache.len()) / f64::from(capacity);
+            if !admission.as_mut().is_none_or(|rule| rule.admits(key, 1, used)) {
                 tally.pass(request.write);
+                continue;
+            }
+            let slot = cache.admit(key, &mut |_| true).expect("any may be taken").slot;
+            let over = cache.len() > capacity;
+            match over.then(|| cache.evict(&mut |_| true).expect("any may be taken").0) {
+                Some(left) if left == slot => tally.pass(request.write),
+                left => {
+                    tally.count(false, slot, request.write);
+                    left.into_iter().for_each(|left| tally.leave(left));
+                }
             }
         }
     }
@@ -215,7 +241,10 @@ fn admitted(
 const BATCH: usize = 4096;
 
 /// Plays requests through a cache whose frames are clean.
-fn replay(cache: &mut dyn Frames, requests: impl IntoIterator<Item = Request>) -> Counts {
+pub(super) fn replay(
+    cache: &mut dyn Frames,
+    requests: impl IntoIterator<Item = Request>,
+) -> Counts {
     let mut tally = Tally::new(cache.capacity());
     let mut requests = requests.into_iter();
     let mut batch = Vec::with_capacity(BATCH);

@@ -62,10 +62,15 @@ impl Links {
     /// Puts an entry that is in no list to the newest end of one.
     #[inline]
     pub fn push(&mut self, list: u32, entry: u32) {
-        let end = self.end(list);
-        let newest = self.older(end);
-        self.join(entry, newest);
-        self.join(end, entry);
+        self.push_below(self.end(list), entry);
+    }
+
+    /// Puts an entry that is in no list next to another, or to an end, as the older of the two.
+    #[inline]
+    pub fn push_below(&mut self, newer: u32, entry: u32) {
+        let older = self.older(newer);
+        self.join(entry, older);
+        self.join(newer, entry);
     }
 
     /// Puts an entry that is in no list to the oldest end of one.

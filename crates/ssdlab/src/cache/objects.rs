@@ -147,7 +147,7 @@ impl Store {
         if let Some(admission) = &mut self.admission {
             admission.hit();
         }
-        self.frames.hit(slot);
+        self.frames.hit(slot, &mut |_| true);
         if !request.write {
             return;
         }

@@ -292,6 +292,7 @@ enum Status {
 pub struct Lirs {
     capacity: usize,
     lir_limit: usize,
+    hir_limit: usize,
     stack: Vec<(u64, Status)>,
     queue: Vec<u64>,
     /// Non-resident keys in the order in which they left.
@@ -301,11 +302,20 @@ pub struct Lirs {
 impl Lirs {
     pub fn new(capacity: usize) -> Self {
         let hir = (capacity / 100).max(1);
-        Lirs { capacity, lir_limit: capacity - hir, ..Lirs::default() }
+        Lirs { capacity, lir_limit: capacity - hir, hir_limit: hir, ..Lirs::default() }
     }
 
     fn lir(&self) -> usize {
         self.stack.iter().filter(|one| one.1 == Status::Lir).count()
+    }
+
+    /// The oldest of the queue leaves.
+    fn leave(&mut self) {
+        let left = self.queue.remove(0);
+        if let Some(one) = self.stack.iter_mut().find(|one| one.0 == left) {
+            one.1 = Status::Gone;
+            self.gone.push(left);
+        }
     }
 
     /// Too many LIR keys: the oldest becomes HIR.
@@ -332,19 +342,26 @@ impl Model for Lirs {
         let queued = take(&mut self.queue, key);
         let hit = status == Some(Status::Lir) || queued;
         if !hit && self.lir() + self.queue.len() == self.capacity {
-            let left = self.queue.remove(0);
-            if let Some(one) = self.stack.iter_mut().find(|one| one.0 == left) {
-                one.1 = Status::Gone;
-                self.gone.push(left);
-            }
+            self.leave();
         }
         take(&mut self.gone, key);
         if status.is_some() || !hit && self.lir() < self.lir_limit {
             self.stack.push((key, Status::Lir));
             self.demote();
         } else {
+            // Forgotten by the stack, but in the queue: as in libCacheSim it costs two others their places.
+            if hit && self.lir() == self.lir_limit && self.hir_limit > 1 {
+                if self.queue.len() + 1 == self.hir_limit {
+                    self.leave();
+                }
+                self.queue.push(key);
+                let late = self.stack.remove(0).0;
+                self.queue.push(late);
+                self.prune();
+            } else {
+                self.queue.push(key);
+            }
             self.stack.push((key, Status::Hir));
-            self.queue.push(key);
         }
         while self.stack.len() > 2 * self.capacity && !self.gone.is_empty() {
             let first = self.gone.remove(0);
@@ -428,6 +445,26 @@ pub fn fewest_misses(keys: &[u64], capacity: usize) -> u64 {
             cache.remove(far);
         }
         cache.push(key);
+    }
+    misses
+}
+
+/// The same where what misses need not come in.
+pub fn fewest_misses_passing(keys: &[u64], capacity: usize) -> u64 {
+    let mut cache: Vec<u64> = Vec::new();
+    let mut misses = 0;
+    for (now, &key) in keys.iter().enumerate() {
+        if cache.contains(&key) {
+            continue;
+        }
+        misses += 1;
+        cache.push(key);
+        if cache.len() > capacity {
+            let rest = &keys[now + 1..];
+            let next = |k: u64| rest.iter().position(|&other| other == k).unwrap_or(usize::MAX);
+            let far = (0..cache.len()).max_by_key(|&at| next(cache[at])).unwrap();
+            cache.remove(far);
+        }
     }
     misses
 }

@@ -142,7 +142,7 @@ impl CacheDevice {
         if let Some(frame) = frame
             && valid & mask != 0
         {
-            self.store.frames.hit(frame);
+            self.hit(frame);
         }
         self.counts.looked_up(false, mask, valid);
         let missing = mask & !valid != 0;

@@ -92,6 +92,14 @@ impl CacheDevice {
         self.uncached.remove(frame, mask);
     }
 
+    /// A frame was used again, which may cost one its place at which nobody is.
+    pub(super) fn hit(&mut self, frame: u32) {
+        let busy = &self.busy;
+        if let Some(freed) = self.store.hit(frame, |other| busy.find(other).is_none()) {
+            self.left(freed, u64::MAX);
+        }
+    }
+
     /// A frame for a block, of one at which nobody is.
     pub(super) fn frame_for(&mut self, key: u64) -> Option<u32> {
         let busy = &self.busy;

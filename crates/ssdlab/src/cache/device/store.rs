@@ -145,6 +145,16 @@ impl Store {
         (frame, frame.map_or((0, 0), |frame| self.masks_of(frame)))
     }
 
+    /// A frame was used again; answers the one that this costs its place, which is clean and of which `may` holds.
+    pub fn hit(&mut self, frame: u32, mut may: impl FnMut(u64) -> bool) -> Option<u32> {
+        let Store { frames, dirty, names, .. } = self;
+        let may = &mut |slot: u32| dirty[slot as usize] == 0 && may(names[slot as usize]);
+        let freed = frames.hit(frame, may)?;
+        self.valid[freed as usize] = 0;
+        self.evictions += 1;
+        Some(freed)
+    }
+
     /// A frame for a block that has none; one that is clean, and of which `may` holds, gives way.
     pub fn admit(&mut self, key: u64, mut may: impl FnMut(u64) -> bool) -> Option<u32> {
         if self.dead {

@@ -28,7 +28,7 @@ impl CacheDevice {
         if let Some(frame) = frame
             && valid & mask != 0
         {
-            self.store.frames.hit(frame);
+            self.hit(frame);
         }
         let admitted = self.admits(uses, self.keys.write_threshold);
         // What it may do is kept where it waits.

@@ -4,7 +4,11 @@
 //! Jiang & Zhang (2002). Stack S: all LIR frames, and whatever was used since the oldest of them, in the cache or not
 //! (ghosts). Queue Q: the HIR frames, 1 % of all and one at least. S is bounded to twice the frames as in
 //! libCacheSim; the ghost that left the cache first is forgotten. A hit on an HIR frame that is not in S puts it into
-//! S and to the end of Q, as in the paper. Cost: constant on average; two entries per frame.
+//! S and to the end of Q. The paper leaves it at that; libCacheSim 0.3.5, to whose misses this is held, also makes the
+//! oldest LIR frame HIR, if there is no room for another, and takes the oldest of Q out of the cache for it. So does
+//! this, where Q has room for two and that frame may be taken. Where Q has room for one it would be the frame just used,
+//! which libCacheSim keeps beyond its capacity: see `lirs_libcachesim`. Cost: constant on average; two entries per
+//! frame.
 
 use super::{Parameters, Policy, part};
 use crate::cache::directory::Directory;
@@ -26,19 +30,20 @@ pub struct Lirs {
     /// From here on towards the newest lie the ghosts; the end of the stack: at its oldest entry.
     hand: u32,
     lir_limit: u32,
+    hir_limit: u32,
 }
 
 persistent!(Lirs {
     state { stack, queue, in_stack, lir, hir, hand }
     parts { state }
-    built { lir_limit }
+    built { lir_limit, hir_limit }
 });
 
 pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn Frames> {
-    let hir_limit = part(capacity, parameters.late).clamp(1, capacity);
+    let hir_limit = hir_limit(capacity, parameters);
     let lir_limit = capacity - hir_limit;
-    // The stack holds two entries per frame, of which this many at least are frames; and one on its way.
-    let ghosts = 2 * capacity - lir_limit + 1;
+    // The stack holds two entries per frame, all but one LIR frame at least among them; and one on its way.
+    let ghosts = 2 * capacity - lir_limit + 2;
     let stack = Links::new(capacity + ghosts, 1);
     let policy = Lirs {
         hand: stack.end(0),
@@ -49,8 +54,14 @@ pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn
         lir: 0,
         hir: 0,
         lir_limit,
+        hir_limit,
     };
     Cache::boxed(capacity, ghosts, policy)
+}
+
+/// Frames in the queue.
+pub fn hir_limit(capacity: u32, parameters: &Parameters) -> u32 {
+    part(capacity, parameters.late).clamp(1, capacity)
 }
 
 impl Lirs {
@@ -97,16 +108,22 @@ impl Lirs {
         }
     }
 
-    /// While there are too many LIR frames the oldest becomes the newest of the queue.
+    /// The oldest LIR frame becomes HIR, the newest of the queue.
+    fn make_late(&mut self, names: &mut Directory) {
+        self.prune(names);
+        let oldest = self.stack.oldest(0);
+        self.leave_stack(oldest);
+        self.state[oldest as usize] = 0;
+        self.lir -= 1;
+        self.queue.push(0, oldest);
+        self.hir += 1;
+        self.prune(names);
+    }
+
+    /// There may be a LIR frame too many.
     fn demote(&mut self, names: &mut Directory) {
-        while self.lir > self.lir_limit {
-            self.prune(names);
-            let oldest = self.stack.oldest(0);
-            self.leave_stack(oldest);
-            self.state[oldest as usize] = 0;
-            self.lir -= 1;
-            self.queue.push(0, oldest);
-            self.hir += 1;
+        if self.lir > self.lir_limit {
+            self.make_late(names);
         }
         self.prune(names);
     }
@@ -134,6 +151,48 @@ impl Lirs {
         }
     }
 
+    /// The oldest of the queue leaves the cache. Its ghost stays in the stack, if that knows it.
+    fn release(&mut self, names: &mut Directory, slot: u32, ghost: Option<u32>) {
+        self.queue.unlink(slot);
+        self.hir -= 1;
+        if !self.has(slot, IN_STACK) {
+            return names.release(slot);
+        }
+        if names.ghosts_full() {
+            self.forget_ghost(names, ghost);
+        }
+        let left = names.release_to_ghost(slot);
+        self.stack.replace(slot, left);
+        if self.hand == slot {
+            self.hand = left;
+        }
+    }
+
+    /// An HIR frame was used that the stack does not know: it is the newest of both, and the oldest LIR frame becomes
+    /// HIR in the place of the oldest of the queue, which is released.
+    fn pass_through(
+        &mut self,
+        names: &mut Directory,
+        slot: u32,
+        mut may: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        self.queue.renew(0, slot);
+        let crowded = self.lir == self.lir_limit && self.hir == self.hir_limit;
+        let mut freed = None;
+        if crowded && self.hir_limit > 1 {
+            freed = self.queue.oldest_that(0, |other| other != slot && may(other));
+        }
+        if let Some(freed) = freed {
+            self.release(names, freed, None);
+        }
+        if self.lir == self.lir_limit && self.hir < self.hir_limit {
+            self.make_late(names);
+        }
+        self.push_stack(slot);
+        self.limit_stack(names);
+        freed
+    }
+
     /// An HIR frame that the stack knows was used.
     fn promote(&mut self, slot: u32) {
         self.queue.unlink(slot);
@@ -145,12 +204,17 @@ impl Lirs {
 
 impl Policy for Lirs {
     fn hit(&mut self, names: &mut Directory, slot: u32) {
+        self.hit_freeing(names, slot, |_| false);
+    }
+
+    fn hit_freeing(
+        &mut self,
+        names: &mut Directory,
+        slot: u32,
+        may: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
         match self.state[slot as usize] {
-            0 => {
-                self.push_stack(slot);
-                self.queue.renew(0, slot);
-                self.limit_stack(names);
-            }
+            0 => return self.pass_through(names, slot, may),
             IN_STACK => {
                 self.renew_stack(slot);
                 self.promote(slot);
@@ -161,6 +225,7 @@ impl Policy for Lirs {
                 self.prune(names);
             }
         }
+        None
     }
 
     fn evict(
@@ -179,20 +244,7 @@ impl Policy for Lirs {
             names.release(slot);
             return Some(slot);
         }
-        self.queue.unlink(slot);
-        self.hir -= 1;
-        if !self.has(slot, IN_STACK) {
-            names.release(slot);
-            return Some(slot);
-        }
-        if names.ghosts_full() {
-            self.forget_ghost(names, ghost);
-        }
-        let left = names.release_to_ghost(slot);
-        self.stack.replace(slot, left);
-        if self.hand == slot {
-            self.hand = left;
-        }
+        self.release(names, slot, ghost);
         Some(slot)
     }
 

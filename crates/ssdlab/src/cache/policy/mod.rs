@@ -9,11 +9,11 @@ mod gdsf;
 mod lfu;
 mod lhd;
 mod lirs;
+mod lirs_libcachesim;
 mod lru;
 mod optimal;
 mod random;
 mod s3_fifo;
-mod sieve;
 mod sketch;
 mod smq;
 mod two_q;
@@ -49,6 +49,19 @@ pub trait Policy: Persist + Send {
 
     /// A frame was used again.
     fn hit(&mut self, names: &mut Directory, slot: u32);
+
+    /// The same where a hit may cost another frame its place: of those of which `may` holds one is released, which it
+    /// answers.
+    #[inline]
+    fn hit_freeing(
+        &mut self,
+        names: &mut Directory,
+        slot: u32,
+        _may: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        self.hit(names, slot);
+        None
+    }
 
     /// Chooses a frame of which `may` holds and releases its key, or makes a ghost of it. `ghost` is the one that
     /// the key to come has left, if it has. Nothing has changed where there is no such frame, apart from reference
@@ -140,11 +153,21 @@ pub type BuildOnline = fn(u32, &Parameters, Stream) -> Box<dyn Frames>;
 pub enum BuildReplacement {
     /// It knows the past.
     Online(BuildOnline),
-    /// It knows what will be asked for: a bound, for hit ratios only.
+    /// It plays a whole trace, for hit ratios only: it knows what will be asked for, or holds more than a cache may.
     Offline(fn(&Future, u32) -> Counts),
 }
 
 impl BuildReplacement {
+    /// What the policy can order; none for who is no cache.
+    pub fn sizes(self) -> Option<Sizes> {
+        match self {
+            BuildReplacement::Online(build) => {
+                Some(build(2, &Parameters::default(), Stream::new(0, "")).sizes())
+            }
+            BuildReplacement::Offline(_) => None,
+        }
+    }
+
     /// Builds a cache with the policy called `name`.
     ///
     /// Errors: a capacity of 0 or above [`CAPACITY_MAX`], parameters out of range, a policy that knows the future.
@@ -159,9 +182,10 @@ impl BuildReplacement {
         parameters.check()?;
         match self {
             BuildReplacement::Online(build) => Ok(build(capacity, parameters, stream)),
-            BuildReplacement::Offline(_) => {
-                Err(Error::value(name, "a policy that need not know the future"))
-            }
+            BuildReplacement::Offline(_) => Err(Error::value(
+                name,
+                "a policy that a cache can have, not one for hit ratios only",
+            )),
         }
     }
 }
@@ -187,11 +211,8 @@ fn part(capacity: u32, share: f64) -> u32 {
 
 /// Names of the policies that hold objects of different sizes.
 pub fn of_any_size() -> impl Iterator<Item = &'static str> {
-    let any = |entry: &&Entry<BuildReplacement>| match entry.build {
-        BuildReplacement::Online(build) => {
-            build(2, &Parameters::default(), Stream::new(0, "")).sizes() != Sizes::One
-        }
-        BuildReplacement::Offline(_) => false,
+    let any = |entry: &&Entry<BuildReplacement>| {
+        matches!(entry.build.sizes(), Some(Sizes::Any | Sizes::Weighed))
     };
     REPLACEMENTS.entries.iter().filter(any).map(|entry| entry.name)
 }
@@ -249,6 +270,12 @@ pub const REPLACEMENTS: Registry<BuildReplacement> = Registry {
             build: BuildReplacement::Online(lirs::build),
         },
         Entry {
+            name: "lirs-libcachesim",
+            summary: "lirs as libCacheSim 0.3.5 has it: below 200 blocks it holds more than it may; for hit ratios only",
+            reference: "Yang, libCacheSim 0.3.5 (2026), https://github.com/1a1a11a/libCacheSim",
+            build: BuildReplacement::Offline(lirs_libcachesim::play),
+        },
+        Entry {
             name: "s3-fifo",
             summary: "a small FIFO that sorts out blocks used once, a main FIFO with second chances, a FIFO of ghosts",
             reference: "Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023",
@@ -258,7 +285,7 @@ pub const REPLACEMENTS: Registry<BuildReplacement> = Registry {
             name: "sieve",
             summary: "a FIFO whose hand passes over used blocks and leaves them where they are",
             reference: "Zhang et al., SIEVE is simpler than LRU, NSDI 2024",
-            build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, sieve::Sieve::new(n))),
+            build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, clock::Clock::sieve(n))),
         },
         Entry {
             name: "w-tinylfu",

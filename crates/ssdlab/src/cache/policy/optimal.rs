@@ -60,6 +60,11 @@ impl Future {
         Ok(Future { keys, writes, next })
     }
 
+    /// The accesses, one by one.
+    pub fn requests(&self) -> impl Iterator<Item = Request> + '_ {
+        (0..self.keys.len()).map(|at| Request::one(self.keys[at], self.write(at)))
+    }
+
     fn write(&self, at: usize) -> bool {
         self.writes[at / 64] >> (at % 64) & 1 == 1
     }

@@ -5,9 +5,9 @@
 //! there leads to. As in libCacheSim 0.3.5, uses are counted where a block comes in, is found in the main cache or
 //! stands for admission, and halved after 32 uses in the main cache for each of its frames. Both segments are rounded
 //! down, also as there: a frame that is left over makes probation longer than it may be, and what a use in probation
-//! then pushes out of the protected segment costs the oldest its place, which the next that leaves the window takes
-//! without being compared. There it leaves at once, here when the frame is needed. Cost: constant; a list relinked and
-//! ten counters at a hit; 38 bytes per frame.
+//! then pushes out of the protected segment costs the oldest its place at once, which the next that leaves the window
+//! takes without being compared. A frame that may not be taken then is when it is needed. Cost: constant; a list
+//! relinked and ten counters at a hit; 38 bytes per frame.
 
 use super::sketch::Sketch;
 use super::{Parameters, Policy, part};
@@ -86,6 +86,18 @@ impl WTinyLfu {
         self.push(if fits { PROBATION } else { PROTECTED }, slot);
     }
 
+    /// Releases the oldest on probation, if there are more than may be.
+    fn cast_out(&mut self, names: &mut Directory, may: impl FnMut(u32) -> bool) -> Option<u32> {
+        if self.outcast == 0 {
+            return None;
+        }
+        let slot = self.links.oldest_that(u32::from(PROBATION), may)?;
+        self.outcast -= 1;
+        self.unlink(slot);
+        names.release(slot);
+        Some(slot)
+    }
+
     fn in_main(&self) -> u32 {
         self.length[usize::from(PROBATION)] + self.length[usize::from(PROTECTED)]
     }
@@ -119,20 +131,26 @@ impl Policy for WTinyLfu {
         }
     }
 
+    fn hit_freeing(
+        &mut self,
+        names: &mut Directory,
+        slot: u32,
+        may: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        self.hit(names, slot);
+        self.cast_out(names, may)
+    }
+
     fn evict(
         &mut self,
         names: &mut Directory,
         _ghost: Option<u32>,
         mut may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let outcast = (self.outcast > 0)
-            .then(|| self.links.oldest_that(u32::from(PROBATION), &mut may))
-            .flatten();
+        if let Some(outcast) = self.cast_out(names, &mut may) {
+            return Some(outcast);
+        }
         let slot = loop {
-            if let Some(outcast) = outcast {
-                self.outcast -= 1;
-                break outcast;
-            }
             let candidate = self.links.oldest_that(u32::from(WINDOW), &mut may);
             if let Some(candidate) = candidate
                 && self.in_main() < self.main_limit
