@@ -461,9 +461,31 @@ def test_a_job_with_a_rate_is_predicted_at_that_rate() -> None:
     assert slow.values["iops"] == pytest.approx(2_000, rel=0.03)
     assert fast.values["iops"] > 10 * slow.values["iops"]
     assert slow.values["lat_mean_us"] <= fast.values["lat_mean_us"]
+    assert slow.low["iops"] < slow.high["iops"] <= max(2_000, slow.values["iops"])
+    assert fast.high["iops"] > 1.05 * fast.values["iops"]
     limited = Observation(loads["slow"], slow.values)
     with pytest.raises(InputError, match="asks as fast as it can"):
         fit(FitOrder([limited], 512 * 10**9))
+
+
+@pytest.mark.parametrize(
+    ("rw", "mix", "limits", "most"),
+    [
+        ("randread", None, ("rate_iops=500",), 1_000),
+        ("randwrite", None, ("rate_iops=500,200",), 400),
+        ("randwrite", None, ("rate_iops=500",), 1_000),
+        ("randrw", 70.0, ("rate_iops=500,200",), 1_400),
+        ("randrw", 70.0, ("rate_iops=500",), 2_000),
+        ("randread", None, ("rate=4m", "rate_iops=2000"), 2_048),
+        ("randread", None, ("rate_iops=,200",), math.inf),
+        ("randread", None, ("thinktime=10ms", "rate_process=poisson"), math.inf),
+    ],
+)
+def test_jobs_do_at_most_what_their_rates_allow(
+    rw: str, mix: float | None, limits: tuple[str, ...], most: float
+) -> None:
+    load = FitWorkload(rw, 4096, 8, 2, mix, limits=limits)
+    assert load.most == pytest.approx(most)
 
 
 def test_a_table_asks_for_a_rate_in_a_column() -> None:

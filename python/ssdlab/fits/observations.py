@@ -61,6 +61,8 @@ PATTERNS = {
 """What ``rw`` may say, and how fio shortens it."""
 LIMITS = ("rate", "rate_iops", "rate_process", "thinktime", "thinktime_blocks")
 """Options of a job that keep it from asking as fast as it could."""
+RATES = LIMITS[:2]
+"""Those that say a rate of each job: one for both directions, or one for each."""
 SCHEMA = pl.Schema(
     {
         "rw": pl.String,
@@ -113,6 +115,22 @@ class FitWorkload:
     def depth(self) -> int:
         """I/Os in flight of all its jobs."""
         return self.iodepth * self.numjobs
+
+    @property
+    def most(self) -> float:
+        """I/Os per second of all its jobs that their rates allow; infinite where they say none."""
+        least = math.inf
+        for limit in self.limits:
+            name, said = limit.split("=", 1)
+            if name not in RATES:
+                continue
+            parts = [units.parse_bytes(name, part) if part else 0 for part in said.split(",")]
+            ways = parts[:1] * (self.reads > 0) + parts[:2][-1:] * (self.reads < 1)
+            # A rate of 0 is none.
+            if all(ways):
+                size = self.bs if name == "rate" else 1
+                least = min(least, self.numjobs * sum(ways) / size)
+        return least
 
     @property
     def curve(self) -> FitWorkload:

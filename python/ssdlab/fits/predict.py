@@ -166,6 +166,8 @@ def _prediction(
         left = apart.get("waf" if name == "waf" else "iops", 0.0)
         off = Z90 * basis.spread(sized, name, left, one_queue)
         values[name], low[name], high[name] = value, value * math.exp(-off), value * math.exp(off)
+    if "iops" in high:
+        high["iops"] = max(values["iops"], min(high["iops"], load.most))
     if "waf" in low:
         low["waf"] = max(low["waf"], min(1.0, values["waf"]))
     return Prediction(load, values, low, high)
