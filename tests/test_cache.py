@@ -285,6 +285,7 @@ def test_page_tables_and_parquet_say_the_same(blocks: Path, cli: Cli, tmp_path: 
         (["--policies", "lru,"], "joined by commas"),
         (["--sizes", "100blcoks"], 'did you mean "100blocks"'),
         (["--sizes", "100"], "write 100blocks"),
+        (["--sizes", "0blocks"], "counts (1425blocks)\n"),
         (["--sizes", "0%"], "percentages of the working set"),
         (["--sizes", "5%..1%/3"], "a range goes up"),
         (["--block", "0"], "a size from 1B"),

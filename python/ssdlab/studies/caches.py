@@ -176,7 +176,8 @@ def _size(text: str) -> Size:
     if size is None or not any((size.share, size.bytes, size.blocks)):
         word = re.fullmatch(r"[\d.]+\s*([A-Za-z]+)", text)
         near = nearest(word[1], ["blocks", "KiB", "MiB", "GiB", "TiB"]) if word else None
-        hint = f' (did you mean "{text[: word.start(1)]}{near}"?)' if word and near else ""
+        meant = f"{text[: word.start(1)]}{near}" if word and near else text
+        hint = f' (did you mean "{meant}"?)' if meant != text else ""
         raise InputError(f'--sizes "{text}": expected {EXPECTED}{hint}')
     return size
 
