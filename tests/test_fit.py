@@ -453,6 +453,17 @@ def test_the_ceiling_of_one_job_at_nvme_is_its_hosts() -> None:
     assert four["iops"] > 1.3 * one["iops"]
 
 
+def test_reads_of_what_was_never_written_take_no_time_of_the_flash() -> None:
+    twin = Twin.load("samsung-860-pro-512")
+    loads = [FitWorkload("randread", state=state) for state in ("fob", "filled")]
+    drive = closed.DriveFigures.of(with_keys(twin.rig, {}))
+    fresh, filled = (answer["lat_mean_us"] for answer in closed.answers(drive, loads))
+    flash = amount("nand.t_read", with_keys(twin.rig, {}).get("nand.t_read") or "") / 1e3
+    first, second = (one.values["lat_mean_us"] for one in predict(twin, loads))
+    assert filled - fresh > flash
+    assert filled - fresh == pytest.approx(second - first, rel=0.05)
+
+
 def test_a_job_with_a_rate_is_predicted_at_that_rate() -> None:
     job = "[slow]\nrw=randread\niodepth=8\nrate_iops=2000\n[fast]\nrw=randread\niodepth=8\n"
     twin = Twin.load("samsung-860-pro-512")

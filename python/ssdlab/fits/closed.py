@@ -157,6 +157,8 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
     unmapped = np.maximum(0.0, 1.0 - (1.0 - drive.unmapped) * drive.capacity / namespace)
     looked_up = unmapped * (1 - in_order) * (values["nand.t_read"] + UNIT * wire)
     moved = np.maximum(0.0, waf - drive.overhead) * size * (1 - reads)
+    # Nothing is read from flash where nothing was written.
+    there = reads * np.array([float(load.reads < 1 or load.state != "fob") for load in loads])
     demands = np.array(
         [
             values["host_time"] * each,
@@ -164,8 +166,8 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
             + (1 - reads) * values["controller.write_time"]
             + moved / UNIT * drive.relocate,
             drive.command + 1e9 * size / values["bandwidth"],
-            reads * pages * one_page + looked_up,
-            reads * size * wire + unmapped * (1 - in_order) * UNIT * wire,
+            there * pages * one_page + looked_up,
+            there * size * wire + unmapped * (1 - in_order) * UNIT * wire,
         ]
     )
     servers = np.array([jobs, each, each, at_once * each, drive.channels * each])
@@ -175,7 +177,7 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
     alone = demands.copy()
     alone[CONTROLLER] -= moved / UNIT * drive.relocate  # beside the request
     # A request ends with the last of its pages; reads in order have been read ahead.
-    missing = reads * (1.0 - drive.read_ahead * in_order)
+    missing = there * (1.0 - drive.read_ahead * in_order)
     alone[DIES] = missing * one_page * (1 + (pages - 1) / at_once) + looked_up
     alone[CHANNELS] = missing * (size - np.minimum(size, piece)) * wire
     delay = values["latency"] + reads * drive.read_latency + (1 - reads) * drive.write_latency
