@@ -17,6 +17,7 @@ from ssdlab.answer import Curve, Figure, Section
 from ssdlab.arrays.rigs import ArrayShape
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
+from ssdlab.plan.bed import SsdWear
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import DEFAULTS, candidate
@@ -283,7 +284,18 @@ def test_life_is_what_the_rated_cycles_allow() -> None:
     size, cycles = capacity_of("lab-reference"), 3000
     total = worn.dwpd_5_years * 5 * 365 * size
     assert row.life.years == pytest.approx(total / 1e11 / 365 / worn.written_per_host_byte)
-    assert total * worn.write_amplification / size / cycles == pytest.approx(1.28, rel=0.05)
+    assert total * worn.write_amplification / size / cycles == pytest.approx(1.28, rel=1e-9)
+
+
+def test_a_drive_lives_as_long_as_its_spare_at_full_size_allows() -> None:
+    # What a smaller one would come to, which has more to spare.
+    found = CandidateRun({}, worn=SsdWear(5.0, 9.0, 1.0))
+    (row,) = rows([candidate("crucial-mx200-250")], [found], prices())
+    rig = profile("crucial-mx200-250").rig()
+    cycles, spare = (rig.get(key) for key in ("nand.rated_pe_cycles", "ftl.over_provisioning"))
+    assert cycles is not None and spare is not None and row.life is not None
+    writes = int(cycles) * (1 + float(spare)) / 5.0
+    assert row.life.dwpd_5_years == pytest.approx(writes / (5 * 365))
 
 
 def test_life_goes_by_writes_all_over_the_store_and_the_hot_set_stands_beside() -> None:

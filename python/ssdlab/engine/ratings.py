@@ -71,13 +71,21 @@ def _by_profile(model: str | None, capacity: int) -> Rating | None:
             continue
         if abs(capacity_of(profile.name) / capacity - 1) > _SIZES:
             continue
-        rig = profile.rig()
-        cycles, spare = rig.get("nand.rated_pe_cycles"), rig.get("ftl.over_provisioning")
-        if cycles is None or spare is None:
-            return None
-        rated = int(cycles) * capacity * (1 + float(spare))
-        return Rating(rated, f"{_flash_of(int(cycles))} in the profile {profile.name}")
+        return of_profile(profile, capacity)
     return None
+
+
+def of_profile(profile: Profile, capacity: int) -> Rating | None:
+    """What the flash of a shipped SSD of so many bytes takes, None of a disk.
+
+    At reduced size it has more to spare in name, and would seem to live longer.
+    """
+    rig = profile.rig()
+    cycles, spare = rig.get("nand.rated_pe_cycles"), rig.get("ftl.over_provisioning")
+    if cycles is None or spare is None:
+        return None
+    rated = int(cycles) * capacity * (1 + float(spare))
+    return Rating(rated, f"{_flash_of(int(cycles))} in the profile {profile.name}")
 
 
 def of_flash(session: SimSession) -> Rating | None:

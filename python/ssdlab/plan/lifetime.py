@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from ssdlab import _core, bench, wear
+from ssdlab.engine.ratings import of_profile
 from ssdlab.errors import SsdlabError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import JobOutcome, Passes
@@ -116,7 +117,10 @@ def life(
     else:
         own, source = stretch.by_path[place], "the run itself, on a new drive"
         waf = own.programmed / own.host if own.host else 1.0
-    rated = flash.rated_pe_cycles * (flash.physical_bytes * full / flash.capacity_bytes) / waf
+    named = candidate.fast.profile
+    rating = of_profile(profile(named), full) if named else None
+    takes = rating.bytes if rating else flash.rated_bytes * full / flash.capacity_bytes
+    rated = takes / waf
     first, warm = (_per_day(did, members, span_s) for did in (passes.first, passes.calm))
     most = max(first, warm)
     return CacheLife(

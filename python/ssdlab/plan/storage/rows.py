@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, p_loss
 from ssdlab.arrays.offer import Offer
+from ssdlab.engine.ratings import of_profile
 from ssdlab.errors import InputError
 from ssdlab.plan.bed import SsdWear
 from ssdlab.plan.prices import Prices
@@ -15,6 +16,7 @@ from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS, CandidateRun
 from ssdlab.plan.stores import Store, letter
+from ssdlab.rig import profile
 from ssdlab.wear import WARRANTY_DAYS
 
 FAILURES_PER_YEAR = 0.01
@@ -130,11 +132,20 @@ def _life(
 ) -> SsdLife | None:
     """Of the SSDs that are worn out first."""
     lives = [
-        SsdLife(**asdict(worn), of=part.drive, years=_years(part, worn, writes_per_day))
+        SsdLife(**asdict(own), of=part.drive, years=_years(part, own, writes_per_day))
         for part, worn in zip(candidate.stores, (store, cache), strict=False)
         if worn is not None
+        for own in [_at_full_size(part, worn)]
     ]
     return min(lives, key=lambda life: life.years or float("inf"), default=None)
+
+
+def _at_full_size(part: Store, worn: SsdWear) -> SsdWear:
+    rating = of_profile(profile(part.drive), part.drive_bytes) if part.shipped else None
+    if rating is None:
+        return worn
+    total = rating.bytes / worn.write_amplification
+    return replace(worn, dwpd_5_years=total / part.drive_bytes / WARRANTY_DAYS)
 
 
 def _years(part: Store, worn: SsdWear, writes_per_day: float) -> float | None:
