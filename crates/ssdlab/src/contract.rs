@@ -133,6 +133,11 @@ pub trait Device: Persist + Send {
         let _ = (op, offset, ahead);
     }
 
+    /// Whether such hints are of any use: one of the devices that it is made of looks things up in large tables.
+    fn heeds_hints(&self) -> bool {
+        self.children().iter().any(|(_, child)| child.heeds_hints())
+    }
+
     /// The earliest instant at which the device would change by itself; [`crate::units::NEVER`] if none.
     fn next_event(&self) -> u64;
 

@@ -127,3 +127,23 @@ fn a_device_that_walks_is_found() {
     });
     assert!(grows(looked), "{looked:?} looks per command");
 }
+
+/// Whether there is an SSD anywhere in a device.
+fn holds_ssd(device: &dyn Device) -> bool {
+    device.kind() == "ssd" || device.children().iter().any(|&(_, child)| holds_ssd(child))
+}
+
+#[test]
+fn hints_are_asked_for_where_an_ssd_is_somewhere_below() {
+    let named = |kind| SAMPLES.iter().find(|sample| sample.kind == kind).expect("a sample").layer();
+    let mut heeding = [0, 0];
+    for sample in SAMPLES.iter().filter(|sample| sample.below) {
+        for lowest in ["ssd", "null"] {
+            let rig = stack(&[sample.layer(), named(lowest)]);
+            let device = build(&rig, 1, false);
+            assert_eq!(device.heeds_hints(), holds_ssd(&*device), "{}", rig.to_toml());
+            heeding[usize::from(device.heeds_hints())] += 1;
+        }
+    }
+    assert!(heeding.iter().all(|&stacks| stacks > 0), "{heeding:?} stacks without and with");
+}

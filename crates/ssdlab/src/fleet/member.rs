@@ -100,6 +100,9 @@ impl Device for Member {
         self.head = command.offset + command.len;
         self.device.submit(now, command);
     }
+    fn heeds_hints(&self) -> bool {
+        self.device.heeds_hints()
+    }
     #[inline]
     fn next_event(&self) -> u64 {
         self.device.next_event()

@@ -126,8 +126,10 @@ impl PageMap {
         if within == 0 {
             frontier.host_units = 0;
         }
-        for read in reads.into_iter().filter(|&read| read != NONE) {
-            sink.feed(read, frontier.handle);
+        for &read in &reads {
+            if read != NONE {
+                sink.feed(read, frontier.handle);
+            }
         }
         frontier.offset += units;
         if matches!(cause, Cause::HostWrite | Cause::HostRead) && sink.timed() {
@@ -222,7 +224,7 @@ impl PageMap {
 
     /// Closes the program unit that ends at a frontier, with so many units in it, on whose behalf; `single`: what it
     /// holds, where that is one unit.
-    #[inline]
+    #[inline(always)]
     fn close_filled<S: Sink>(
         &mut self,
         region: u32,
@@ -298,9 +300,15 @@ impl PageMap {
     }
 
     /// Programs everything that waits for a full program unit.
+    #[inline]
     pub fn pad_all<S: Sink>(&mut self, sink: &mut S) {
         while let Some(region) = self.space.take_partial() {
-            LANES.into_iter().for_each(|lane| self.pad(region, lane, lane.cause(), sink));
+            self.pad_region(region, sink);
         }
+    }
+
+    #[inline(never)]
+    fn pad_region<S: Sink>(&mut self, region: u32, sink: &mut S) {
+        LANES.into_iter().for_each(|lane| self.pad(region, lane, lane.cause(), sink));
     }
 }

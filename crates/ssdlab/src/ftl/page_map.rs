@@ -466,7 +466,7 @@ impl PageMap {
         let cached = self.cache.as_ref().is_some_and(|cache| cache.took_last());
         let lane = if cached { Lane::Slc } else { Lane::Host };
         let open = !self.program_boundary(self.space.frontier(self.last_region, lane).offset);
-        let layout = self.layout;
+        let layout = &self.layout;
         let backlog = |region: u32| {
             (0..layout.dies_per_region)
                 .map(|k| sink.backlog(layout.die_in_region(region, k)))

@@ -299,7 +299,7 @@ impl Generator {
 const FLUSH: Io = Io { op: Op::Flush, offset: 0, len: 0, compressible: 0 };
 
 /// A length of at most `room` bytes; `None` if even the smallest is longer.
-#[inline]
+#[inline(always)]
 fn length(sizes: &BlockSizes, rng: &mut Stream, room: u64) -> Option<u64> {
     match sizes {
         BlockSizes::Fixed(len) => (*len <= room).then_some(*len),
@@ -326,6 +326,7 @@ fn length(sizes: &BlockSizes, rng: &mut Stream, room: u64) -> Option<u64> {
 }
 
 /// Draws until it fits; after many draws, the smallest.
+#[inline(never)]
 fn draw_fitting(
     rng: &mut Stream,
     room: u64,

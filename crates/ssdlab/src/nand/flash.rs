@@ -383,7 +383,7 @@ impl Flash {
         index
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: u64, die: u32, index: u32) {
         let own = self.own_work(die, now);
         let op = &mut self.ops[index as usize];

@@ -61,6 +61,8 @@ struct JobState {
 /// See the module.
 pub(super) struct Driver<'a> {
     device: &'a mut dyn Device,
+    /// It is told which I/Os will come.
+    hints: bool,
     jobs: &'a JobFile,
     interval_ns: u64,
     processes: Vec<Process>,
@@ -127,6 +129,7 @@ impl<'a> Driver<'a> {
             interval_ns: options.interval_ns,
             live: processes.len() as u32,
             interval_end: options.interval_ns,
+            hints: device.heeds_hints(),
             device,
             jobs,
             processes,
@@ -355,6 +358,9 @@ impl<'a> Driver<'a> {
         let process = process + 1;
         let command = Command { tag, op, offset, len, compressible, stamp: 0, process };
         self.device.submit(now, command);
+        if !self.hints {
+            return;
+        }
         let [later, soon] = self.processes[index].look_ahead();
         if let Some(io) = later {
             self.device.expect(io.op, io.offset, Distance::Far);

@@ -122,6 +122,7 @@ pub fn run(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<RunResult> {
-    let mut device = shifted::Shifted { device, by: options.elapsed_ns };
-    driver::Driver::new(&mut device, jobs, options)?.run(observer)
+    let mut shifted = shifted::Shifted { device, by: options.elapsed_ns };
+    let device: &mut dyn Device = if shifted.by == 0 { shifted.device } else { &mut shifted };
+    driver::Driver::new(device, jobs, options)?.run(observer)
 }

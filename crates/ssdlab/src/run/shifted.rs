@@ -30,6 +30,9 @@ impl Device for Shifted<'_> {
     fn expect(&self, op: Op, offset: u64, ahead: Distance) {
         self.device.expect(op, offset, ahead);
     }
+    fn heeds_hints(&self) -> bool {
+        self.device.heeds_hints()
+    }
     fn next_event(&self) -> u64 {
         match self.device.next_event() {
             NEVER => NEVER,

@@ -42,6 +42,7 @@ impl Ssd {
     }
 
     /// Takes in a write, TRIM, flush or purge; `false` if it must wait for room or for its turn.
+    #[inline(always)]
     fn enter(&mut self, index: u32) -> bool {
         if self.limit.is_some() && !self.may_proceed(index) {
             return false;

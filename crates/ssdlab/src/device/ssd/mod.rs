@@ -218,7 +218,7 @@ impl Ssd {
     }
 
     /// Ends a command; answers where it is to be said where its time went.
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, index: u32) -> &mut Parts {
         let Active { command: Command { tag, .. }, digest, .. } = self.commands[index as usize];
         self.free.push(index);
@@ -367,6 +367,10 @@ impl Device for Ssd {
 
     fn expect(&self, op: Op, offset: u64, ahead: Distance) {
         self.expect_unit(op, self.unit_of(offset), ahead);
+    }
+
+    fn heeds_hints(&self) -> bool {
+        true
     }
 
     fn next_event(&self) -> u64 {

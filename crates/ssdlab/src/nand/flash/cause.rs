@@ -94,7 +94,7 @@ impl Die {
 
 impl Flash {
     /// What the die has done on the drive's own behalf up to `now`, its planes included.
-    #[inline]
+    #[inline(always)]
     pub(super) fn own_work(&self, die: u32, now: u64) -> OwnWork {
         let own = self.own_of_array(die, now);
         if self.beside.is_empty() { own } else { own.plus(self.own_of_planes(die, now)) }

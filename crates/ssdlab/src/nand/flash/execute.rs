@@ -109,7 +109,7 @@ impl Flash {
     }
 
     /// Goes on with what [`Flash::next_of_die`] has answered.
-    #[inline]
+    #[inline(always)]
     pub(super) fn go_on(&mut self, d: u32, other: u32, take_moving: bool, now: u64) {
         let die = &mut self.dies[d as usize];
         if die.suspended != NONE {
@@ -156,7 +156,7 @@ impl Flash {
         die.since = now;
     }
 
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, d: u32, index: u32, now: u64) {
         self.begin(d, index, now);
         let die = &mut self.dies[d as usize];
@@ -355,7 +355,7 @@ impl Flash {
     }
 
     /// The operation `index` has ended: its place is free, and what awaits it goes on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn conclude(&mut self, index: u32, now: u64, ended: &mut Finished) {
         let hidden = self.asides.get(index as usize).map_or(0, |aside| aside.hidden);
         let op = &mut self.ops[index as usize];
