@@ -42,17 +42,6 @@ impl Settings {
     }
 }
 
-impl Relocation {
-    /// Units to be moved for a host unit of so many physical ones, in what a mapping unit takes at most.
-    fn share(&mut self, length: u32, granules: u32) -> u32 {
-        self.owed += i64::from(self.valid) * i64::from(length);
-        let gain = i64::from(self.gain) * i64::from(granules);
-        let times = self.owed.checked_div(gain).unwrap_or(i64::MAX);
-        self.owed -= times.min(self.owed) * gain;
-        times.saturating_mul(i64::from(granules)).min(i64::from(u32::MAX)) as u32
-    }
-}
-
 impl PageMap {
     /// Lets the next host unit, of so many physical ones, find room in `region`.
     #[inline]
@@ -152,10 +141,7 @@ impl PageMap {
         if !self.begin_collection(region, |_, _| true) {
             return;
         }
-        let granules = self.layout.granules();
-        let job = self.reclaim.job(region, Cause::Collection).as_mut();
-        let units = job.map_or(0, |job| job.share(length, granules));
-        self.relocate(region, Cause::Collection, units, sink);
+        self.carry_share(region, Cause::Collection, length, sink);
         self.refill_reserve(region, sink);
     }
 

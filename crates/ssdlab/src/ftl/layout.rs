@@ -225,6 +225,11 @@ impl Layout {
         let row = if pages == 1 { 0 } else { within / (self.units_per_program() / pages) };
         (superblock, self.by_dies.quotient(program) * pages + row)
     }
+    /// Program units that collection moves in a row: two of each channel, of as many dies as a region has at most.
+    pub fn programs_at_once(&self) -> u32 {
+        let channels = if self.scope == Scope::Drive { self.channels } else { 1 };
+        (2 * channels).min(self.dies_per_region)
+    }
     /// The `k`-th die of a region.
     #[inline]
     pub fn die_in_region(&self, region: u32, k: u32) -> u32 {

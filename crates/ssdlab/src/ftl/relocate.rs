@@ -3,8 +3,9 @@
 //! Collection, wear levelling and folding of the SLC cache choose the superblock and say how fast it goes; on whose
 //! behalf it goes decides where to: the lane. One read brings all that is valid of a program unit, and programs wait for
 //! the reads of what they hold. Where a program unit is one unit of a region that is one die, copies within the die
-//! take the place of both ([`copies`](super::copies)). What is folded finds room as data of the host does, and stops
-//! where a program unit ends, so that none stays filled in part. Cost: constant for a unit.
+//! take the place of both ([`copies`](super::copies)). Collection takes two program units of each channel in a row, so
+//! that one is read while the other is programmed (assumed). What is folded finds room as data of the host does, and
+//! stops where a program unit ends, so that none stays filled in part. Cost: constant for a unit.
 
 use super::Sink;
 use super::append::Unit;
@@ -37,6 +38,15 @@ impl Relocation {
         Relocation { victim, cause, cursor: 0, valid, gain, owed: 0 }
     }
 
+    /// Units that are due once the host has placed so many more.
+    fn due(&mut self, length: u32) -> u32 {
+        self.owed += i64::from(self.valid) * i64::from(length);
+        match i64::from(self.gain) {
+            0 => u32::MAX,
+            gain => (self.owed / gain).clamp(0, i64::from(u32::MAX)) as u32,
+        }
+    }
+
     /// Where it is, as one number.
     pub fn position(&self) -> u64 {
         u64::from(self.victim) << 32 ^ u64::from(self.cursor) << 16 ^ self.owed as u64
@@ -63,8 +73,28 @@ impl Default for Sensed {
 }
 
 impl PageMap {
-    /// Moves `budget` valid units of what a region moves on this behalf, and on to the end of a program unit; erases
-    /// its superblock when none is left. Answers the number moved.
+    /// Moves what is due of what a region moves once the host has placed so many physical units more. What goes
+    /// beyond that is deducted from what is due next.
+    pub(super) fn carry_share<S: Sink>(
+        &mut self,
+        region: u32,
+        cause: Cause,
+        length: u32,
+        sink: &mut S,
+    ) {
+        let Some(job) = self.reclaim.job(region, cause) else { return };
+        let (due, victim) = (job.due(length), job.victim);
+        if due == 0 && self.space.blocks.valid[victim as usize] != OPEN {
+            return;
+        }
+        let moved = self.relocate(region, cause, due, sink);
+        if let Some(job) = self.reclaim.job(region, cause) {
+            job.owed -= i64::from(moved) * i64::from(job.gain);
+        }
+    }
+
+    /// Moves `budget` valid units of what a region moves on this behalf, and on to the end of what is moved in a row;
+    /// erases its superblock when none is left. Answers the number moved.
     pub(super) fn relocate<S: Sink>(
         &mut self,
         region: u32,
@@ -107,8 +137,18 @@ impl PageMap {
                 sensed.read = NONE;
             }
         }
-        while !self.has_moved(region, job.cause, moved, budget) {
-            let Some(first) = self.map.next_valid(at..units.end) else { break };
+        let step = match job.cause {
+            Cause::Collection => per_program * self.layout.programs_at_once(),
+            _ => per_program,
+        };
+        let mut step_end = at;
+        while let Some(first) = self.map.next_valid(at..units.end) {
+            if first >= step_end {
+                if self.has_moved(region, job.cause, moved, budget) {
+                    break;
+                }
+                step_end = units.start + ((first - units.start) / step + 1) * step;
+            }
             let end = (self.layout.program_of(first) + 1) * per_program;
             sensed = self.sense(first, sensed, job.cause, sink);
             at = first;

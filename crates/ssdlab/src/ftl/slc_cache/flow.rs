@@ -117,16 +117,7 @@ impl PageMap {
         {
             return;
         }
-        let Some(job) = self.reclaim.job(region, Cause::Fold) else { return };
-        job.owed += i64::from(job.valid);
-        let (owed, gain) = (job.owed, i64::from(job.gain));
-        if owed < gain && job.valid > 0 {
-            return;
-        }
-        let moved = self.relocate(region, Cause::Fold, (owed / gain) as u32, sink);
-        if let Some(job) = self.reclaim.job(region, Cause::Fold) {
-            job.owed -= i64::from(moved) * gain;
-        }
+        self.carry_share(region, Cause::Fold, 1, sink);
     }
 
     /// Folds some stripes of each region while the host is quiet; `true` if there was anything to do.
