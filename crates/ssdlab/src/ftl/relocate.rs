@@ -143,7 +143,7 @@ impl PageMap {
         };
         let mut step_end = at;
         while let Some(first) = self.map.next_valid(at..units.end) {
-            if first >= step_end {
+            if folds || first >= step_end {
                 if self.has_moved(region, job.cause, moved, budget) {
                     break;
                 }
