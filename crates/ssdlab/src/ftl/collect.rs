@@ -141,7 +141,9 @@ impl PageMap {
         if !self.begin_collection(region, |_, _| true) {
             return;
         }
-        self.carry_share(region, Cause::Collection, length, sink);
+        // Mapping units are moved whole, however many pieces they may be packed in.
+        let whole = self.layout.granules();
+        self.carry_share(region, Cause::Collection, (length, whole), sink);
         self.refill_reserve(region, sink);
     }
 

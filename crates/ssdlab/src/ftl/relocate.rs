@@ -38,12 +38,12 @@ impl Relocation {
         Relocation { victim, cause, cursor: 0, valid, gain, owed: 0 }
     }
 
-    /// Units that are due once the host has placed so many more.
-    fn due(&mut self, length: u32) -> u32 {
+    /// Physical units that are due once the host has placed so many more, in multiples of `whole`.
+    fn due(&mut self, length: u32, whole: u32) -> u32 {
         self.owed += i64::from(self.valid) * i64::from(length);
-        match i64::from(self.gain) {
+        match i64::from(self.gain) * i64::from(whole) {
             0 => u32::MAX,
-            gain => (self.owed / gain).clamp(0, i64::from(u32::MAX)) as u32,
+            gain => (self.owed / gain * i64::from(whole)).clamp(0, i64::from(u32::MAX)) as u32,
         }
     }
 
@@ -73,17 +73,17 @@ impl Default for Sensed {
 }
 
 impl PageMap {
-    /// Moves what is due of what a region moves once the host has placed so many physical units more. What goes
-    /// beyond that is deducted from what is due next.
+    /// Moves what is due, in multiples of `whole`, of what a region moves once the host has placed so many physical
+    /// units more. What goes beyond that is deducted from what is due next.
     pub(super) fn carry_share<S: Sink>(
         &mut self,
         region: u32,
         cause: Cause,
-        length: u32,
+        (length, whole): (u32, u32),
         sink: &mut S,
     ) {
         let Some(job) = self.reclaim.job(region, cause) else { return };
-        let (due, victim) = (job.due(length), job.victim);
+        let (due, victim) = (job.due(length, whole), job.victim);
         if due == 0 && self.space.blocks.valid[victim as usize] != OPEN {
             return;
         }

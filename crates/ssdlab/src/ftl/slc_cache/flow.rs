@@ -117,7 +117,7 @@ impl PageMap {
         {
             return;
         }
-        self.carry_share(region, Cause::Fold, 1, sink);
+        self.carry_share(region, Cause::Fold, (1, 1), sink);
     }
 
     /// Folds some stripes of each region while the host is quiet; `true` if there was anything to do.
