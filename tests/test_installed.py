@@ -77,7 +77,15 @@ def test_the_wheel_works_in_an_empty_environment_without_rust(tmp_path: Path) ->
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    run(home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", wheel)
+    run(
+        home / "bin/python",
+        "-m",
+        "pip",
+        "install",
+        "--no-compile",
+        "--disable-pip-version-check",
+        wheel,
+    )
     assert run("ssdlab", "--version") == f"ssdlab {ssdlab.__version__}\n"
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     line = first("text").splitlines()[0].partition("#")[0]
