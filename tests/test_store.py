@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -227,6 +228,17 @@ def test_a_run_is_found_by_a_piece_of_its_id(tmp_path: Path) -> None:
         runs.find("-")
     with pytest.raises(InputError, match='no run is called "gone"'):
         runs.find("gone")
+
+
+def test_the_newest_run_is_the_last(tmp_path: Path) -> None:
+    runs = RunStore(tmp_path)
+    with pytest.raises(InputError, match='no run is called "last"'):
+        runs.find("last")
+    for name in ("z", "a"):
+        folder = runs.save(make_result(name))
+        assert runs.find("last") == folder
+    runs.save(make_result("from a file"), made=datetime(2020, 1, 1, tzinfo=UTC))
+    assert runs.find("last") == folder
 
 
 def test_the_manifest_tells_what_was_run(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ class DocumentPart(BaseModel):
     """An object in a file of a run."""
 
     # Strict: "5" is no number. What has been added by others does no harm.
-    model_config = ConfigDict(strict=True, extra="ignore")
+    # Built when first checked with: most commands read a few of the kinds.
+    model_config = ConfigDict(strict=True, extra="ignore", defer_build=True)
 
 
 def _object(*needed: str, check: Callable[[Any], Any] | None = None, **kinds: Any) -> Any:

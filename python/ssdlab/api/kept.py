@@ -16,14 +16,14 @@ from ssdlab.results import Result
 from ssdlab.store import RunStore
 
 Kept = str | Path | Result | Report
-"""A run: its folder, its id or a piece of that, or what a function returned."""
+"""A run: its folder, its id, a piece of that or "last", or what a function returned."""
 
 
 def load(*runs: str | Path, out: str | Path | None = None) -> Report:
     """Reads kept runs: those of job files beside each other, or that of a protocol.
 
     Args:
-        runs: Folders, or ids as :func:`ssdlab.runs` lists them; a piece of one will do.
+        runs: Folders, or ids as :func:`ssdlab.runs` lists them; a piece of one, or "last", will do.
         out: Where the runs are kept.
 
     Returns:

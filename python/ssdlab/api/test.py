@@ -157,7 +157,7 @@ def resume(
     """Goes on with a protocol's run after an interruption, a kill or a power failure.
 
     Args:
-        run: Its folder, its id, or a piece of that.
+        run: Its folder, its id, a piece of that, or "last".
         tbw: Rated endurance of the drive, such as ``"600TB"``, or a number of TB.
         destroy: Serial number of the block device whose data may be lost.
         use_existing_file: Whether a plain file that exists may be written.

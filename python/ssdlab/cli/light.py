@@ -49,10 +49,11 @@ def complete(*kinds: str) -> Callable[[str], list[str]]:
 
 
 def complete_runs(incomplete: str) -> list[str]:
-    """Ids of kept runs; any piece of one will do."""
-    from ssdlab.store import RunStore
+    """Ids of kept runs, of which any piece will do, and what names the newest."""
+    from ssdlab.store import LAST, RunStore
 
-    return [run for run in RunStore().ids() if incomplete in run]
+    ids = RunStore().ids()
+    return [name for name in [LAST, *ids] if ids and incomplete in name]
 
 
 def names(*kinds: str) -> list[str]:

@@ -165,7 +165,7 @@ OneRun = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="A run: its folder, its id, or a piece of that.",
+        help="A run: its folder, its id, a piece of that, or last.",
         autocompletion=light.complete_runs,
     ),
 ]
@@ -173,7 +173,7 @@ SeveralRuns = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN",
-        help="Run folders, or ids as `ssdlab list runs` shows them.",
+        help="Run folders, or ids as `ssdlab list runs` shows them; last is the newest.",
         autocompletion=light.complete_runs,
     ),
 ]

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ssdlab.store.folder import JournalEntry, RunFolder
 
 MANIFEST = "manifest.json"
+LAST = "last"
+"""What names the newest run of a store."""
 _TEMPORARY = ".partial-"
 ABANDONED_S = 86_400.0
 """A temporary folder of another machine that is older was left by a writer that died."""
@@ -156,7 +158,8 @@ class RunStore:
         return open_run(self.find(name))
 
     def find(self, name: str) -> Path:
-        """The folder of the run called ``name``: a path, a full id, or an unambiguous piece."""
+        """The folder of the run called ``name``: a path, a full id, an unambiguous piece, or
+        :data:`LAST`."""
         path = self.seek(name)
         if path is None:
             raise InputError(
@@ -170,13 +173,20 @@ class RunStore:
             with contextlib.suppress(OSError, ValueError):
                 if (folder / MANIFEST).is_file():
                     return folder
-        matches = [run_id for run_id in self.ids() if name and name in run_id]
+        ids = self.ids()
+        if name == LAST and ids:
+            return self.root / max(ids, key=self._begun)
+        matches = [run_id for run_id in ids if name and name in run_id]
         if len(matches) == 1:
             return self.root / matches[0]
         if matches:
             first = ", ".join(matches[:4]) + (" ..." if len(matches) > 4 else "")
             raise InputError(f'"{name}" fits {len(matches)} runs: {first}; give more of it')
         return None
+
+    def _begun(self, run_id: str) -> tuple[str, int]:
+        """Puts runs in order, those of one second too."""
+        return run_id[:15], (self.root / run_id / MANIFEST).stat().st_mtime_ns
 
     def ids(self) -> list[str]:
         """Names of the folders that have a manifest, oldest first; nothing of them is read."""
