@@ -91,6 +91,11 @@ class DriveFigures:
             {parameter.key: parameter.read(rig) for parameter in PARAMETERS},
         )
 
+    @property
+    def at_once(self) -> int:
+        """Pages that it can read at the same time."""
+        return self.dies * (self.planes if self.independent else 1)
+
     def having(self, values: Mapping[str, float | Floats]) -> DriveFigures:
         """With other values of some parameters."""
         return replace(self, values={**self.values, **values})
@@ -150,7 +155,7 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
         pages = np.where(scattered, pages, np.ceil(pages / drive.planes))
     wire = 1e3 / values["nand.transfer_mts"]
     one_page = values["nand.t_read"] + np.minimum(size, piece) * wire
-    at_once = drive.dies * (drive.planes if drive.independent else 1)
+    at_once = drive.at_once
     each = np.ones(len(loads))
     # Where the map is not in RAM, a request first reads that of where its data lie.
     namespace = np.array([float(load.namespace or drive.capacity) for load in loads])

@@ -55,8 +55,10 @@ XPOINT = "xpoint"
 """A drive of 3D XPoint, none of which is shipped: `xpoint.toml`."""
 RARE = 4.2
 """Minus twice the logarithm of one in eight: so few are not of flash."""
-ABOUT_AS_LIKELY = 2.0
+ABOUT_AS_LIKELY = 2.5
 """Minus twice the logarithm of how much less likely a start may be than the likeliest."""
+RATED_WIDTH = 0.15
+"""Standard deviation of the logarithm of what drives do by what they are rated for: a judgement."""
 OTHERS = [
     (size, depth, jobs)
     for size in (4096, 16384, 65536)
@@ -65,6 +67,9 @@ OTHERS = [
 """Sizes, depths and jobs by which starts are compared."""
 LEFT_OUT = ("demo", "lab", "wd-zn540")
 """Beginnings of names of drives that do not exist, or are zoned."""
+
+
+COMMAND = next(one for one in PARAMETERS if one.key == "controller.command_time")
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,8 @@ class Start:
     widths: Mapping[str, float] = field(default_factory=dict)
     """Of parameters that benchmarks have told already."""
     far: float = 0.0
-    """How far its own capacity is from that, in standard deviations of :data:`DIES_WIDTH`."""
+    """How far its own capacity and rating are from what was measured, in standard deviations
+    (:data:`DIES_WIDTH`, :data:`RATED_WIDTH`)."""
 
     def having(self, keys: Mapping[str, str], widths: Mapping[str, float]) -> Start:
         """With keys set of which is known how well; raises InputError where that is no drive."""
@@ -121,7 +127,7 @@ def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[S
         Start(
             name,
             with_keys(_at(rig, capacity, name), usual(name, rig)).to_toml(),
-            far=far / DIES_WIDTH,
+            far=math.hypot(far / DIES_WIDTH, _slow(rig, observed)),
         )
         for far, name, rig in near
     ]
@@ -143,6 +149,15 @@ def of_dies(start: Start) -> list[Start]:
 def _far(rig: _core.Rig, capacity: int | None) -> float:
     """Logarithm of a drive's capacity by another, without the sign."""
     return abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
+
+
+def _slow(rig: _core.Rig, observed: Sequence[Observation]) -> float:
+    """By how much a drive is rated for fewer commands than one does that did what was measured and
+    was not at its ceiling there: nothing, or in standard deviations."""
+    if not _fast(observed) or reached(COMMAND, observed, sata(rig)):
+        return 0.0
+    most = max(rate for observation in observed if (rate := observation.rate)) / ROOM
+    return max(0.0, math.log(COMMAND.read(rig) * most / 1e9)) / RATED_WIDTH
 
 
 def _behind(observed: Sequence[Observation]) -> dict[str, str]:
@@ -260,8 +275,7 @@ def ranked(
     some = observed[::step]
     fits = [(start, in_closed_form(start, some, fixed)) for start in starts]
     # Dies are a ceiling of the drive as its commands are.
-    command = next(one for one in PARAMETERS if one.key == "controller.command_time")
-    limited = reached(command, observed, behind_sata=False) or not _fast(observed)
+    limited = reached(COMMAND, observed, behind_sata=False) or not _fast(observed)
     odd = [0.0] * len(starts) if limited else _odd(starts)
     costs = np.array(
         [
@@ -304,10 +318,10 @@ def _unlikely(end: SearchEnd) -> float:
 
 
 def _odd(starts: Sequence[Start]) -> list[float]:
-    """By how much drives have another number of dies than is usual, squared, in standard
-    deviations: dies are a ceiling, too."""
-    dies = np.log([closed.DriveFigures.of(with_keys(start.rig, {})).dies for start in starts])
-    found: list[float] = (((dies - np.median(dies)) / DIES_WIDTH) ** 2).tolist()
+    """By how much drives read another number of pages at once than is usual, squared, in standard
+    deviations: dies, and planes that read by themselves, are a ceiling, too."""
+    pages = np.log([closed.DriveFigures.of(with_keys(start.rig, {})).at_once for start in starts])
+    found: list[float] = (((pages - np.median(pages)) / DIES_WIDTH) ** 2).tolist()
     return found
 
 
