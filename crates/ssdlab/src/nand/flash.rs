@@ -7,6 +7,7 @@
 //! pending event each in the [`Calendar`].
 
 mod cause;
+mod channel;
 mod counters;
 mod execute;
 mod feed;
@@ -19,6 +20,7 @@ mod riders;
 
 pub use cause::Cause;
 use cause::{CAUSES, OwnWork};
+use channel::Channel;
 pub use counters::FlashCounters;
 use ops::{EMPTY, FlashOp, Queue};
 pub use ops::{Finished, OpKind, Place, Program};
@@ -93,29 +95,6 @@ const IDLE: Die = Die {
     phase: Phase::Idle,
     suspended_phase: Phase::Idle,
 };
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Channel {
-    /// When all transfers asked for so far are over.
-    free_at: u64,
-    /// Time of those transfers.
-    booked: u64,
-}
-
-impl Channel {
-    /// Books a transfer of so long that may begin at `now`; answers when it begins.
-    #[inline]
-    fn book(&mut self, now: u64, time: u64) -> u64 {
-        let start = self.free_at.max(now);
-        self.free_at = start + time;
-        self.booked += time;
-        start
-    }
-    /// Time on the channel up to `now`: what is booked for later follows without a gap.
-    fn busy(&self, now: u64) -> u64 {
-        self.booked - self.free_at.saturating_sub(now)
-    }
-}
 
 /// All dies and channels of a drive.
 pub struct Flash {
@@ -310,7 +289,7 @@ impl Flash {
     /// Queues a read for collection, wear levelling, merging or folding.
     pub fn collect_read(&mut self, now: u64, die: u32, units: u32, at: Place, cause: Cause) -> u32 {
         let op = self.read_op(now, die, units, at, cause);
-        let index = self.allocate_read(op, at);
+        let index = self.allocate_read(FlashOp { moves: true, ..op }, at);
         Self::push(&mut self.dies[die as usize].moving, &mut self.ops, index);
         self.arrival(die, now, false);
         index

@@ -25,7 +25,7 @@ impl Flash {
     }
 
     /// When that is.
-    fn planned(&self, d: u32) -> u64 {
+    pub(super) fn planned(&self, d: u32) -> u64 {
         self.beside.get(d as usize).map_or_else(|| self.calendar.at(d), |beside| beside.event)
     }
 
@@ -179,28 +179,25 @@ impl Flash {
     /// Books the transfer of what die `d` reads or programs, and with it the program.
     #[inline]
     fn transfer(&mut self, d: u32, now: u64) {
-        let die = &mut self.dies[d as usize];
-        let op = &mut self.ops[die.current as usize];
-        if op.kind == OpKind::Read && !self.beside.is_empty() {
+        let index = self.dies[d as usize].current;
+        if self.ops[index as usize].kind == OpKind::Read && !self.beside.is_empty() {
             return self.send_of_die(d, now);
         }
-        let time = u64::from(op.units) * self.timing.transfer;
-        let start = self.channels[die.channel as usize].book(now, time);
-        op.bus_wait = op.bus_wait.saturating_add((start - now) as u32);
-        let end = start + time;
+        let end = self.book(index, now);
+        let op = &self.ops[index as usize];
         let over = end + op.working;
         let (repeat, sensing) = (op.repeat, op.sensing);
         // Reads that wait may suspend a program as soon as it has begun, or come in after a copy.
         let is_read = op.kind == OpKind::Read;
         let waits = self.oldest_read(d) != NONE;
         let die = &mut self.dies[d as usize];
+        die.filled = end;
         if is_read || self.timing.suspend.program && waits || self.registers.cache {
             die.phase = Phase::Bus;
             return self.plan(d, end);
         }
         let copies_on = repeat > 1 && !waits && over > now && self.beside.is_empty();
         die.phase = if copies_on { Phase::Copying } else { Phase::Program };
-        die.filled = end;
         self.plan(d, if copies_on { over + sensing } else { over });
     }
 

@@ -136,6 +136,8 @@ pub(super) struct FlashOp {
     /// The block is in SLC mode.
     pub slc: bool,
     pub in_stream: bool,
+    /// A read of what is to be moved.
+    pub moves: bool,
     /// Never to be queued; its place is free once the reads that feed it are done.
     pub discarded: bool,
 }
@@ -206,6 +208,7 @@ impl Flash {
             cause,
             slc: false,
             in_stream: false,
+            moves: false,
             discarded: false,
         }
     }

@@ -19,7 +19,7 @@ persistent!(Die {
     }
     built { channel }
 });
-persistent!(Channel { state { free_at, booked } });
+persistent!(Channel { state { free_at, settled, booked } });
 persistent!(Beside { state { sending, loaded, filled, event, since, own } });
 persistent!(Plane { state { reads, current, cause, sensing, until, group, sent, since, own } });
 persistent!(Aside { state { group, plane, sent, riders, chain, hidden } });
@@ -29,7 +29,7 @@ persistent!(FlashOp {
     state {
         queued, ready, own_at_ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
         feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, working, senses,
-        die, awaits, kind, cause, slc, in_stream, discarded,
+        die, awaits, kind, cause, slc, in_stream, moves, discarded,
     }
 });
 

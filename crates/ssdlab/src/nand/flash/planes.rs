@@ -54,7 +54,7 @@ impl Flash {
     }
 
     /// Plans the earliest event of die `d`, and loads what can be.
-    fn plan_beside(&mut self, d: u32, now: u64) {
+    pub(super) fn plan_beside(&mut self, d: u32, now: u64) {
         self.load_next(d, now);
         let beside = &self.beside[d as usize];
         let of_planes = || self.planes[self.planes_of(d)].iter().map(|plane| plane.until).min();

@@ -94,5 +94,6 @@ impl Channel {
     fn power_cut(&mut self, now: u64) {
         self.booked -= self.free_at.saturating_sub(now);
         self.free_at = self.free_at.min(now);
+        self.settled = self.settled.min(now);
     }
 }

@@ -159,14 +159,10 @@ impl Flash {
 
     /// Books the transfer of the read `index`, whose page has been sensed; answers when it is over.
     pub(super) fn send(&mut self, d: u32, index: u32, now: u64) -> u64 {
-        let channel = self.dies[d as usize].channel;
-        let op = &mut self.ops[index as usize];
-        let time = u64::from(op.units) * self.timing.transfer;
-        let start = self.channels[channel as usize].book(now, time);
-        op.bus_wait = op.bus_wait.saturating_add((start - now) as u32);
-        self.asides[index as usize].sent = start + time;
+        let end = self.book(index, now);
+        self.asides[index as usize].sent = end;
         Self::push(&mut self.beside[d as usize].sending, &mut self.ops, index);
-        start + time
+        end
     }
 
     /// When a register is free whose page is sent until `end`, while an earlier one was sent until `before`: with
@@ -214,10 +210,9 @@ impl Flash {
         }
         let die = &mut self.dies[d as usize];
         Self::pop(&mut die.stream, &mut self.ops);
-        let time = u64::from(self.ops[next as usize].units) * self.timing.transfer;
-        let start = self.channels[die.channel as usize].book(now, time);
+        let filled = self.book(next, now);
         let beside = &mut self.beside[d as usize];
-        (beside.loaded, beside.filled) = (next, start + time);
+        (beside.loaded, beside.filled) = (next, filled);
     }
 
     /// The program that is loaded goes on; of its transfer counts what is left.
@@ -231,6 +226,7 @@ impl Flash {
         op.bus_wait = left.saturating_sub(time) as u32;
         self.asides[index as usize].hidden = time.saturating_sub(left) as u32;
         if left > 0 {
+            self.dies[d as usize].filled = filled;
             self.dies[d as usize].phase = Phase::Bus;
             self.plan(d, filled);
         } else {
