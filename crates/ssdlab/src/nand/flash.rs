@@ -17,6 +17,7 @@ mod planes;
 mod power;
 mod registers;
 mod riders;
+mod rows;
 
 pub use cause::Cause;
 use cause::{CAUSES, OwnWork};
@@ -28,6 +29,7 @@ pub use power::{Dropped, Work};
 pub use registers::Registers;
 use registers::{Aside, Beside, Plane};
 use riders::Riders;
+use rows::Rows;
 
 use super::geometry::Geometry;
 use super::schedule::Policy;
@@ -45,7 +47,7 @@ enum Phase {
     Bus,
     /// Until the program is over, the transfer before it included.
     Program,
-    /// The same of a copy, and then until the next one is sensed: one event for both, as no read waits.
+    /// One copy after the other, until the last one is programmed: see [`Rows`].
     Copying,
     Erase,
     Suspending,
@@ -109,6 +111,8 @@ pub struct Flash {
     policy: Policy,
     dies: Vec<Die>,
     channels: Vec<Channel>,
+    /// By channel.
+    rows: Vec<Rows>,
     ops: Vec<FlashOp>,
     free: u32,
     /// Operation fed and the next in the list, for reads that feed more than two.
@@ -149,6 +153,7 @@ impl Flash {
             policy,
             dies,
             channels: vec![Channel::default(); geometry.channels as usize],
+            rows: vec![Rows::default(); geometry.channels as usize],
             ops: Vec::new(),
             free: NONE,
             feeds: Vec::new(),

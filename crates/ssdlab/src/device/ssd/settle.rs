@@ -2,6 +2,7 @@
 
 use super::{IDLE, Ssd};
 use crate::device::Device;
+use crate::nand::NONE;
 use crate::units::NEVER;
 
 impl Ssd {
@@ -16,7 +17,7 @@ impl Ssd {
         self.cancel_fold();
         self.cancel_drain();
         self.work_off(now);
-        self.engine.now = self.engine.now.max(now);
+        (self.engine.now, self.engine.flash.acting) = (self.engine.now.max(now), NONE);
         self.drain_all();
         self.work_off(NEVER);
         self.plan_idle();

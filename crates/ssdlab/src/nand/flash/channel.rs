@@ -5,6 +5,7 @@
 //! are one for a die, or two, so that a look at the dies of the channel finds them; their ends are put off. Cost: constant,
 //! or for a read that finds the channel taken a look at its dies.
 
+use super::rows::Row;
 use super::{Flash, NONE, OpKind, Phase};
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,6 +19,15 @@ pub(super) struct Channel {
 }
 
 impl Channel {
+    /// Puts a transfer of so long behind all others; answers when it begins.
+    #[inline]
+    pub fn append(&mut self, now: u64, time: u64) -> u64 {
+        let start = self.free_at.max(now);
+        self.free_at = start + time;
+        self.booked += time;
+        start
+    }
+
     /// Time on the channel up to `now`: what is booked for later follows without a gap.
     pub fn busy(&self, now: u64) -> u64 {
         self.booked - self.free_at.saturating_sub(now)
@@ -40,10 +50,9 @@ impl Flash {
         let read = op.kind == OpKind::Read;
         let first = read && !op.moves;
         let c = usize::from(self.dies[usize::from(op.die)].channel);
-        let channel = &mut self.channels[c];
-        let mut start = channel.free_at.max(now);
-        channel.free_at = start + time;
-        channel.booked += time;
+        // What copies in a row have asked for comes before.
+        self.catch_up(c, now);
+        let mut start = self.channels[c].append(now, time);
         if first && start > now {
             start = self.go_first(c, index, now, time);
         }
@@ -91,8 +100,8 @@ impl Flash {
         let can = kind.is_some_and(|kind| {
             kind != OpKind::Read || self.ops[die.current as usize].moves && self.beside.is_empty()
         });
-        let own =
-            (can && die.filled > now).then_some(Transfer { op: die.current, end: die.filled });
+        let end = self.row_of(d).map_or(die.filled, Row::filled);
+        let own = (can && end > now).then_some(Transfer { op: die.current, end });
         let beside = self.beside.get(d as usize).filter(|b| b.loaded != NONE && b.filled > now);
         let loaded = beside.map(|beside| Transfer { op: beside.loaded, end: beside.filled });
         own.into_iter().chain(loaded)
@@ -107,6 +116,9 @@ impl Flash {
             return;
         }
         die.filled += time;
+        if die.phase == Phase::Copying {
+            self.put_off_row(d, time);
+        }
         let its = &mut self.ops[op as usize];
         its.bus_wait = its.bus_wait.saturating_add(time as u32);
         let at = self.planned(d) + time;

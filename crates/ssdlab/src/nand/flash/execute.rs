@@ -1,6 +1,6 @@
 //! What a die does next: the state machine of dies and channels.
 
-use super::{Finished, Flash, NONE, OpKind, Phase};
+use super::{Finished, Flash, FlashOp, NONE, OpKind, Phase};
 use crate::nand::schedule::Heads;
 
 impl Flash {
@@ -184,11 +184,10 @@ impl Flash {
             return self.send_of_die(d, now);
         }
         let end = self.book(index, now);
-        let op = &self.ops[index as usize];
-        let over = end + op.working;
-        let (repeat, sensing) = (op.repeat, op.sensing);
+        let &FlashOp { kind, working, repeat, .. } = &self.ops[index as usize];
+        let over = end + working;
         // Reads that wait may suspend a program as soon as it has begun, or come in after a copy.
-        let is_read = op.kind == OpKind::Read;
+        let is_read = kind == OpKind::Read;
         let waits = self.oldest_read(d) != NONE;
         let die = &mut self.dies[d as usize];
         die.filled = end;
@@ -197,8 +196,11 @@ impl Flash {
             return self.plan(d, end);
         }
         let copies_on = repeat > 1 && !waits && over > now && self.beside.is_empty();
-        die.phase = if copies_on { Phase::Copying } else { Phase::Program };
-        self.plan(d, if copies_on { over + sensing } else { over });
+        die.phase = Phase::Program;
+        if copies_on {
+            return self.begin_row(d, over);
+        }
+        self.plan(d, over);
     }
 
     /// The data of a program is there.
@@ -225,16 +227,10 @@ impl Flash {
     /// The event of what a die does, or of what takes all of it.
     #[inline(always)]
     pub(super) fn step_die(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
-        let die = &mut self.dies[d as usize];
+        let die = &self.dies[d as usize];
         match die.phase {
-            Phase::Sense | Phase::Copying => {
-                if die.phase == Phase::Copying {
-                    self.copied(d);
-                }
-                let op = &self.ops[self.dies[d as usize].current as usize];
-                let senses = u64::from(op.senses);
-                self.counters.reads += senses;
-                self.counters.reads_slc += if op.slc { senses } else { 0 };
+            Phase::Sense => {
+                self.count_senses(d, 1);
                 self.transfer(d, now);
                 false
             }
@@ -251,20 +247,8 @@ impl Flash {
                 self.program_filled(d, now);
                 false
             }
-            Phase::Program => {
-                let op = &self.ops[die.current as usize];
-                if op.kind == OpKind::Program {
-                    self.counters.programs += 1;
-                    self.counters.programs_slc += u64::from(op.slc);
-                    self.counters.units_programmed += u64::from(self.units_per_program);
-                    return self.finish(d, now, ended);
-                }
-                if self.copied(d) == 0 {
-                    return self.finish(d, now, ended);
-                }
-                self.next_copy(d, now);
-                false
-            }
+            Phase::Program => self.programmed(d, now, ended),
+            Phase::Copying => self.row_is_over(d, now) && self.programmed(d, now, ended),
             Phase::Erase => {
                 self.counters.erases += 1;
                 self.finish(d, now, ended)
@@ -277,43 +261,43 @@ impl Flash {
         }
     }
 
-    /// One of the copies that die `d` makes is programmed; answers how many are left.
+    /// What die `d` programs is over.
     #[inline]
-    fn copied(&mut self, d: u32) -> u32 {
+    fn programmed(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
+        let op = &self.ops[self.dies[d as usize].current as usize];
+        if op.kind == OpKind::Program {
+            self.counters.programs += 1;
+            self.counters.programs_slc += u64::from(op.slc);
+            self.counters.units_programmed += u64::from(self.units_per_program);
+            return self.finish(d, now, ended);
+        }
+        if self.copied(d, 1) == 0 {
+            return self.finish(d, now, ended);
+        }
+        self.next_copy(d, now);
+        false
+    }
+
+    /// So many of the copies that die `d` makes are programmed; answers how many are left.
+    #[inline]
+    pub(super) fn copied(&mut self, d: u32, made: u32) -> u32 {
         let op = &mut self.ops[self.dies[d as usize].current as usize];
-        op.repeat -= 1;
-        self.counters.programs += 1;
-        self.counters.programs_slc += u64::from(op.slc);
-        self.counters.units_programmed += 1;
-        self.counters.units_read += 1;
+        op.repeat -= made;
+        let made = u64::from(made);
+        self.counters.programs += made;
+        self.counters.programs_slc += if op.slc { made } else { 0 };
+        self.counters.units_programmed += made;
+        self.counters.units_read += made;
         op.repeat
     }
 
-    /// Die `d` is in one phase again if it makes copies: has programmed one by now, or not yet. Answers when it has, 0
-    /// otherwise.
+    /// Counts what die `d` has sensed so many times.
     #[inline]
-    pub(super) fn part_copies(&mut self, d: u32, now: u64) -> u64 {
-        let die = &self.dies[d as usize];
-        if die.phase != Phase::Copying {
-            return 0;
-        }
-        let over = self.calendar.at(d) - self.ops[die.current as usize].sensing;
-        // Of events at the same time that of the lower slot happens first.
-        let is_over = over < now || over == now && d < self.acting;
-        if is_over {
-            self.copied(d);
-            self.dies[d as usize].phase = Phase::Sense;
-            return over;
-        }
-        self.dies[d as usize].phase = Phase::Program;
-        self.plan(d, over);
-        0
-    }
-
-    /// All that is over by `now` is counted; answers when the last of what had not been was.
-    pub fn take_stock(&mut self, now: u64) -> u64 {
-        self.acting = NONE;
-        (0..self.dies()).fold(0, |last, d| last.max(self.part_copies(d, now)))
+    pub(super) fn count_senses(&mut self, d: u32, times: u32) {
+        let op = &self.ops[self.dies[d as usize].current as usize];
+        let senses = u64::from(op.senses) * u64::from(times);
+        self.counters.reads += senses;
+        self.counters.reads_slc += if op.slc { senses } else { 0 };
     }
 
     /// Between two copies a waiting read may come in; otherwise the next copy begins.

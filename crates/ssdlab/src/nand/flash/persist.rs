@@ -9,7 +9,7 @@ use crate::persist::{Archive, Persist, persistent, persistent_enum};
 
 persistent!(Flash {
     state { calendar, counters, ops, free, feeds, free_feed, order, active, riders, asides }
-    parts { dies, channels, beside, planes }
+    parts { dies, channels, rows, beside, planes }
     built { timing, places, units_per_program, policy, registers, acting }
 });
 persistent!(Die {

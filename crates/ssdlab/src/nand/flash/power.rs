@@ -1,6 +1,6 @@
 //! Loss of power: what the dies have not done.
 
-use super::{Channel, EMPTY, Flash, FlashOp, IDLE, NONE, OpKind};
+use super::{Channel, EMPTY, Flash, FlashOp, IDLE, NONE, OpKind, Rows};
 use crate::units::NEVER;
 
 /// An operation that was queued or under way.
@@ -54,6 +54,7 @@ impl Flash {
             self.calendar.set(d as u32, NEVER);
         }
         self.channels.iter_mut().for_each(|channel| channel.power_cut(now));
+        self.rows.iter_mut().for_each(Rows::clear);
         (self.feeds, self.free_feed) = (Vec::new(), NONE);
         let mut dropped = Vec::new();
         for index in (0..self.ops.len() as u32).filter(|&index| live[index as usize]) {
