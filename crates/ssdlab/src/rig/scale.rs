@@ -67,7 +67,7 @@ impl Rig {
     /// blocks of many dies together, too few superblocks would remain; then blocks have fewer pages,
     /// and are erased in less time. The same is done where fewer than `fewest` would remain: what is
     /// collected has to be chosen among many. The table of an extent
-    /// map, an SLC cache and the marks of periodic collection shrink with the drive. So do the caches
+    /// map, the RAM of a cached one, an SLC cache and the marks of periodic collection shrink with the drive. So do the caches
     /// of a hard disk, whose seeks are shares of its stroke. A write buffer keeps its size, as it fills the program units
     /// of as many dies, unless host writes wait for whole superblocks to be collected (`blocking`): what it has to take in
     /// meanwhile shrinks with the blocks. It absorbs no overwrites: of a load over the whole drive there are next to none
@@ -157,9 +157,13 @@ impl Rig {
         if let Some(namespace) = self.bytes("namespace")? {
             own.push(("namespace", sized(namespace)));
         }
-        if self.get("ftl.map.kind").as_deref() == Some("extent") {
-            let entries = self.count("ftl.map.entries")? / factor;
-            own.push(("ftl.map.entries", entries.to_string()));
+        match self.get("ftl.map.kind").as_deref() {
+            Some("extent") => {
+                let entries = self.count("ftl.map.entries")? / factor;
+                own.push(("ftl.map.entries", entries.to_string()));
+            }
+            Some("cached") => own.extend(self.scaled_sizes(&["ftl.map.cache"], factor)?),
+            _ => {}
         }
         own.extend(self.scaled_marks(fewer)?);
         if let Some(size) = self.bytes("write_buffer.size")? {
