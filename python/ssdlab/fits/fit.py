@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,6 +62,8 @@ class FitOrder:
     """By closed forms alone."""
     concluded: Sequence[Conclusion] = ()
     """What benchmarks say of how the drive is made."""
+    without: Collection[str] = ()
+    """Shipped drives not to start from."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
     _check(observed, order)
     fixed = {**_parity(observed), **(order.fixed or {})}
     if order.start is None:
-        candidates = starts.likely(order.capacity, observed)
+        candidates = starts.likely(order.capacity, observed, order.without)
     else:
         candidates = [starts.named(order.start, order.capacity)]
     if order.concluded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -100,14 +100,17 @@ def named(place: str, capacity: int | None) -> Start:
     return Start(Path(place).stem, _at(_core.Rig(target.rig, rig_name=place), capacity, place))
 
 
-def likely(capacity: int | None, observed: Sequence[Observation] = ()) -> list[Start]:
+def likely(
+    capacity: int | None, observed: Sequence[Observation] = (), without: Collection[str] = ()
+) -> list[Start]:
     """The shipped SSDs of about that capacity, and of the bus that measurements tell; those next
-    to it where there are none."""
+    to it where there are none. None of those called as ``without`` says."""
     slots = _slots(observed)
     found = []
     for profile in profiles():
         rig = profile.rig()
-        if profile.name.startswith(LEFT_OUT) or rig.find("ssd") not in ([""], ["below."]):
+        left_out = profile.name.startswith(LEFT_OUT) or profile.name in without
+        if left_out or rig.find("ssd") not in ([""], ["below."]):
             continue
         if any(rig.get(key) is not None for key in TOO_SPECIAL) or not slots(rig):
             continue

@@ -21,7 +21,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
-from ssdlab.experiments.twin.cases import CASES, TwinCase, asked, interpolated, known
+from ssdlab.experiments.twin.cases import (
+    CASES,
+    PROFILES,
+    TwinCase,
+    asked,
+    interpolated,
+    known,
+)
 from ssdlab.fits.fit import FitOrder, fit
 from ssdlab.fits.predict import ComparedNumber, compare, predict
 from ssdlab.fits.twin import twin_of
@@ -76,7 +83,9 @@ def _outcome(
     case: TwinCase, quick: bool, seed: int, heard: Sequence[ProgressCallback | None]
 ) -> TwinOutcome:
     rows, questions = known(case), asked(case)
-    found = fit(FitOrder(rows, case.capacity, seed=seed, quick=quick), heard[0])
+    own = [PROFILES[case.drive]] if case.drive in PROFILES else []
+    order = FitOrder(rows, case.capacity, seed=seed, quick=quick, without=own)
+    found = fit(order, heard[0])
     twin = twin_of(
         found.found, found.observed, name=case.drive, start=found.start, sources=["measured.csv"],
         seed=seed,

@@ -62,6 +62,13 @@ def _few_threads(load: FitWorkload) -> bool:
     return load.numjobs <= 2
 
 
+PROFILES = {
+    "s4610-ahci": "intel-dc-s4610-480", "pm883-ahci": "samsung-pm883-480",
+    "860-pro-hba": "samsung-860-pro-512", "mx200-sata-300": "crucial-mx200-250",
+    "980-pro-jobs": "samsung-980-pro-1000", "980-pro-sizes": "samsung-980-pro-1000",
+    "7450": "micron-7450-960", "p4610": "intel-dc-p4610-1600",
+}  # fmt: skip
+"""Their shipped profiles, which no twin starts from: they have numbers of these measurements."""
 SATA = (("s4610-ahci", 480), ("pm883-ahci", 480), ("860-pro-hba", 512), ("mx200-sata-300", 250))
 CASES = (
     *(TwinCase("one job, several", name, gb * 10**9, _one_job, True) for name, gb in SATA),
