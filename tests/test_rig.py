@@ -174,6 +174,13 @@ def test_whatever_a_rig_is_made_of_is_made_smaller() -> None:
     assert dict(alone.scale(10))["capacity"] == rig.get("below.members.1.capacity")
 
 
+def test_a_cached_map_holds_the_same_share_of_a_smaller_drive() -> None:
+    rig = profile("samsung-980-1000").rig()
+    for factor in (8, 32):
+        cache = dict(rig.scale(factor, fewest=SUPERBLOCKS_MIN))["ftl.map.cache"]
+        assert cache == f"{(64 << 20) // factor}B"
+
+
 def test_keys_are_set_after_a_drive_was_made_smaller() -> None:
     job = "[w]\nrw=randwrite\nsize=8m\n"
     found = ssdlab.run(job, on="demo-client", scale=4, set={"write_buffer.size": "1MiB"})

@@ -185,8 +185,11 @@ class RunStore:
         return None
 
     def _begun(self, run_id: str) -> tuple[str, int]:
-        """Puts runs in order, those of one second too."""
-        return run_id[:15], (self.root / run_id / MANIFEST).stat().st_mtime_ns
+        """Puts runs in order, those of one second too; one that is gone meanwhile comes first."""
+        try:
+            return run_id[:15], (self.root / run_id / MANIFEST).stat().st_mtime_ns
+        except OSError:
+            return "", 0
 
     def ids(self) -> list[str]:
         """Names of the folders that have a manifest, oldest first; nothing of them is read."""
