@@ -338,6 +338,32 @@ def test_a_drive_that_writes_as_little_as_a_disk_may_be_an_ssd_that_collects() -
         fit(FitOrder(slow, 80 * 10**9, quick=True))
 
 
+def test_a_quick_fit_of_random_writes_that_collect_is_one_of_what_simulation_says() -> None:
+    rows = [
+        Observation(FitWorkload("randread", 4096, 1), {"iops": 7_140.0}),
+        Observation(FitWorkload("randwrite", 4096, 16, state="steady"), {"iops": 7_400.0}),
+    ]
+    order = FitOrder(rows, 250 * 10**9, start="micron-p400e-200", quick=True)
+    found = fit(order)
+    twin = twin_of(found.found, rows, name="x", start=found.start, sources=["x"], seed=1)
+    read, written = predict(twin, [row.load for row in rows])
+    assert read.values["iops"] == pytest.approx(7_140, rel=0.05)
+    # In closed form the same twin writes a fifth more.
+    assert written.values["iops"] == pytest.approx(7_400, rel=0.1)
+    drive = closed.DriveFigures.of(with_keys(twin.rig, {}))
+    (said,) = closed.answers(drive, [rows[1].load])
+    assert said["iops"] > 1.15 * written.values["iops"]
+
+
+def test_a_drive_that_is_faster_than_its_steady_state_may_be_an_outlier() -> None:
+    weights = []
+    for state in ("filled", "steady"):
+        rows = [Observation(FitWorkload("randwrite", 4096, 1, state=state), {"iops": 10_000.0})]
+        target = FitTarget.of(rows)
+        weights.append(float(target.trust(np.array([-4.0]))[0]))
+    assert weights[0] == 1.0 and weights[1] < 0.5
+
+
 def test_what_a_drive_has_done_it_can_do() -> None:
     slow = {1: 9_100.0, 2: 13_600.0, 4: 18_300.0, 8: 55_000.0}
     rows = [

@@ -76,7 +76,7 @@ def command(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="By closed forms alone: seconds instead of minutes.")
+        bool, typer.Option("--quick", help="By closed forms: seconds instead of minutes.")
     ] = False,
     selftest: Annotated[
         int | None,

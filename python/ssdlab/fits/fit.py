@@ -32,6 +32,11 @@ WIDTH = 0.02, 0.06, 0.1
 provisioning that simulations or closed forms have chosen."""
 COLLECTS = 0.04
 """What is left out where the way a drive collects was chosen among few, of write amplification."""
+KINDS = 3
+"""Of random writes that collect (size, mix, namespace), those with most rows, that a fit by closed
+forms simulates."""
+SIMULATED = 2
+"""So often: what is off depends on over-provisioning, too."""
 NO_HOST = "50ns"
 WRITES = 150_000
 """Of a point of a drive whose collection benchmarks have told: a drive write, at most so many."""
@@ -59,7 +64,7 @@ class FitOrder:
     """Keys of the rig that are known."""
     seed: int = 1
     quick: bool = False
-    """By closed forms alone."""
+    """By closed forms; of simulations only those of random writes that collect."""
     concluded: Sequence[Conclusion] = ()
     """What benchmarks say of how the drive is made."""
     without: Collection[str] = ()
@@ -114,7 +119,10 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         ranked = [(start, starts.held(start, observed, fixed))]
     if order.quick:
         start = ranked[0][0]
-        return Fit(starts.held(start, observed, fixed), start.name, observed, True)
+        found = starts.held(start, observed, fixed)
+        if not order.concluded:
+            found = _collecting(found, observed, order.seed, _muted(progress))
+        return Fit(found, start.name, observed, True)
     some = observed[:: math.ceil(len(observed) / ROWS)]
     effort = Effort(seed=order.seed)
     if order.concluded:
@@ -297,23 +305,12 @@ def _corrected(
         least = cost(space, target, vector, logs)
         if best is not None and least >= best.cost:
             break
-        ((known,), there) = starts.closed_forms(space, loads, [vector]), said
+        (known,) = starts.closed_forms(space, loads, [vector])
         off = [
             {name: value / _alike(row, name) for name, value in one.items()}
-            for one, row in zip(there, known, strict=True)
+            for one, row in zip(said, known, strict=True)
         ]
-
-        def quick(
-            vectors: Sequence[Floats], off: Sequence[Mapping[str, float]] = off
-        ) -> list[list[Mapping[str, float]]]:
-            return [
-                [
-                    {name: ratio * _alike(row, name) for name, ratio in one.items()}
-                    for one, row in zip(off, rows, strict=True)
-                ]
-                for rows in starts.closed_forms(space, loads, vectors)
-            ]
-
+        quick = _off_by(space, loads, off)
         still = search(space, target, quick, vector, 0)
         best = replace(still, vector=vector, logs=logs, cost=least)
         moved = leaping(space, target, quick, vector, starts.ROUNDS_CLOSED)
@@ -321,6 +318,69 @@ def _corrected(
         (said,) = simulate([vector])
     assert best is not None
     return best
+
+
+def _off_by(
+    space: FitSpace, loads: Sequence[FitWorkload], off: Sequence[Mapping[str, float]]
+) -> Evaluate:
+    """Closed forms, each number of each workload off by such a factor."""
+
+    def evaluate(vectors: Sequence[Floats]) -> list[list[Mapping[str, float]]]:
+        return [
+            [
+                {**row, **{name: ratio * _alike(row, name) for name, ratio in one.items()}}
+                for one, row in zip(off, rows, strict=True)
+            ]
+            for rows in starts.closed_forms(space, loads, vectors)
+        ]
+
+    return evaluate
+
+
+def _collecting(
+    end: SearchEnd, observed: Sequence[Observation], seed: int, progress: ProgressCallback | None
+) -> SearchEnd:
+    """A fit by closed forms, with what simulation says of random writes that collect: there a die
+    that is behind holds up the others, and collection may come in batches, of which closed forms
+    know but the mean. Of each kind the shallowest and the deepest workload are simulated; those
+    between are off by as much as lies between."""
+    loads = [observation.load for observation in observed]
+    kinds: dict[FitWorkload, list[FitWorkload]] = {}
+    for load in sorted(dict.fromkeys(loads), key=lambda load: load.depth):
+        if load.collects:
+            kinds.setdefault(replace(load.curve, numjobs=1), []).append(load)
+    most = sorted(kinds, key=lambda kind: -len(kinds[kind]))[:KINDS]
+    asked = list(dict.fromkeys(kinds[kind][place] for kind in most for place in (0, -1)))
+    for _ in range(SIMULATED if asked else 0):
+        rig = end.space.rig(end.vector)
+        effort = trial.lasting(Effort(seed=seed), rig, asked)
+        (told,) = trial.answers([rig], asked, effort, progress)
+        (known,) = starts.closed_forms(end.space, asked, [end.vector])
+        factors = [
+            {name: math.log(one[name] / row[name]) for name in row if name in one}
+            for one, row in zip(told, known, strict=True)
+        ]
+        off = [_between(load, asked, factors) for load in loads]
+        quick = _off_by(end.space, loads, off)
+        end = leaping(end.space, end.target, quick, end.vector, starts.ROUNDS_CLOSED)
+    return end
+
+
+def _between(
+    load: FitWorkload, asked: Sequence[FitWorkload], logs: Sequence[Mapping[str, float]]
+) -> dict[str, float]:
+    """By which factor the numbers of a workload are off where logarithms are known of the
+    shallowest and the deepest of its kind; 1 where they are not."""
+    kind = replace(load.curve, numjobs=1)
+    own = [(math.log(one.depth), log) for one, log in zip(asked, logs, strict=True)
+           if replace(one.curve, numjobs=1) == kind]  # fmt: skip
+    if not own:
+        return {}
+    depths = [depth for depth, _ in own]
+    return {
+        name: math.exp(np.interp(math.log(load.depth), depths, [log[name] for _, log in own]))
+        for name in own[0][1]
+    }
 
 
 def _alike(row: Mapping[str, float], name: str) -> float:

@@ -112,6 +112,11 @@ class FitWorkload:
         return not self.rw.startswith("rand")
 
     @property
+    def collects(self) -> bool:
+        """Whether it writes at random to a drive in steady state, which collects all the time."""
+        return self.state == "steady" and self.reads < 1 and not self.sequential
+
+    @property
     def depth(self) -> int:
         """I/Os in flight of all its jobs."""
         return self.iodepth * self.numjobs

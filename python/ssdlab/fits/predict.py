@@ -32,7 +32,6 @@ from ssdlab.fits.observations import (
 )
 from ssdlab.fits.parameters import Floats, bounds, sata
 from ssdlab.fits.search import value_of
-from ssdlab.fits.trial import FINE
 from ssdlab.fits.twin import Z90, Twin
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
@@ -40,8 +39,6 @@ from ssdlab.units import parse_bytes, size_text
 
 DRAWS = 48
 """Drives beside the twin, in pairs on both sides of it."""
-CALM, LONGEST = 4.0, 2.0
-"""Write amplification from which random writes last longer, and how many times at most."""
 FURTHEST = 2.0
 """Standard deviations of a parameter in a draw, at most."""
 
@@ -78,7 +75,7 @@ def predict(
     """
     _check(twin, loads)
     different = list(dict.fromkeys(loads))
-    effort = replace(FINE, seed=seed, writes=round(_waves(twin, different) * FINE.writes))
+    effort = trial.lasting(replace(trial.FINE, seed=seed), twin.rig, different)
     (fine,) = trial.answers([store(twin.rig)], different, effort, progress)
     open_ = _open(twin, different, seed)
     drive = _core.Rig(twin.rig, rig_name=twin.name)
@@ -100,14 +97,6 @@ def _check(twin: Twin, loads: Sequence[FitWorkload]) -> None:
             raise InputError(
                 f"{load}: the namespace is larger than the drive of {size_text(capacity)}"
             )
-
-
-def _waves(twin: Twin, loads: Sequence[FitWorkload]) -> float:
-    """How much longer than usual random writes are to last: collection comes in waves, which are
-    the higher the more is copied."""
-    drive = closed.DriveFigures.of(_core.Rig(twin.rig, rig_name=twin.name))
-    amplified = [answer.get("waf", 1.0) for answer in closed.answers(drive, loads)]
-    return min(LONGEST, max(1.0, max(amplified) / CALM))
 
 
 def _open(twin: Twin, loads: Sequence[FitWorkload], seed: int) -> list[Mapping[str, float]]:

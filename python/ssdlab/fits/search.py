@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ssdlab.fits.observations import MEASURED, FitWorkload, Observation
 from ssdlab.fits.parameters import FitSpace, Floats
@@ -66,6 +67,8 @@ class FitTarget:
     columns: Sequence[str]
     logs: Floats
     sigma: Floats
+    collecting: npt.NDArray[np.bool_]
+    """Whether it is of random writes in steady state."""
     submission_us: float
     """Time of a request before it reaches the device, which clat does not have."""
 
@@ -86,7 +89,10 @@ class FitTarget:
                 own = alike * (waf if name == "waf" else MODEL[name])
                 width = math.hypot(NOISE[name], own, observation.width)
                 sigma.append(width * math.sqrt(same if name in MEANS else 1))
-        return FitTarget(rows, columns, np.array(logs), np.array(sigma), _submission(observed))
+        collecting = np.array([observed[row].load.collects for row in rows], dtype=bool)
+        return FitTarget(
+            rows, columns, np.array(logs), np.array(sigma), collecting, _submission(observed)
+        )
 
     def take(self, answers: Sequence[Mapping[str, float]]) -> Floats:
         """The logarithms of the numbers of the same entries; NaN for what was not found."""
@@ -100,9 +106,11 @@ class FitTarget:
 
     def trust(self, scaled: Floats) -> Floats:
         """Weights of residuals: outliers count less, but what a drive has done it can do. Only
-        where it was slower than predicted can that be due to something else."""
+        where it was slower than predicted can that be due to something else, or where it was to
+        collect all the time: as long as it has blocks erased it does more."""
         sign = np.array([_FASTER.get(name, 0.0) for name in self.columns])
-        outlying = np.where(scaled * sign > 0, 0.0, scaled / OUTLYING)
+        able = (scaled * sign > 0) & ~self.collecting
+        outlying = np.where(able, 0.0, scaled / OUTLYING)
         weights: Floats = 1.0 / (1.0 + outlying**2)
         return weights
 

@@ -90,7 +90,7 @@ def simulated(
     Raises InputError where a rig cannot be simulated, Interrupted on Ctrl-C.
     """
     first = closed(rig, observed)
-    rows = [observation for observation in observed if _collects(observation.load)]
+    rows = [observation for observation in observed if observation.load.collects]
     if not rows:
         return first
     keys: dict[str, str] = {}
@@ -172,17 +172,13 @@ def _next(tried: Sequence[tuple[float, float]]) -> float:
     return min(math.log(MOST), max(math.log(LEAST), x + step))
 
 
-def _collects(load: FitWorkload) -> bool:
-    return load.state == "steady" and load.reads < 1 and not load.sequential
-
-
 def _amplified(observed: Sequence[Observation]) -> dict[FitWorkload, float]:
     """Write amplification of random writes of 4 KiB by namespace, the mean of each."""
     found: dict[FitWorkload, list[float]] = {}
     for observation in observed:
         if (
             "waf" in observation.measured
-            and _collects(observation.load)
+            and observation.load.collects
             and observation.load.bs == 4096
         ):
             found.setdefault(observation.load, []).append(math.log(observation.measured["waf"]))

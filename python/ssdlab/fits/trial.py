@@ -13,14 +13,16 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssdlab import _core, bench
 from ssdlab.bench import kept
 from ssdlab.engine.runner import seed_of
 from ssdlab.errors import InputError
+from ssdlab.fits import closed
 from ssdlab.fits.observations import FitWorkload, Observation, observations
+from ssdlab.fits.parameters import with_keys
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Sim, SimSession, Terms
@@ -63,6 +65,10 @@ class Effort:
 
 FINE = Effort(20_000, 80_000)
 """Of a prediction."""
+CALM, LONGEST = 4.0, 2.0
+"""Write amplification from which random writes last longer, and how many times at most."""
+BATCHES = 5
+"""Of periodic collection, over which a rate is a mean."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,27 @@ class Reduced:
 def _capacity(rig: _core.Rig) -> int:
     """Bytes of its first SSD: asked of the rig, since a whole drive takes long to build."""
     return rig.bytes(f"{rig.find('ssd')[0]}capacity") or 1
+
+
+def lasting(effort: Effort, rig: str, loads: Sequence[FitWorkload]) -> Effort:
+    """With random writes that last longer where collection comes in waves, which are the higher the
+    more is copied, or in batches, between which a drive writes as if it never had to collect."""
+    figures = closed.DriveFigures.of(with_keys(rig, {}))
+    most = max(answer.get("waf", 1.0) for answer in closed.answers(figures, loads))
+    waves = effort.writes * min(LONGEST, max(1.0, most / CALM))
+    return replace(effort, writes=round(max(waves, BATCHES * _batch(rig))))
+
+
+def _batch(rig: str) -> float:
+    """Writes of 4 KiB from one batch of periodic collection to the next, at reduced size: those
+    that fill the superblocks that it frees."""
+    if with_keys(rig, {}).get("ftl.gc.pace") != "periodic":
+        return 0.0
+    small = with_keys(rig, Reduced.of(rig, "twin").overrides)
+    start, end = (float(small.get(f"ftl.gc.batch.{mark}") or 0) for mark in ("start", "end"))
+    pages = closed.DriveFigures.of(small)
+    block = int(small.get("nand.pages_per_block") or 256) * pages.page * pages.planes
+    return (end - start) * pages.dies * block / closed.UNIT
 
 
 def answers(

@@ -29,18 +29,18 @@ from ssdlab.target import Sim, sim
 Z90 = 1.645
 """Standard deviations of a 90 % interval."""
 AWAY = {
-    "size": 0.3,
-    "deeper": 0.11,
-    "shallower": 0.21,
-    "jobs": 0.05,
-    "pattern": 0.27,
-    "state": 0.4,
+    "size": 0.26,
+    "deeper": 0.095,
+    "shallower": 0.18,
+    "jobs": 0.043,
+    "pattern": 0.23,
+    "state": 0.34,
     "namespace": 0.06,
 }
 """What a doubling (of the pattern and the state: another one) adds to how unsure a twin is of a
 rate: standard deviations whose squares add up. As likely as can be by what twins miss of eight
 measured drives, and all wider by the factor by which, each drive left out in turn, nine numbers in
-ten lie inside (docs/fit.md). That of the namespace is a judgement by the one drive that was
+ten or more lie inside (docs/fit.md). That of the namespace is a judgement by the one drive that was
 measured at several sizes, so how often that drive lies inside proves nothing of it."""
 LEFT_OPEN = 0.35
 """The same of the spread that parameters left open give in closed form: they are not as widely
