@@ -21,7 +21,7 @@ from ssdlab.store import RunStore
 Cli = Callable[..., Outcome]
 
 JOB = "[w]\nrw=write\nsize=1m\n"
-PROFILE = Profile("test-drive", "a drive for tests", 'name = "test-drive"\n')
+PROFILE = Profile("test-drive", 'name = "test-drive"\nsummary = "a drive for tests"\n')
 
 
 @pytest.fixture
@@ -204,9 +204,10 @@ def test_numbers_in_doubt_carry_a_mark_on_the_terminal_and_on_the_page(
 
 def test_a_profile_is_shown_with_its_sources(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
-        'name = "x"\n[device]\nt_read = { value = "75us", source = "datasheet 7" }\nkind = "ssd"\n'
+        'name = "x"\nsummary = "sums it up"\n[device]\nkind = "ssd"\n'
+        't_read = { value = "75us", source = "datasheet 7" }\n'
     )
-    monkeypatch.setattr("ssdlab.cli.show.profiles", lambda: [Profile("x", "sums it up", text)])
+    monkeypatch.setattr("ssdlab.cli.show.profiles", lambda: [Profile("x", text)])
     shown = cli("show", "x").out
     assert "x: sums it up" in shown
     assert [line.split() for line in shown.splitlines() if "t_read" in line] == [

@@ -82,8 +82,14 @@ class DirectionStats:
     runtime_s: float
     iops: float
     bw_bytes: float
-    latencies: Mapping[str, Histogram] = field(repr=False)
-    """By kind (:data:`ssdlab.histogram.KINDS`), as far as the document has them."""
+    raw: Mapping[str, Any] = field(repr=False)
+    """The direction's object in the document."""
+
+    @cached_property
+    def latencies(self) -> Mapping[str, Histogram]:
+        """By kind (:data:`ssdlab.histogram.KINDS`), as far as the document has them."""
+        found = {kind: Histogram.of_document(self.raw, kind) for kind in KINDS}
+        return {kind: one for kind, one in found.items() if one is not None}
 
     @property
     def clat(self) -> Histogram:
@@ -356,7 +362,6 @@ _FRAME: dict[str, tuple[type[pl.DataType], Callable[[DirectionStats], Any]]] = {
 
 
 def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:
-    histograms = {kind: Histogram.of_document(raw, kind) for kind in KINDS}
     return DirectionStats(
         job=job,
         ddir=ddir,
@@ -365,7 +370,5 @@ def _direction(job: str, ddir: str, raw: Mapping[str, Any]) -> DirectionStats:
         runtime_s=float(raw.get("runtime", 0)) / 1000.0,
         iops=float(raw["iops"]),
         bw_bytes=float(raw["bw_bytes"]),
-        latencies={
-            kind: histogram for kind, histogram in histograms.items() if histogram is not None
-        },
+        raw=raw,
     )

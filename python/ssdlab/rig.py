@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,12 @@ class Profile:
     """A drive model that ships with the package."""
 
     name: str
-    summary: str
     text: str
+
+    @cached_property
+    def summary(self) -> str:
+        """What it says that it is."""
+        return self.rig().summary
 
     def rig(self) -> _core.Rig:
         """It as a rig."""
@@ -38,20 +43,15 @@ def registered(kind: str) -> dict[str, str]:
     return {entry["name"]: entry["summary"] for entry in entries}
 
 
-def profiles() -> list[Profile]:
+@cache
+def profiles() -> tuple[Profile, ...]:
     """All shipped profiles, by name. Being in the folder ``profiles`` is all it takes."""
     folder = resources.files("ssdlab") / "profiles"
     files = [f for f in folder.iterdir() if f.name.endswith(".toml")] if folder.is_dir() else []
-    found = []
-    for file in sorted(files, key=lambda f: f.name):
-        text = file.read_text("utf-8")
-        found.append(Profile(file.name.removesuffix(".toml"), summary_of(text), text))
-    return found
-
-
-def summary_of(rig: str) -> str:
-    """What a rig, as text, says that it is."""
-    return _core.Rig(rig, rig_name="rig").summary
+    return tuple(
+        Profile(file.name.removesuffix(".toml"), file.read_text("utf-8"))
+        for file in sorted(files, key=lambda f: f.name)
+    )
 
 
 def profile(name: str) -> Profile:

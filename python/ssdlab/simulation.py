@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,32 +40,27 @@ def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
     A row per segment, job, direction and kind, with the I/Os of each of fio's bins as the lists
     ``bins`` and ``counts``, and by latency class where their time went.
     """
-    schema = pl.Schema({**LATENCY_SCHEMA, **CLASS_SCHEMA})
     columns = dict(output.latency)
     bins = np.asarray(columns.pop("offsets"), np.int64)
     classes = np.asarray(columns.pop("class_offsets"), np.int64)
     parts = len(columns["class_parts_ns"]) // max(len(columns["class_ios"]), 1)
-    lists = [
-        _lists(borders, {name: columns.pop(name) for name in names})
-        for borders, names in (
-            (bins, ("bins", "counts")),
-            (classes, ("class_upper_ns", "class_ios")),
-            (classes * parts, ("class_parts_ns",)),
-        )
-    ]
-    whole = pl.concat([pl.DataFrame(columns), *lists], how="horizontal")
-    return whole.select(schema.names()).cast(schema)
+    borders = {"bins": bins, "counts": bins, "class_parts_ns": classes * parts}
+    return pl.DataFrame(
+        [
+            _lists(name, columns[name], borders.get(name, classes), kind)
+            if isinstance(kind, pl.List)
+            else pl.Series(name, columns[name], kind)
+            for name, kind in {**LATENCY_SCHEMA, **CLASS_SCHEMA}.items()
+        ]
+    )
 
 
-def _lists(borders: Ints, flat: Mapping[str, Any]) -> pl.DataFrame:
+def _lists(name: str, flat: Any, borders: Ints, kind: pl.List) -> pl.Series:
     """A list for every two neighbours of ``borders``: what lies between those in ``flat``."""
-    sizes = np.diff(borders)
-    row = np.arange(len(sizes), dtype=np.uint32)
-    filled = pl.DataFrame({"row": np.repeat(row, sizes), **flat})
-    frame = filled.group_by("row", maintain_order=True).all()
-    every = pl.DataFrame({"row": row}).join(frame, on="row", how="left", maintain_order="left")
-    # A row without I/Os has nothing.
-    return every.drop("row").with_columns(pl.all().fill_null([]))
+    values = pl.Series(flat, dtype=kind.inner)
+    rows = [values.slice(a, b - a) for a, b in itertools.pairwise(borders.tolist())]
+    # Told the type, polars would look at each value; of rows it knows theirs.
+    return pl.Series(name, rows) if rows else pl.Series(name, [], kind)
 
 
 def sim_result(

@@ -316,15 +316,12 @@ def grown(
     """By how much each counter of a device series grew between two instants of the run's clock."""
     if frame.is_empty():
         return {}
-    time = frame["time_s"].cast(float).to_numpy()
-    ends = np.array([time[0] if from_s is None else from_s, time[-1] if to_s is None else to_s])
     # All at once: a question to polars for each of dozens of counters costs more than the answer.
-    columns = frame.drop("time_s").fill_null(0)
-    columns = columns.cast(dict.fromkeys(columns.columns, float))
-    return {
-        name: float(np.diff(at(time, values, ends))[0])
-        for name, values in zip(columns.columns, columns.to_numpy().T, strict=True)
-    }
+    table = dict(zip(frame.columns, np.nan_to_num(frame.to_numpy().astype(float)).T, strict=True))
+    time = table.pop("time_s")
+    ends = np.array([time[0] if from_s is None else from_s, time[-1] if to_s is None else to_s])
+    counted = {name: at(time, values, ends) for name, values in table.items()}
+    return {name: float(to - begin) for name, (begin, to) in counted.items()}
 
 
 def at(time: Floats, values: Floats, instants: Floats) -> Floats:

@@ -276,7 +276,6 @@ class Fio:
         file = None if held.name else self.path.absolute()
         disk = held.name or System().disk_holding(self.path.absolute().parent)
         found = surroundings.describe(disk, file, redact=self.redact)
-        found["fio_version"] = fio_run.version()
         if setup is not None:
             found["setup"] = setup
         before = surroundings.smart(disk, redact=self.redact)
@@ -293,6 +292,7 @@ class Fio:
                 paths=self._paths(held),
                 included=real_job.included,
             )
+            found["fio_version"] = document.get("fio version")
             found["observed"] = observer.found()
             if held.name is not None:
                 _require_arrival(self.path, real_job, document, found["observed"])
