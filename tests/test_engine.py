@@ -18,6 +18,7 @@ import pytest
 
 import small_protocol
 from conftest import Loop, needs_fio
+from scheduling import LONG
 from ssdlab import safety
 from ssdlab.checks import examine_run
 from ssdlab.engine import estimate, findings
@@ -37,7 +38,7 @@ from ssdlab.store.folder import FINDINGS, JOURNAL, JournalEntry, RunFolder
 from ssdlab.target import Fio, Sim, SimSession, session
 
 PROGRAM = Path(small_protocol.__file__)
-KILLS = 10
+KILLS = 10 if LONG else 5
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ def test_a_result_that_comes_out_otherwise_ends_the_run(rig: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("target", ["rig", pytest.param("file", marks=needs_fio())])
-def test_a_run_killed_ten_times_loses_and_repeats_nothing(
+def test_a_run_killed_time_and_again_loses_and_repeats_nothing(
     rig: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = rig if target == "rig" else tmp_path / "scratch.bin"
