@@ -13,14 +13,18 @@
 //!
 //! A `host_time` is what a processor of the host takes for an I/O before it is sent, one I/O of a process after
 //! the other: the ceiling of a job, however fast the device. Devices made of devices submit at no such cost.
+//!
+//! Nearly every drive has one, so a command takes one place on its way: the device below is asked under the number of
+//! that, and its answer becomes the link's. At one instant what the link does goes before what the device does, which
+//! goes on by itself until something of the link's is due.
 
 use super::measured::{Drawn, LatencyKeys};
-use super::{Build, Command, Completion, Device, Drawing, Missed, Op};
+use super::{Build, Command, Completion, Device, Distance, Drawing, Missed, Op};
 use crate::error::{Error, Result};
-use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
-use crate::persist::persistent;
+use crate::fleet::{HostId, OfHost, Power};
+use crate::persist::{persistent, persistent_enum};
 use crate::rig::at_most_an_hour;
-use crate::sim::Lane;
+use crate::sim::{Slab, Wire};
 use crate::stats::Part;
 use crate::units::{NEVER, Nanos, Rate};
 use schemars::JsonSchema;
@@ -97,43 +101,61 @@ pub enum Duplex {
     Full,
 }
 
-/// The timer of answers, after those of the lanes.
-const ANSWERS: u32 = 2;
+/// What happens next to a command, in the order in which that goes at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// It has crossed to the device.
+    #[default]
+    Out,
+    /// Its data has crossed back.
+    In,
+    /// The answer to it is there.
+    Answer,
+    /// The host's processor sends it.
+    Send,
+}
+persistent_enum!(Step { Out, In, Answer, Send });
 
-/// The timer of what the host is about to send.
-const SENDS: u32 = 3;
-
-/// How far a command has come.
+/// A command on its way.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Passage {
+struct Passage {
+    command: Command,
+    submitted: u64,
     /// When it got its slot.
     admitted: u64,
     /// Whether the device has it, or had it.
     delivered: bool,
 }
-persistent!(Passage { state { admitted, delivered } });
+persistent!(Passage { state { command, submitted, admitted, delivered } });
 
 /// A host interface before a device.
 pub struct Link {
-    fleet: Fleet<Passage, HostId>,
+    below: Box<dyn Device>,
+    /// When it does something.
+    due: u64,
     keys: LinkKeys,
+    /// The present instant.
+    now: u64,
+    hosts: Slab<Passage, OfHost>,
+    commands: u64,
+    /// What the link itself does next: sorted, and of what is equal the first to be planned first.
+    steps: VecDeque<((u64, Step), HostId)>,
     /// To the device, and from it; a half-duplex link uses the first alone.
-    lanes: [Lane<HostId>; 2],
+    wires: [Wire; 2],
     slots_free: u32,
     waiting: VecDeque<HostId>,
     latency: Option<Drawn>,
-    /// Answers on their way, by the instant at which they are there.
-    answers: VecDeque<(u64, HostId)>,
     /// What the device has answered to commands that are on their way back, by their places.
     answered: Vec<Completion>,
     /// When the processor of each process is free.
     hosts_free_at: Vec<u64>,
-    /// Commands that it has not sent yet, by the instant at which it has.
-    sends: VecDeque<(u64, HostId)>,
+    power: Power,
 }
 
 persistent!(Link {
-    state { fleet, lanes, slots_free, waiting, answers, answered, hosts_free_at, sends }
+    state {
+        below, due, now, hosts, commands, steps, wires, slots_free, waiting, answered, hosts_free_at, power,
+    }
     parts { latency }
     built { keys }
 });
@@ -161,57 +183,64 @@ impl Link {
         let latency = keys.latency.as_ref().map(drawn).transpose();
         Ok(Link {
             latency: latency.map_err(|e| e.under("latency"))?,
-            answers: VecDeque::new(),
             answered: Vec::new(),
             hosts_free_at: Vec::new(),
-            sends: VecDeque::new(),
-            fleet: Fleet::new(below.capacity(), vec![below], SENDS + 1, true),
+            due: below.next_event(),
+            below,
+            now: 0,
+            hosts: Slab::new(),
+            commands: 0,
+            power: Power::default(),
             slots_free: keys.queue_slots,
             keys: keys.clone(),
-            lanes: [Lane::default(), Lane::default()],
+            steps: VecDeque::new(),
+            wires: [Wire::default(); 2],
             waiting: VecDeque::new(),
         })
     }
 
     /// Time on the wire of the data of a command that crosses in the direction of `direction`.
+    #[inline]
     fn data_time(&self, command: &Command, direction: Op) -> u64 {
         if command.op == direction { self.keys.bandwidth.time(command.len) } else { 0 }
     }
 
     /// A command begins to cross, for so long.
-    #[inline]
-    fn cross(&mut self, host: HostId, inbound: bool, time: u64) {
-        let nth = usize::from(inbound && self.keys.duplex == Duplex::Full);
-        self.lanes[nth].send(self.fleet.now, time, host);
-        self.fleet.set_timer(nth as u32, self.lanes[nth].next());
+    #[inline(always)]
+    fn cross(&mut self, host: HostId, step: Step, time: u64) {
+        let nth = usize::from(step == Step::In && self.keys.duplex == Duplex::Full);
+        let end = self.wires[nth].take(self.now, time);
+        self.plan(end, step, host);
     }
 
+    /// What is planned comes mostly after all that is.
     #[inline]
-    fn plan_answers(&mut self) {
-        let next = self.answers.front().map_or(NEVER, |&(time, _)| time);
-        self.fleet.set_timer(ANSWERS, next);
+    fn plan(&mut self, time: u64, step: Step, host: HostId) {
+        if self.steps.back().is_none_or(|&(planned, _)| planned <= (time, step)) {
+            return self.steps.push_back(((time, step), host));
+        }
+        self.plan_among(time, step, host);
+    }
+
+    #[inline(never)]
+    fn plan_among(&mut self, time: u64, step: Step, host: HostId) {
+        let place = self.steps.partition_point(|&(planned, _)| planned <= (time, step));
+        self.steps.insert(place, ((time, step), host));
     }
 
     /// The processor of its process takes its time for a command before that is sent.
+    #[inline(never)]
     fn submit_later(&mut self, host: HostId, process: usize) {
         if self.hosts_free_at.len() < process {
             self.hosts_free_at.resize(process, 0);
         }
         let free_at = &mut self.hosts_free_at[process - 1];
-        *free_at = self.fleet.now.max(*free_at) + self.keys.host_time.0;
+        *free_at = self.now.max(*free_at) + self.keys.host_time.0;
         let sent = *free_at;
-        let place = self.sends.partition_point(|&(time, _)| time <= sent);
-        self.sends.insert(place, (sent, host));
-        self.plan_sends();
+        self.plan(sent, Step::Send, host);
     }
 
-    #[inline]
-    fn plan_sends(&mut self) {
-        let next = self.sends.front().map_or(NEVER, |&(time, _)| time);
-        self.fleet.set_timer(SENDS, next);
-    }
-
-    #[inline]
+    #[inline(always)]
     fn sent(&mut self, host: HostId) {
         if self.slots_free == 0 {
             self.waiting.push_back(host);
@@ -222,82 +251,130 @@ impl Link {
     }
 
     /// The command has a slot: it crosses, with its data if it is a write.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, host: HostId) {
-        let now = self.fleet.now;
-        let active = &mut self.fleet.hosts[host];
-        active.own.admitted = now;
-        let command = active.command;
+        let now = self.now;
+        let passage = &mut self.hosts[host];
+        passage.admitted = now;
+        let command = passage.command;
         let time = self.keys.command_time.0 + self.data_time(&command, Op::Write);
         if time == 0 {
             self.deliver(host);
         } else {
-            self.cross(host, false, time);
+            self.cross(host, Step::Out, time);
         }
     }
 
     #[inline]
     fn deliver(&mut self, host: HostId) {
-        let active = &mut self.fleet.hosts[host];
-        active.own.delivered = true;
-        let Command { op, offset, len, compressible, stamp, .. } = active.command;
-        self.fleet.send(Io { member: 0, op, offset, len, purpose: host }, stamp, compressible);
+        let passage = &mut self.hosts[host];
+        passage.delivered = true;
+        let tag = u64::from(host.number());
+        self.below.submit(self.now, Command { tag, process: 0, ..passage.command });
+        self.due = self.below.next_event();
     }
 
-    /// The answer is there: the data of a read crosses back.
+    /// Lets the device go on, at most to an instant. What it answers then and is back at once stays in `done`.
     #[inline]
-    fn bring_data(&mut self, host: HostId, answer: &Completion) {
-        let command = self.fleet.hosts[host].command;
-        let time = self.data_time(&command, Op::Read);
+    fn proceed_below(&mut self, until: u64, done: &mut Vec<Completion>) {
+        let before = done.len();
+        self.due = self.below.proceed(until, done);
+        let mut complete = before;
+        for at in before..done.len() {
+            let answer = &mut done[at];
+            self.now = self.now.max(answer.time);
+            if self.answer(answer) {
+                if complete < at {
+                    done.swap(complete, at);
+                }
+                complete += 1;
+            }
+        }
+        done.truncate(complete);
+    }
+
+    /// The device is done: its answer is on its way. Whether it is back, and the link's.
+    #[inline]
+    fn answer(&mut self, answer: &mut Completion) -> bool {
+        let host = HostId::of(answer.tag as u32);
+        let Some(latency) = &mut self.latency else { return self.bring_data(host, answer) };
+        let there = self.now + latency.draw();
+        self.plan(there, Step::Answer, host);
+        self.put_by(host, answer);
+        false
+    }
+
+    /// The answer is there: the data of a read crosses back. Whether there is nothing to cross.
+    #[inline]
+    fn bring_data(&mut self, host: HostId, answer: &mut Completion) -> bool {
+        let time = self.data_time(&self.hosts[host].command, Op::Read);
         if time == 0 {
-            return self.complete(host, answer);
+            self.complete(host, answer);
+            return true;
         }
         self.put_by(host, answer);
-        self.cross(host, true, time);
+        self.cross(host, Step::In, time);
+        false
     }
 
     /// Keeps what the device has answered until it is back.
-    fn put_by(&mut self, host: HostId, answer: &Completion) {
+    #[inline]
+    fn put_by(&mut self, host: HostId, answer: &mut Completion) {
         if self.answered.len() <= host.index() {
             self.answered.resize(host.index() + 1, Completion::default());
         }
-        self.answered[host.index()] = answer.clone();
+        self.answered[host.index()] = std::mem::take(answer);
     }
 
+    /// Makes the device's answer that of the link.
     #[inline]
-    fn complete(&mut self, host: HostId, answer: &Completion) {
-        let active = &mut self.fleet.hosts[host];
-        active.digest = answer.digest;
-        let waited = active.own.admitted - active.submitted;
+    fn complete(&mut self, host: HostId, answer: &mut Completion) {
+        let Passage { command: Command { tag, .. }, submitted, admitted, .. } = self.hosts[host];
+        self.hosts.remove(host);
         // What is left after the device's own parts is the way there and back.
-        self.fleet.complete(host, &answer.parts, [(Part::LinkWait, waited)], Part::Link);
-        self.slots_free += 1;
-        if let Some(next) = self.waiting.pop_front() {
-            self.slots_free -= 1;
-            self.admit(next);
+        let way = self.now - admitted - answer.parts.total();
+        answer.parts.add(Part::LinkWait, admitted - submitted);
+        answer.parts.add(Part::Link, way);
+        (answer.tag, answer.time) = (tag, self.now);
+        match self.waiting.pop_front() {
+            Some(next) => self.admit_waiting(next),
+            None => self.slots_free += 1,
         }
     }
 
-    fn crossed(&mut self, lane: usize) {
-        let Some(host) = self.lanes[lane].pop() else { return };
-        self.fleet.set_timer(lane as u32, self.lanes[lane].next());
-        if self.fleet.hosts[host].own.delivered {
-            let answer = std::mem::take(&mut self.answered[host.index()]);
-            self.complete(host, &answer);
-        } else {
-            self.deliver(host);
-        }
+    #[inline(never)]
+    fn admit_waiting(&mut self, host: HostId) {
+        self.admit(host);
     }
-}
-
-impl Composite for Link {
-    fleet_of!(Passage, HostId);
-    const KIND: &'static str = "link";
-    const SOLE: bool = true;
 
     #[inline]
+    fn next_step(&self) -> u64 {
+        self.steps.front().map_or(NEVER, |&((time, _), _)| time)
+    }
+
+    /// What was planned first happens.
+    #[inline]
+    fn step(&mut self, done: &mut Vec<Completion>) {
+        let Some(((time, step), host)) = self.steps.pop_front() else { return };
+        self.now = self.now.max(time);
+        match step {
+            Step::Out => self.deliver(host),
+            Step::Send => self.sent(host),
+            Step::Answer | Step::In => {
+                let mut answer = std::mem::take(&mut self.answered[host.index()]);
+                if step == Step::In {
+                    self.complete(host, &mut answer);
+                } else if !self.bring_data(host, &mut answer) {
+                    return;
+                }
+                done.push(answer);
+            }
+        }
+    }
+
+    #[inline(always)]
     fn begin(&mut self, host: HostId) {
-        let process = self.fleet.hosts[host].command.process as usize;
+        let process = self.hosts[host].command.process as usize;
         if process > 0 && self.keys.host_time.0 > 0 {
             self.submit_later(host, process);
         } else {
@@ -305,70 +382,112 @@ impl Composite for Link {
         }
     }
 
-    /// The device is done: its answer is on its way.
-    fn answered(&mut self, io: Io<HostId>, completion: &Completion) {
-        let host = io.purpose;
-        match &mut self.latency {
-            None => self.bring_data(host, completion),
-            Some(latency) => {
-                let there = self.fleet.now + latency.draw();
-                let place = self.answers.partition_point(|&(time, _)| time <= there);
-                self.answers.insert(place, (there, host));
-                self.plan_answers();
-                self.put_by(host, completion);
+    /// Power is back: commands that came meanwhile begin.
+    #[cold]
+    fn start(&mut self) {
+        self.now = self.now.max(self.power.back);
+        self.power.back = NEVER;
+        for host in self.power.started(self.now) {
+            self.begin(host);
+        }
+    }
+}
+
+impl Device for Link {
+    fn kind(&self) -> &'static str {
+        "link"
+    }
+    fn capacity(&self) -> u64 {
+        self.below.capacity()
+    }
+    fn submit(&mut self, now: u64, command: Command) {
+        self.now = now;
+        self.commands += 1;
+        let host = self.hosts.insert(Passage { command, submitted: now, ..Passage::default() });
+        if self.power.is_off() {
+            self.power.hold(host);
+        } else {
+            self.begin(host);
+        }
+    }
+    fn expect(&self, op: Op, offset: u64, ahead: Distance) {
+        self.below.expect(op, offset, ahead);
+    }
+    #[inline]
+    fn next_event(&self) -> u64 {
+        self.next_step().min(self.power.back).min(self.due)
+    }
+    fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
+        let (before, mut limit) = (done.len(), limit);
+        loop {
+            if done.len() > before {
+                limit = self.now;
+            }
+            let step = self.next_step();
+            let own = step.min(self.power.back);
+            if own.min(self.due) > limit || own.min(self.due) == NEVER {
+                return limit;
+            }
+            if self.due < own {
+                self.proceed_below(own.min(limit), done);
+            } else if self.power.back <= step {
+                self.start();
+            } else {
+                self.step(done);
             }
         }
     }
-
-    #[inline]
-    fn timer(&mut self, which: u32) {
-        if which == SENDS {
-            let (_, host) = self.sends.pop_front().expect("a command is due");
-            self.plan_sends();
-            return self.sent(host);
-        }
-        if which != ANSWERS {
-            return self.crossed(which as usize);
-        }
-        let (_, host) = self.answers.pop_front().expect("an answer is due");
-        self.plan_answers();
-        let answer = std::mem::take(&mut self.answered[host.index()]);
-        self.bring_data(host, &answer);
+    fn take_stock(&mut self, now: u64) {
+        self.below.take_stock(now);
     }
-
-    fn is_working(&self) -> bool {
-        false
+    fn settle(&mut self, now: u64) -> u64 {
+        debug_assert!(self.hosts.is_empty(), "something is in flight");
+        self.now = self.now.max(now);
+        if self.power.is_off() {
+            self.advance(self.power.back, &mut Vec::new());
+        }
+        self.now = self.below.settle(self.now);
+        self.due = self.below.next_event();
+        self.now
     }
-
-    fn lose_power(&mut self, now: u64, missed: &mut Missed) -> u64 {
-        let waiting = self.fleet.hosts.iter().filter(|host| !host.own.delivered);
+    fn power_cut(&mut self, now: u64, missed: &mut Missed) -> u64 {
+        let waiting = self.hosts.iter().filter(|host| !host.delivered);
         waiting.for_each(|host| missed.write(&host.command, 0));
-        let (ready, below) = self.fleet.cut(now);
-        below.into_iter().for_each(|below| missed.append(below));
-        self.lanes.iter_mut().for_each(|lane| lane.cut(now).for_each(drop));
+        let ready = self.below.power_cut(now, missed);
+        self.due = self.below.next_event();
+        self.power.cut(now, ready, self.hosts.len() as u64);
+        self.now = now;
+        self.hosts = Slab::new();
+        self.wires.iter_mut().for_each(|wire| wire.cut(now));
         self.slots_free = self.keys.queue_slots;
         self.waiting.clear();
-        self.answers.clear();
-        self.sends.clear();
+        self.steps.clear();
         self.hosts_free_at.clear();
         ready
     }
-
-    fn apply_untimed(&mut self, command: &Command) {
-        self.fleet.apply(0, command);
+    fn is_volatile(&self) -> bool {
+        self.below.is_volatile()
     }
-
-    fn draw_steady_untimed(&mut self, write_bytes: u64, drawing: &mut Drawing<'_>) -> bool {
-        self.fleet.draw_steady(0, write_bytes, drawing)
+    fn apply(&mut self, command: &Command) {
+        debug_assert!(self.hosts.is_empty(), "something is in flight");
+        self.below.apply(command);
+        self.due = self.below.next_event();
     }
-
-    fn content_of(&self, offset: u64) -> u64 {
-        self.fleet.members[0].content(offset)
+    fn draw_steady(&mut self, write_bytes: u64, drawing: &mut Drawing<'_>) -> bool {
+        let drawn = self.below.draw_steady(write_bytes, drawing);
+        self.due = self.below.next_event();
+        drawn
     }
-
-    fn visit_counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        visit("commands", self.fleet.commands);
-        visit("busy_out_ns", self.lanes[0].busy_ns());
-        visit("busy_in_ns", self.lanes[1].busy_ns());
+    fn content(&self, offset: u64) -> u64 {
+        self.below.content(offset)
+    }
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        visit("commands", self.commands);
+        visit("busy_out_ns", self.wires[0].busy_ns());
+        visit("busy_in_ns", self.wires[1].busy_ns());
+        self.power.counters(visit);
+    }
+    fn children(&self) -> Vec<(String, &dyn Device)> {
+        vec![("below".into(), &*self.below)]
     }
 }

@@ -1,7 +1,7 @@
 //! The device contract, kept once for all devices made of devices.
 
 use super::{Composite, Host, IoId, Member};
-use crate::contract::{Command, Completion, Device, Distance, Drawing, Missed, Op, hand_over};
+use crate::contract::{Command, Completion, Device, Distance, Missed, Op, hand_over};
 use crate::units::NEVER;
 
 impl<C: Composite> Device for C {
@@ -98,10 +98,6 @@ impl<C: Composite> Device for C {
         self.fleet_mut().counts.count(command);
         self.apply_untimed(command);
         self.after_untimed();
-    }
-
-    fn draw_steady(&mut self, write_bytes: u64, drawing: &mut Drawing<'_>) -> bool {
-        self.draw_steady_untimed(write_bytes, drawing)
     }
 
     fn content(&self, offset: u64) -> u64 {

@@ -1,6 +1,6 @@
 //! What devices made of devices share.
 //!
-//! An array, a cache, a tier, a card, a link: each has members, sends them commands, waits for their answers and
+//! An array, a cache, a tier, a card: each has members, sends them commands, waits for their answers and
 //! does some things by the clock. A [`Fleet`] holds what is the same in all of them, and [`Composite`] says what
 //! is not:
 //!
@@ -37,16 +37,16 @@ mod power;
 mod watch;
 
 pub use exposed::Exposed;
-pub use host::{ERROR_TIME, Host, HostId};
+pub use host::{ERROR_TIME, Host, HostId, OfHost};
 pub use member::Member;
 pub use payload::sectors;
+pub use power::Power;
 
-use crate::contract::{Command, Completion, Device, Distance, Drawing, HostCounts, Missed, Op};
+use crate::contract::{Command, Completion, Device, Distance, HostCounts, Missed, Op};
 use crate::persist::{Persist, persistent};
 use crate::sim::{Calendar, Id, Slab, Stretches};
 use crate::units::NEVER;
 use payload::Payload;
-use power::Power;
 use std::collections::VecDeque;
 use watch::clears;
 
@@ -159,10 +159,6 @@ pub(crate) trait Composite: Persist + Send {
     }
     /// Does a command in no time.
     fn apply_untimed(&mut self, command: &Command);
-    /// Takes its steady state at once, as [`Device::draw_steady`].
-    fn draw_steady_untimed(&mut self, _write_bytes: u64, _drawing: &mut Drawing<'_>) -> bool {
-        false
-    }
     /// Content of a sector, as [`Device::content`].
     fn content_of(&self, offset: u64) -> u64;
     /// Shows all counters but those of members.
@@ -245,7 +241,7 @@ pub struct Fleet<O, P> {
     /// Those of them that TRIM or purge.
     clearing: u32,
     /// Commands of the host.
-    pub hosts: Slab<Host<O>, host::OfHost>,
+    pub hosts: Slab<Host<O>, OfHost>,
     /// The present instant.
     pub now: u64,
     /// Commands of the host, counted.
@@ -413,17 +409,6 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     pub fn apply(&mut self, member: usize, command: &Command) {
         self.unplanned = true;
         self.members[member].apply(command);
-    }
-
-    /// Lets a member take its steady state at once, where it can.
-    pub fn draw_steady(
-        &mut self,
-        member: usize,
-        write_bytes: u64,
-        drawing: &mut Drawing<'_>,
-    ) -> bool {
-        self.unplanned = true;
-        self.members[member].device.draw_steady(write_bytes, drawing)
     }
 
     /// The calendar after members changed without time.

@@ -49,6 +49,14 @@ impl Power {
         self.held.push(host);
     }
 
+    /// Power goes, with so many commands in flight; it is back at `ready`.
+    pub fn cut(&mut self, now: u64, ready: u64, in_flight: u64) {
+        self.losses += 1;
+        self.commands_cut += in_flight;
+        self.held.clear();
+        (self.back, self.since) = (ready, self.since.min(now));
+    }
+
     /// Commands are taken again: those that waited, in their order.
     pub fn started(&mut self, now: u64) -> Vec<HostId> {
         self.startup_ns += now - self.since;
@@ -78,10 +86,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             ready = ready.max(member.power_cut(now, missed));
             member.cut(now);
         }
-        self.power.losses += 1;
-        self.power.commands_cut += u64::from(self.in_flight);
-        self.power.held.clear();
-        (self.power.back, self.power.since) = (ready, self.power.since.min(now));
+        self.power.cut(now, ready, u64::from(self.in_flight));
         self.now = now;
         (self.ios, self.hosts) = (Slab::new(), Slab::new());
         self.watched.clear();

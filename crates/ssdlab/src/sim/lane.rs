@@ -1,14 +1,41 @@
-//! One direction of a wire: transfers end in the order in which they began.
+//! Wires, and who waits for them: transfers end in the order in which they began.
 
 use crate::persist::persistent;
 use crate::units::NEVER;
 use std::collections::VecDeque;
 
-/// Transfers one at a time, first in, first out; `T` says whose each is.
-#[derive(Clone, Debug, Default)]
-pub struct Lane<T> {
+/// One direction of a wire: transfers one at a time, first in, first out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wire {
     free_at: u64,
     busy: u64,
+}
+
+impl Wire {
+    /// Queues a transfer of `time` ns; answers when it will end.
+    #[inline]
+    pub fn take(&mut self, now: u64, time: u64) -> u64 {
+        self.free_at = self.free_at.max(now) + time;
+        self.busy += time;
+        self.free_at
+    }
+
+    /// Ends everything at `now`.
+    pub fn cut(&mut self, now: u64) {
+        self.busy -= self.free_at.saturating_sub(now);
+        self.free_at = self.free_at.min(now);
+    }
+
+    /// Time of all transfers so far, queued ones included, ns.
+    pub fn busy_ns(&self) -> u64 {
+        self.busy
+    }
+}
+
+/// A wire and what crosses it; `T` says whose each transfer is.
+#[derive(Clone, Debug, Default)]
+pub struct Lane<T> {
+    wire: Wire,
     /// End of each transfer under way or waiting, and whose it is.
     queue: VecDeque<(u64, T)>,
 }
@@ -17,10 +44,9 @@ impl<T> Lane<T> {
     /// Queues a transfer of `time` ns; answers when it will end.
     #[inline]
     pub fn send(&mut self, now: u64, time: u64, whose: T) -> u64 {
-        self.free_at = self.free_at.max(now) + time;
-        self.busy += time;
-        self.queue.push_back((self.free_at, whose));
-        self.free_at
+        let end = self.wire.take(now, time);
+        self.queue.push_back((end, whose));
+        end
     }
 
     /// When the next transfer ends; [`NEVER`] if there is none.
@@ -37,14 +63,13 @@ impl<T> Lane<T> {
 
     /// Ends everything at `now`; whose transfers were under way or waiting, in order.
     pub fn cut(&mut self, now: u64) -> impl Iterator<Item = T> + '_ {
-        self.busy -= self.free_at.saturating_sub(now);
-        self.free_at = self.free_at.min(now);
+        self.wire.cut(now);
         self.queue.drain(..).map(|(_, whose)| whose)
     }
 
     /// Time of all transfers so far, queued ones included, ns.
     pub fn busy_ns(&self) -> u64 {
-        self.busy
+        self.wire.busy
     }
 
     /// Nothing is under way.
@@ -53,4 +78,5 @@ impl<T> Lane<T> {
     }
 }
 
-persistent!(impl<T: Persist> Lane<T> { state { free_at, busy, queue } });
+persistent!(Wire { state { free_at, busy } });
+persistent!(impl<T: Persist> Lane<T> { state { wire, queue } });

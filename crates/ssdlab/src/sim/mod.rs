@@ -9,6 +9,6 @@ mod stretches;
 
 pub use bits::words;
 pub use calendar::Calendar;
-pub use lane::Lane;
+pub use lane::{Lane, Wire};
 pub use slab::{Id, Slab};
 pub use stretches::Stretches;
