@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +44,19 @@ def filled(
 
 def template_called(name: str) -> jinja2.Template:
     """A template of this folder."""
-    environment = jinja2.Environment(
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """It keeps what it has compiled."""
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template(name)
 
 
 def _own(name: str) -> Markup:
