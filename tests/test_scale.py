@@ -6,10 +6,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from ssdlab.experiments.measure import course
 from ssdlab.jobfile import JobText
+from ssdlab.results import Result
 from ssdlab.rig import SUPERBLOCKS_MIN, profile, reduced
 from ssdlab.target import Settings, Sim
 from ssdlab.wear import Stretch
@@ -56,9 +59,24 @@ def reach(drive: str, factor: int, share: float = 0.5) -> Reached:
     result = target.run(JobText("random.fio", job, Path.cwd()), settings)
     writes = course(result, "random", 1)
     end = float(writes.time[-1])
+    if profile(drive).rig().get("ftl.gc.pace") == "periodic":
+        return Reached(capacity, *over_batches(result, end / 2))
     amplification = Stretch.of(result, end / 2, end).amplification
     assert amplification is not None
     return Reached(capacity, writes.between(end / 2, end), amplification)
+
+
+def over_batches(result: Result, begin: float) -> tuple[float, float]:
+    """Writes a second and their amplification by least squares: of few batches the part of one at
+    either end would count for much."""
+    series = result.device_series()
+    assert series is not None
+    late = series.filter(pl.col("time_s") > begin)
+    time, host, copied = (
+        late[name].to_numpy().astype(float)
+        for name in ("time_s", "below/host_units_written", "below/programs_collection")
+    )
+    return float(np.polyfit(time, host, 1)[0]), 1 + float(np.polyfit(host, copied, 1)[0])
 
 
 def near(one: Reached, other: Reached) -> None:
@@ -102,9 +120,9 @@ MISSES = {
     "intel-x25-m-g2-80": (0.815, 1.226),
     "lab-reference": (1.003, 0.949),
     "micron-5200-eco-960": (0.998, 1.030),
-    "micron-p400e-200": (1.003, 0.962),
-    "samsung-840-pro-128": (1.008, 0.966),
-    "samsung-840-pro-256": (1.026, 0.905),
+    "micron-p400e-200": (1.028, 0.970),
+    "samsung-840-pro-128": (1.012, 0.960),
+    "samsung-840-pro-256": (1.018, 0.920),
     "samsung-840-pro-512": (1.016, 0.865),
     "samsung-860-pro-512": (1.003, 0.936),
     "samsung-980-1000": (1.000, 0.926),
