@@ -150,7 +150,7 @@ fn trims_together(top: &Sample, middle: &Sample) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(200))]
+    #![proptest_config(cases(if long() { 300 } else { 200 }))]
     #[test]
     fn any_ssd_keeps_its_promises(ssd in any_ssd(), seed: u64, depth in 1usize..70) {
         let rig = fitting(&[ssd]).expect("an SSD fits");

@@ -57,7 +57,9 @@ def answer(fit: Fit, twin: Twin) -> Answer:
         f"determined, started from {fit.start}"
     ]
     if fit.quick:
-        said.append("By closed forms: without --quick it is fitted to simulations.")
+        said.append(
+            "By closed forms and few simulations: without --quick it is fitted to simulations."
+        )
     wanted = missing(loads)
     if wanted:
         said.append(f"Measure next: {units.listed(wanted[:3])}.")

@@ -56,7 +56,7 @@ def fit(
         start: Profile or rig file to start from; else the nearest of those that come with ssdlab.
         fix: Keys of the rig that are known and not fitted.
         check: Fits nothing: shows the measurements beside what this twin predicts.
-        quick: By closed forms: seconds instead of minutes.
+        quick: By closed forms and few simulations, in seconds.
         selftest: Fits nothing: makes twins of so many random simulated drives, and says how near
             they come.
         seed: Seed of all random streams.

@@ -76,7 +76,8 @@ def command(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="By closed forms: seconds instead of minutes.")
+        bool,
+        typer.Option("--quick", help="By closed forms and few simulations, in seconds."),
     ] = False,
     selftest: Annotated[
         int | None,

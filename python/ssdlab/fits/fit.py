@@ -372,8 +372,11 @@ def _between(
     """By which factor the numbers of a workload are off where logarithms are known of the
     shallowest and the deepest of its kind; 1 where they are not."""
     kind = replace(load.curve, numjobs=1)
-    own = [(math.log(one.depth), log) for one, log in zip(asked, logs, strict=True)
-           if replace(one.curve, numjobs=1) == kind]  # fmt: skip
+    own = [
+        (math.log(one.depth), log)
+        for one, log in zip(asked, logs, strict=True)
+        if replace(one.curve, numjobs=1) == kind
+    ]
     if not own:
         return {}
     depths = [depth for depth, _ in own]
