@@ -36,6 +36,12 @@ def spare(waf: float) -> float:
     return math.inf if waf <= 1 else -waf * math.log1p(-1 / waf) - 1
 
 
+def spare_random(waf: float) -> float:
+    """The over-provisioning at which superblocks collected at random come to ``waf``: of each the
+    same share is valid."""
+    return math.inf if waf <= 1 else 1 / (waf - 1)
+
+
 def bisected(low: float, high: float, rises: Callable[[float], float]) -> float:
     """The root of a function that is negative at ``low`` and positive at ``high``."""
     for _ in range(100):

@@ -114,8 +114,9 @@ STATES = {"size": "filled", "depth": "filled", "fill": "fob", "steady": "steady"
 """Parts of ``characterise`` whose loads a table can say, and the state that they find."""
 TWICE = ("range/1", "depth/1")
 """The same reads before and after the others."""
-ROUNDS = 4
-"""The last rounds of random writes are rows of the table, a drive write together."""
+ROUNDS = 2
+"""The last rounds of random writes are rows of the table: write amplification may still rise in
+those before, above all where RAM does not hold the map."""
 TRIMMED = "trim/write"
 """Random writes after TRIM of the rest: to a smaller namespace in the same flash."""
 
@@ -126,14 +127,23 @@ def states(run: ProtocolRun) -> dict[str, str]:
     keys = [step.key for step in run.steps if step.kind == "job"]
     rounds = [key for key in keys if key.startswith("round")][-ROUNDS:]
     found = {key: STATES.get(key.partition("/")[0]) for key in keys}
+    if mapped(run):
+        # Those stay where the map is at hand, which no row can say.
+        found = {key: state for key, state in found.items() if not key.startswith("size/")}
     rounds += [TRIMMED] if TRIMMED in keys else []
     return {key: state for key, state in found.items() if state} | dict.fromkeys(rounds, "steady")
 
 
-def counted(key: str) -> bool:
+def counted(key: str, mapped: bool) -> bool:
     """Whether a step writes enough for its write amplification: collection comes in waves, over
-    which a drive write is a mean."""
-    return key.startswith(("round", "fill/")) or key == TRIMMED
+    which a drive write is a mean; where RAM does not hold the map (``mapped``) it rises for
+    longer."""
+    return key == TRIMMED or key.startswith("fill/") or (key.startswith("round") and not mapped)
+
+
+def mapped(run: ProtocolRun) -> bool:
+    """Whether a run of ``characterise`` found a map that RAM does not hold."""
+    return any(one.known and one.key == "ftl.map.cache" for one in conclusions(run))
 
 
 def settings(found: Sequence[Conclusion]) -> dict[str, str]:

@@ -15,12 +15,10 @@ from ssdlab.fits import starts, structure, trial
 from ssdlab.fits.conclusions import Conclusion, settings
 from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import FitSpace, Floats, with_keys
-from ssdlab.fits.search import DAMPINGS, Evaluate, FitTarget, SearchEnd, cost, leaping, search
+from ssdlab.fits.search import Evaluate, FitTarget, SearchEnd, Told, cost, leaping, search
 from ssdlab.fits.trial import Effort
 from ssdlab.progress import Progress, ProgressCallback
 
-ROUNDS = 5
-"""Of the search by simulations, at most."""
 CORRECTIONS = 4
 """Simulations by which closed forms are corrected, at most."""
 CONTENDERS = 3
@@ -30,8 +28,6 @@ ROWS = 60
 WIDTH = 0.02, 0.06, 0.1
 """Standard deviations of what benchmarks have concluded, as logarithms: at least, and of over-
 provisioning that simulations or closed forms have chosen."""
-COLLECTS = 0.04
-"""What is left out where the way a drive collects was chosen among few, of write amplification."""
 KINDS = 3
 """Of random writes that collect (size, mix, namespace), those with most rows, that a fit by closed
 forms simulates."""
@@ -106,7 +102,7 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
             candidates = [other for one in candidates for other in starts.of_dies(one)]
     ranked = starts.ranked(candidates, observed, fixed)
     if order.concluded:
-        start, _ = ranked[0]
+        start = _of_several(ranked)
         if order.quick:
             chosen = structure.quickly(start.rig, observed, order.seed, _muted(progress))
         else:
@@ -129,9 +125,7 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         effort = replace(effort, writes=_drive_write(ranked[0][0].rig))
     else:
         effort = replace(effort, writes=2 * effort.writes)
-    return _by_simulation(
-        ranked[:CONTENDERS], some, fixed, effort, progress, searched=bool(order.concluded)
-    )
+    return _by_simulation(ranked[:CONTENDERS], some, fixed, effort, progress)
 
 
 def _concluded(
@@ -163,6 +157,18 @@ def _concluded(
     return list(candidates)
 
 
+def _of_several(ranked: Sequence[tuple[starts.Start, SearchEnd]]) -> starts.Start:
+    """The likeliest of drives that differ in how many dies they have, with how far apart the
+    parameters of all are, each as often as it is likely."""
+    start, best = ranked[0]
+    likely = np.exp(-0.5 * np.array([starts.unlikely(end) - starts.unlikely(best)
+                                     for _, end in ranked]))  # fmt: skip
+    off = np.array([end.vector - best.vector for _, end in ranked])
+    apart = np.sqrt(likely @ off**2 / likely.sum())
+    keys = [parameter.key for parameter in best.space.parameters]
+    return start.having({}, {}, dict(zip(keys, apart.tolist(), strict=True)))
+
+
 def _without(keys: Mapping[str, str], key: str) -> dict[str, str]:
     return {name: value for name, value in keys.items() if name != key}
 
@@ -174,7 +180,8 @@ def _chosen(
     if chosen.spare is None or structure.SPARE in fixed:
         return start.having(keys, {})
     keys[structure.SPARE] = f"{chosen.spare:.4f}"
-    return start.having(keys, {structure.SPARE: WIDTH[2] if quick else WIDTH[1]})
+    width = WIDTH[2] if quick else WIDTH[1]
+    return start.having(keys, {structure.SPARE: width}, {structure.SPARE: chosen.apart})
 
 
 def _drive_write(rig: str) -> int:
@@ -256,22 +263,19 @@ def _parity(observed: Sequence[Observation]) -> dict[str, str]:
 
 def _by_simulation(
     contenders: Sequence[tuple[starts.Start, SearchEnd]], observed: Sequence[Observation],
-    fixed: Mapping[str, str], effort: Effort, progress: ProgressCallback | None, *,
-    searched: bool,
+    fixed: Mapping[str, str], effort: Effort, progress: ProgressCallback | None,
 ) -> Fit:  # fmt: skip
     loads, target = [observation.load for observation in observed], FitTarget.of(observed)
     if any(start.widths for start, _ in contenders):
-        target = FitTarget.of(observed, COLLECTS)
-    spaces = [FitSpace.of(start.rig, observed, fixed, start.widths) for start, _ in contenders]
+        target = FitTarget.of(observed, structure.OFF)
+    spaces = [start.space(observed, fixed) for start, _ in contenders]
     # What closed forms leave out they put into the parameters: a start by itself may be nearer.
     firsts = [
         (place, vector)
         for place, (space, (_, end)) in enumerate(zip(spaces, contenders, strict=True))
         for vector in (_from(end, space), space.prior)
     ]
-    size = len(spaces[0].parameters)
-    more = 1 + 2 * size + ROUNDS * len(DAMPINGS) if searched else CORRECTIONS + 1
-    told = _Course(progress, len(firsts) + more)
+    told = _Course(progress, len(firsts) + CORRECTIONS + 1)
     rigs = [spaces[place].rig(vector) for place, vector in firsts]
     answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))
     costs = [
@@ -285,24 +289,23 @@ def _by_simulation(
         rigs = [space.rig(vector) for vector in vectors]
         return trial.answers(rigs, loads, effort, told.batch(len(rigs)))
 
-    if searched:
-        end = search(space, target, evaluate, first, ROUNDS, told.round)
-    else:
-        end = _corrected(space, target, loads, first, answers[int(np.argmin(costs))], evaluate)
+    said = answers[int(np.argmin(costs))]
+    end = _corrected(space, target, loads, first, said, evaluate, told.round)
     return Fit(end, contenders[best][0].name, observed, False)
 
 
 def _corrected(
     space: FitSpace, target: FitTarget, loads: Sequence[FitWorkload], vector: Floats,
-    said: Sequence[Mapping[str, float]], simulate: Evaluate,
+    said: Sequence[Mapping[str, float]], simulate: Evaluate, told: Told,
 ) -> SearchEnd:  # fmt: skip
     """The search by closed forms, each row off by what the last simulation said that it is off:
     its rounds take one simulation each, and derivatives have no noise (space mapping, Bandler
     1994)."""
     best: SearchEnd | None = None
-    for _ in range(CORRECTIONS + 1):
+    for nth in range(CORRECTIONS + 1):
         logs = target.take(said)
         least = cost(space, target, vector, logs)
+        told(nth, float(np.median(np.abs(np.nan_to_num(logs - target.logs)))))
         if best is not None and least >= best.cost:
             break
         (known,) = starts.closed_forms(space, loads, [vector])
@@ -421,8 +424,8 @@ class _Course:
         return hear
 
     def round(self, nth: int, error: float) -> None:
-        """A round is over."""
-        self._text = f"round {nth} of {ROUNDS}, median error {100 * error:.1f} %"
+        """A correction is simulated."""
+        self._text = f"correction {nth} of {CORRECTIONS}, median error {100 * error:.1f} %"
 
 
 def missing(loads: Sequence[FitWorkload]) -> list[str]:

@@ -44,6 +44,11 @@ class FitParameter:
     """Whether only reads show it."""
     ceiling: Literal["", "iops", "bytes"] = ""
     """Of what it is a ceiling, which only a rate that no longer grows with the depth can show."""
+    beforehand: float = 0.0
+    """The width without what benchmarks have told."""
+    apart: float = 0.0
+    """Standard deviation of its logarithm over other choices of how the drive is made, which no
+    derivative tells."""
 
     def read(self, rig: _core.Rig) -> float:
         """Its value in a rig, the mean where that differs by type of page."""
@@ -131,10 +136,10 @@ class FitSpace:
     @staticmethod
     def of(
         start: str, observed: Sequence[Observation], fixed: Mapping[str, str],
-        widths: Mapping[str, float] = {},
+        widths: Mapping[str, float] = {}, apart: Mapping[str, float] = {},
     ) -> FitSpace:  # fmt: skip
         """The parameters that these observations could show; ``widths`` are those of parameters of
-        ``start`` that are known better than of other drives.
+        ``start`` that are known better than of other drives, ``apart`` those over other choices.
 
         Raises InputError where a fixed key is none of the rig.
         """
@@ -157,7 +162,12 @@ class FitSpace:
             and _bare(parameter.key) not in closed
         ]
         chosen = [
-            replace(parameter, width=widths.get(_bare(parameter.key), parameter.width))
+            replace(
+                parameter,
+                beforehand=parameter.width,
+                width=widths.get(_bare(parameter.key), parameter.width),
+                apart=apart.get(_bare(parameter.key), 0.0),
+            )
             for parameter in chosen
         ]
         prior = np.log([parameter.read(rig) for parameter in chosen])

@@ -1,8 +1,8 @@
 """The search: parameters whose drive does what was measured, and how sure they are.
 
 Damped least squares in logarithms (Levenberg 1944) with the prior as further residuals, and with
-outliers weighed down (Cauchy). Derivatives are differences between simulations of the same seed,
-asked for in batches of fixed size, so that a search is the same whatever runs beside it.
+outliers weighed down (Cauchy). What is evaluated has no noise: closed forms, off by what the last
+simulation said, so that derivatives are differences.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ENOUGH = 0.01
 Evaluate = Callable[[Sequence[Floats]], Sequence[Sequence[Mapping[str, float]]]]
 """Numbers by workload for each of several vectors of parameters."""
 Told = Callable[[int, float], None]
-"""Told the round and the error after it."""
+"""Told the simulation of a fit and its error."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,8 @@ class SearchEnd:
         scaled = self.jacobian * np.sqrt(weights)[:, None]
         information = scaled.T @ scaled + np.diag(self.space.widths**-2.0)
         spread: Floats = np.asarray(np.linalg.inv(information)) * max(1.0, self._excess(weights))
+        apart = [parameter.apart for parameter in self.space.parameters]
+        spread += np.diag(np.square(apart))
         return spread
 
     def _excess(self, weights: Floats) -> float:
@@ -189,10 +191,9 @@ class SearchEnd:
 
 
 def search(
-    space: FitSpace, target: FitTarget, evaluate: Evaluate, start: Floats, rounds: int,
-    told: Told | None = None,
-) -> SearchEnd:  # fmt: skip
-    """The best parameters within so many rounds of simulations from ``start``.
+    space: FitSpace, target: FitTarget, evaluate: Evaluate, start: Floats, rounds: int
+) -> SearchEnd:
+    """The best parameters within so many rounds from ``start``.
 
     The derivatives take an evaluation for each parameter, at the start and at the end, each round
     one for each of :data:`DAMPINGS`, by which the derivatives are corrected.
@@ -213,8 +214,6 @@ def search(
         gain = (least - costs[best]) / max(least, 1e-9)
         if gain > 0:
             vector, logs, least = tried[best], found[best], costs[best]
-        if told is not None:
-            told(nth + 1, float(np.median(np.abs(np.nan_to_num(logs - target.logs)))))
         if gain < ENOUGH and nth:
             break
     back = _jacobian(space, target, evaluate, vector, logs, -STEP)

@@ -12,7 +12,7 @@ from ssdlab.analysis.measurement import JobMeasurement
 from ssdlab.engine import findings
 from ssdlab.errors import InputError
 from ssdlab.fits import datasheet
-from ssdlab.fits.conclusions import TRIMMED, TWICE, Conclusion, conclusions, counted, states
+from ssdlab.fits.conclusions import TRIMMED, TWICE, Conclusion, conclusions, counted, mapped, states
 from ssdlab.fits.observations import Observation, observations, read
 from ssdlab.store import RunStore, open_run
 
@@ -86,10 +86,10 @@ def _of_run(
     target = folder.manifest.target
     drives.setdefault((target.name or folder.manifest.name, target.capacity_bytes), str(path))
     found: list[Observation] = []
-    told = None
+    told, missing = None, False
     if folder.manifest.protocol == "characterise":
         run = findings.read(folder)
-        told = states(run)
+        told, missing = states(run), mapped(run)
         concluded += conclusions(run)
     twice: dict[str, float] = {}
     for entry in folder.journal():
@@ -103,9 +103,7 @@ def _of_run(
                 twice[entry.key] = sum(direction.iops or 0.0 for direction in jobs[0].directions)
         if told is None or entry.key in told:
             own = observations(step, told[entry.key] if told else None)
-            found += (
-                own if told is None else [_as_said(observation, entry.key) for observation in own]
-            )
+            found += own if told is None else [_as_said(one, entry.key, missing) for one in own]
     if len(twice) == len(TWICE) and max(twice.values()) > CHANGED * min(twice.values()):
         first, last = (f"{twice[key]:,.0f} in {key}" for key in TWICE)
         raise InputError(
@@ -117,14 +115,14 @@ def _of_run(
     return found
 
 
-def _as_said(observation: Observation, key: str) -> Observation:
+def _as_said(observation: Observation, key: str, missing: bool) -> Observation:
     """The row of a step of ``characterise``."""
     load = (
         replace(observation.load, namespace=observation.span)
         if key == TRIMMED
         else observation.load
     )
-    return replace(observation if counted(key) else observation.without("waf"), load=load)
+    return replace(observation if counted(key, missing) else observation.without("waf"), load=load)
 
 
 def _check_steady(jobs: Sequence[JobMeasurement], where: str) -> None:

@@ -81,15 +81,26 @@ class Start:
     """TOML, at the capacity of the drive measured."""
     widths: Mapping[str, float] = field(default_factory=dict)
     """Of parameters that benchmarks have told already."""
+    apart: Mapping[str, float] = field(default_factory=dict)
+    """Of parameters: standard deviations over other choices of how the drive is made."""
     far: float = 0.0
     """How far its own capacity and rating are from what was measured, in standard deviations
     (:data:`DIES_WIDTH`, :data:`RATED_WIDTH`)."""
 
-    def having(self, keys: Mapping[str, str], widths: Mapping[str, float]) -> Start:
+    def having(
+        self, keys: Mapping[str, str], widths: Mapping[str, float],
+        apart: Mapping[str, float] = {},
+    ) -> Start:  # fmt: skip
         """With keys set of which is known how well; raises InputError where that is no drive."""
         rig = with_keys(self.rig, keys).to_toml()
         _core.rig_check(rig, rig_name=self.name)
-        return replace(self, rig=rig, widths={**self.widths, **widths})
+        return replace(
+            self, rig=rig, widths={**self.widths, **widths}, apart={**self.apart, **apart}
+        )
+
+    def space(self, observed: Sequence[Observation], fixed: Mapping[str, str]) -> FitSpace:
+        """Its parameters."""
+        return FitSpace.of(self.rig, observed, fixed, self.widths, self.apart)
 
 
 def named(place: str, capacity: int | None) -> Start:
@@ -261,7 +272,7 @@ def in_closed_form(
     rounds: int = ROUNDS_CLOSED,
 ) -> SearchEnd:  # fmt: skip
     """The parameters by closed forms alone."""
-    space = FitSpace.of(start.rig, observed, fixed, start.widths)
+    space = start.space(observed, fixed)
     loads = [observation.load for observation in observed]
     target = FitTarget.of(observed)
     way = leaping if rounds else search
@@ -282,7 +293,7 @@ def ranked(
     odd = [0.0] * len(starts) if limited else _odd(starts)
     costs = np.array(
         [
-            _unlikely(end) + start.far**2 + (RARE if start.name == XPOINT else far)
+            unlikely(end) + start.far**2 + (RARE if start.name == XPOINT else far)
             for (start, end), far in zip(fits, odd, strict=True)
         ]
     )
@@ -312,7 +323,7 @@ def _apart(
     return np.where(costs - costs.min() <= ABOUT_AS_LIKELY, apart, apart.max() + costs)
 
 
-def _unlikely(end: SearchEnd) -> float:
+def unlikely(end: SearchEnd) -> float:
     """Minus twice the logarithm of how likely measurements are of drives like a start, in what
     starts differ (Laplace): of those that need values of less likelihood or more exactly so."""
     scaled = end.jacobian * np.sqrt(end.weights)[:, None] * end.space.widths

@@ -27,9 +27,19 @@ DRAINS = {"program-unit": 1, "watermark": 2}
 """A buffer of which half is kept is twice as large as what a burst finds free."""
 ROUNDS = 4
 """Simulations by which over-provisioning is found for each victim policy."""
+MET = 0.01
+"""A mean error of write amplification that is none."""
+OFF = 0.04
+"""What is left out of write amplification where the policy was chosen among few."""
+UNLIKELY = (3 * OFF) ** 2
+"""Squares of errors add up to so much more with policies that cannot have done it."""
+TENTH = 0.1
+"""Policies that are so many times less likely than another are outside a 90 % interval."""
+SELDOM = {"random": (2.5 * OFF) ** 2}
+"""The same of policies that no drive is known to have: one is believed where the others fail."""
 LEAST, MOST = 0.03, 1.5
 """Over-provisioning of drives."""
-DRIVE_WRITES = 2
+DRIVE_WRITES = 1
 """Over which write amplification is taken: collection comes in waves."""
 FOLDED = 1.3
 """Writes in order that program so much for each byte are folded on the way."""
@@ -41,6 +51,8 @@ class Chosen:
 
     keys: Mapping[str, str]
     spare: float | None = None
+    apart: float = 0.0
+    """Standard deviation of its logarithm over choices that are about as likely."""
 
 
 def closed(rig: str, observed: Sequence[Observation]) -> Chosen:
@@ -50,20 +62,27 @@ def closed(rig: str, observed: Sequence[Observation]) -> Chosen:
     if not points:
         return Chosen({})
     drive = with_keys(rig, {})
+    found = _by_policy(drive, observed)
+    keys = {VICTIM: min(found, key=lambda name: max(found[name]) - min(found[name]))}
+    victim = keys[VICTIM]
+    if len(points) == 1:
+        keys, victim = {}, "fifo" if drive.get(VICTIM) == "fifo" else "greedy"
+    mean = sum(found[victim]) / len(points)
+    return Chosen(keys, _roomy(rig, keys, math.exp(mean)))
+
+
+def _by_policy(drive: _core.Rig, observed: Sequence[Observation]) -> dict[str, list[float]]:
+    """By victim policy the over-provisioning that closed forms ask for at each size of namespace,
+    as logarithms."""
     folds = drive.get("ftl.slc_cache.static_size") is not None and any(
         observation.load.state == "fob" and observation.measured.get("waf", 1.0) > FOLDED
         for observation in observed
     )
-    found = {}
-    for victim in VICTIMS[:2]:
-        spares = [_spare(drive, victim, load, waf - folds) for load, waf in points.items()]
-        logs = [math.log(spare) for spare in spares]
-        found[victim] = max(logs) - min(logs), math.exp(sum(logs) / len(logs))
-    victim = min(found, key=lambda name: found[name][0])
-    if len(points) == 1:
-        victim = "fifo" if drive.get(VICTIM) == "fifo" else "greedy"
-        return Chosen({}, _roomy(rig, {}, found[victim][1]))
-    return Chosen({VICTIM: victim}, _roomy(rig, {VICTIM: victim}, found[victim][1]))
+    points = _amplified(observed).items()
+    return {
+        victim: [math.log(_spare(drive, victim, load, waf - folds)) for load, waf in points]
+        for victim in VICTIMS
+    }
 
 
 def quickly(
@@ -78,7 +97,7 @@ def quickly(
         drive.get(key) for key in ("ftl.map.cache", "ftl.slc_cache.t_program")
     ):
         return chosen
-    fits = _spares(rig, points, chosen.spare or 0.2, seed, progress, VICTIMS[:1])
+    fits = _spares(rig, observed, seed, progress, VICTIMS[:1])
     return Chosen({VICTIM: VICTIMS[0]}, fits[VICTIMS[0]][1])
 
 
@@ -94,11 +113,12 @@ def simulated(
     if not rows:
         return first
     keys: dict[str, str] = {}
-    spare = first.spare
-    if points := _amplified(rows):
-        fits = _spares(rig, points, spare or 0.2, seed, progress)
-        victim = min(VICTIMS, key=lambda name: fits[name][0])
+    spare, apart = first.spare, 0.0
+    if _amplified(rows):
+        fits = _spares(rig, observed, seed, progress)
+        victim = min(fits, key=lambda name: fits[name][0])
         spare, keys = fits[victim][1], {VICTIM: victim}
+        apart = _apart(fits, victim)
     sized = {} if spare is None else {SPARE: f"{spare:.4f}"}
     room = with_keys(rig, {}).bytes(BUFFER)
     ways: list[dict[str, str]] = [
@@ -110,7 +130,17 @@ def simulated(
     found = trial.answers(rigs, trial.of(rows), trial.Effort(seed=seed), progress)
     target = FitTarget.of([row.without("waf") for row in rows])
     off = [float((abs(target.residuals(target.take(one)))).sum()) for one in found]
-    return Chosen({**keys, **ways[off.index(min(off))]}, spare)
+    return Chosen({**keys, **ways[off.index(min(off))]}, spare, apart)
+
+
+def _apart(fits: Mapping[str, tuple[float, float]], chosen: str) -> float:
+    """How far the over-provisioning of other policies is from that of the one that was chosen, each
+    as often as it is likely: standard deviation of the logarithm."""
+    least, there = fits[chosen]
+    likely = {name: math.exp((least - off) / (2 * OFF**2)) for name, (off, _) in fits.items()}
+    likely = {name: share if share > TENTH else 0.0 for name, share in likely.items()}
+    squares = sum(likely[name] * math.log(one / there) ** 2 for name, (_, one) in fits.items())
+    return math.sqrt(squares / sum(likely.values()))
 
 
 def _roomy(rig: str, keys: Mapping[str, str], spare: float) -> float:
@@ -128,37 +158,50 @@ def _roomy(rig: str, keys: Mapping[str, str], spare: float) -> float:
 
 
 def _spares(
-    rig: str, points: Mapping[FitWorkload, float], first: float, seed: int,
-    progress: ProgressCallback | None, victims: Sequence[str] = VICTIMS,
+    rig: str, observed: Sequence[Observation], seed: int, progress: ProgressCallback | None,
+    victims: Sequence[str] = VICTIMS,
 ) -> dict[str, tuple[float, float]]:  # fmt: skip
-    """By victim policy how far write amplification is off at best, and the over-provisioning."""
-    drive = with_keys(rig, {})
+    """By victim policy how far write amplification is off at best, and the over-provisioning; not
+    of policies that cannot have done it."""
+    drive, points = with_keys(rig, {}), _amplified(observed)
     loads = list(points)
     wanted = [math.log(points[load]) for load in loads]
     units = max(
         1, int(trial.Reduced.of(rig, "twin").share * (drive.bytes("capacity") or 1)) // 4096
     )
     effort = trial.Effort(writes=DRIVE_WRITES * units, seed=seed)
+    known = _by_policy(drive, observed)
+    # What else is programmed makes it too little.
+    asked = {name: max(known[name]) for name in victims}
     tried: dict[str, list[tuple[float, float]]] = {name: [] for name in victims}
     best: dict[str, tuple[float, float]] = {}
-    asked = dict.fromkeys(victims, math.log(min(MOST, max(LEAST, first))))
     for _ in range(ROUNDS):
         asked = {
             name: math.log(_roomy(rig, {VICTIM: name}, math.exp(x))) for name, x in asked.items()
         }
         rigs = [
-            with_keys(rig, {VICTIM: name, SPARE: f"{math.exp(asked[name]):.4f}"}).to_toml()
-            for name in victims
+            with_keys(rig, {VICTIM: name, SPARE: f"{math.exp(x):.4f}"}).to_toml()
+            for name, x in asked.items()
         ]
-        for name, told in zip(victims, trial.answers(rigs, loads, effort, progress), strict=True):
+        uneven = {}
+        for name, told in zip(asked, trial.answers(rigs, loads, effort, progress), strict=True):
             errors = [
                 math.log(one.get("waf", 1.0)) - y for one, y in zip(told, wanted, strict=True)
             ]
-            off = sum(error**2 for error in errors)
-            if name not in best or off < best[name][0]:
-                best[name] = off, math.exp(asked[name])
-            tried[name].append((asked[name], sum(errors) / len(errors)))
-            asked[name] = _next(tried[name])
+            off, mean = sum(error**2 for error in errors), sum(errors) / len(errors)
+            if name not in best or off + SELDOM.get(name, 0.0) < best[name][0]:
+                best[name] = off + SELDOM.get(name, 0.0), math.exp(asked[name])
+            tried[name].append((asked[name], mean))
+            uneven[name] = off - len(errors) * mean**2 if len(tried[name]) > 1 else 0.0
+        # What another over-provisioning does not mend is no question of it.
+        most = min(off for off, _ in best.values()) + UNLIKELY
+        asked = {
+            name: _next(tried[name])
+            for name in asked
+            if abs(tried[name][-1][1]) > MET and uneven[name] < most
+        }
+        if not asked:
+            break
     return best
 
 
@@ -191,7 +234,7 @@ def _spare(drive: _core.Rig, victim: str, load: FitWorkload, waf: float) -> floa
     units *= max(1, (drive.bytes("nand.page") or 16384) // 4096)
     share = (load.namespace or drive.bytes("capacity") or 1) / (drive.bytes("capacity") or 1)
     waf = max(1.02, waf)
-    own = amplification.spare(waf)
+    own = amplification.spare_random(waf) if victim == "random" else amplification.spare(waf)
     if victim == "greedy":
         own = amplification.bisected(
             1e-4, 1e3, lambda op: waf - amplification.greedy(op, min(units, 1024))

@@ -46,7 +46,8 @@ LEFT_OPEN = 0.35
 """The same of the spread that parameters left open give in closed form: they are not as widely
 apart in drives as their priors are made."""
 KNOWN = 0.6
-"""A parameter is determined where its spread is less than this share of the prior's."""
+"""A parameter is determined where its spread is less than this share of the prior's, before
+benchmarks."""
 TRADE_OFF = 0.9
 """Correlation from which two parameters trade off."""
 CROWD = {"clat_p50_us": 0.45, "clat_p99_us": 1.3}
@@ -293,9 +294,6 @@ def judged(end: SearchEnd) -> list[JudgedParameter]:
     spread = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(spread, spread)
     pull = np.abs(end.jacobian) * np.sqrt(end.weights)[:, None]
-    widths = {
-        parameter.key: parameter.width for parameter in PARAMETERS
-    }  # of drives, not after benchmarks
     bounds = np.array(end.space.bounds)
     answers = []
     for place, parameter in enumerate(end.space.parameters):
@@ -305,7 +303,7 @@ def judged(end: SearchEnd) -> list[JudgedParameter]:
         answers.append(
             JudgedParameter(
                 parameter, value, value * math.exp(-Z90 * off), value * math.exp(Z90 * off),
-                off < KNOWN * widths[parameter.key] and end.vector[place] not in bounds[:, place],
+                off < KNOWN * parameter.beforehand and end.vector[place] not in bounds[:, place],
                 tuple(end.space.parameters[int(i)].name for i in partners if i != place),
                 tuple(dict.fromkeys(end.target.rows[row] for row in strongest)),
             )

@@ -213,7 +213,7 @@ def selftest(
     progress: ProgressCallback | None = None,
 ) -> list[Blind]:  # fmt: skip
     """Blind twins of so many random rigs. ``quick``: by what ``characterise`` concludes and
-    closed forms, without a search. Raises Interrupted on Ctrl-C."""
+    closed forms alone. Raises Interrupted on Ctrl-C."""
     done = []
     for place, (number, keys, rig) in enumerate(rigs(seed, count)):
 

@@ -57,6 +57,7 @@ NEAR = 1024 * MIB
 """Reads that are to find their entries of the map in RAM stay within so much, or within one in
 `NEAR_SHARE` of a large drive, unless reads of less have shown that its entries are not there."""
 NEAR_SHARE = 64
+HELD_IN_TURNS = 2
 MISSES = 1.1
 """Reads of a range that take so many times longer than of the smallest miss the map's cache."""
 FEWEST = 32
@@ -100,10 +101,9 @@ def plan(setup: Setup) -> list[Step]:
     writes = [part for part in parts if part not in READS and part != "link"]
     if "link" in parts:
         steps += [Purge("link/purge"), *link(setup)]
-    if "flush" in parts or "burst" in parts:
-        steps.append(Purge("burst/purge" if "burst" in parts else "flush/purge"))
-    steps += flush(setup) if "flush" in parts else []
-    steps += burst(setup) if "burst" in parts else []
+    # Each finds an SLC cache empty.
+    steps += [Purge("flush/purge"), *flush(setup)] if "flush" in parts else []
+    steps += [Purge("burst/purge"), *burst(setup)] if "burst" in parts else []
     if setup.text("gentle") != "yes" and set(parts) - {"link", "flush", "burst"}:
         steps += [Purge("fill/purge"), fill(setup), Idle("fill/rest", _rest(setup), "rest")]
     for name in READS:
@@ -126,8 +126,10 @@ def near(setup: Setup, records: Records) -> int:
         return most
     least = min(time for _, time in known)
     hit = [size for size, time in known if time <= MISSES * least]
-    missed = any(size <= most and size not in hit for size, _ in known)
-    return max(hit) if missed else most
+    missed = any(size not in hit for size, _ in known)
+    # What just holds a range that is read at random holds nothing of it that is read in turns: the
+    # entries that were used longest ago are those that are needed next.
+    return min(most, max(hit) // HELD_IN_TURNS) if missed else most
 
 
 def strides(setup: Setup, near_bytes: int | None = None) -> list[int]:

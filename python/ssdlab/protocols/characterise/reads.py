@@ -19,6 +19,8 @@ NOISE = 0.005
 """Relative, of a mean latency at least."""
 SPREAD = 1.15
 """Ranges whose reads take so many times longer miss the map's cache."""
+HELD = 0.1
+"""A range is held where reads of it take no more of what reads of the widest take longer."""
 ENTRY = 4
 """Bytes of an entry of the map; it stands for 4 KiB."""
 SEVERAL = "link/4k-qd64x4"
@@ -233,15 +235,19 @@ class Reads:
                 f"reads of {units.binary(widest)} take no longer than of less: all entries at hand"
             )
             return unknown(name, "B", key, why, steps)
-        missing = [one for one, time in times.items() if time > least + 0.1 * (most - least)]
+        missing = [one for one, time in times.items() if time > least + HELD * (most - least)]
         first = min(missing)
-        fits = max((time for time in times if time < first), default=MIB)
-        # Of the range R a share cover / R hits; the time of a miss follows from the two widest.
+        fits = (1 - HELD) * max((time for time in times if time < first), default=MIB)
+        # Of the range R a share cover / R hits; the time of a miss follows from the two widest, or
+        # is that of one more read of the flash.
         (r1, t1), (r2, t2) = sorted(times.items())[-2:]
         miss = (r2 * t2 - r1 * t1) / (r2 - r1)
-        ends = [float(fits), float(first)]
+        if r1 < first:
+            flash = self.best
+            miss = least + flash.sense_us + 4 * KIB * flash.byte_us if flash else 0.0
+        ends = [fits, float(first)]
         cover = math.sqrt(fits * first)
-        if r1 >= first and miss > least:
+        if miss > least:
             cover = min(max(r2 * (miss - t2) / (miss - least), fits), first)
             ends = [max(fits, 0.85 * cover), min(first, 1.15 * cover)]
         value, low, high = (one / (4 * KIB) * ENTRY for one in (cover, *ends))

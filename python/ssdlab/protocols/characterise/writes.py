@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,6 +30,8 @@ LAG = 0.7
 """Of what the flash programs in a tPROG, so much is in the buffer besides."""
 LINKED = 0.92
 """Writes as fast as this share of the link are set by it and not by the flash."""
+RANDOM = "random"
+"""A policy, the last of those that over-provisioning is reckoned by."""
 SMALL = 64
 """Units of the smallest superblock that greedy collection is reckoned with."""
 ROOM = 0.15
@@ -41,6 +42,8 @@ HELD = 6
 """Of a fill, so many times the size of the buffer may go into it before the flash sets the pace."""
 CACHED = 1.5
 """Writes into an SLC cache are so many times faster than past it, at least."""
+PROGRAMS = 200.0, 2000.0
+"""tPROG of any flash, us, at least and at most."""
 STEPS = 8
 """Intervals of a fill below which no stages are looked for."""
 
@@ -154,15 +157,23 @@ class Writes:
             return unknown(name, "B", key, "the cliff of the bursts is not clear", steps)
         value, off = self._held
         low, high = value * (1 - off), value * (1 + off)
-        # Until the first program is over nothing has left, then what came meanwhile leaves at once.
-        times = [
-            conclusion.value
-            for conclusion in self._program()
-            if conclusion.key == "nand.t_program" and conclusion.known
-        ]
-        lag = (times[0] or 0.0) / self.drain[1] if times else 0.0
+        # Until the first program is over nothing has left, then what came meanwhile leaves at once;
+        # a buffer that is emptied from a mark on has begun before.
+        least, most = self._lag
         how = "the cliff of bursts after a rest"
-        return Conclusion(name, value + LAG * lag, low + lag / 3, high + lag, "B", key, how, steps)
+        lag = LAG * math.sqrt(least * most)
+        return Conclusion(name, value + lag, low, high + most, "B", key, how, steps)
+
+    @property
+    def _lag(self) -> tuple[float, float]:
+        """Bytes that all dies program at once, where bursts go to: at least and at most."""
+        assert self.drain is not None
+        best, alone = self.reads.best, self._program_alone()
+        if best is not None:
+            whole = float(best.layout.unit * best.layout.dies)
+            return whole, whole
+        times = (alone.value, alone.value) if alone is not None and alone.value else PROGRAMS
+        return times[0] / self.drain[1], times[1] / self.drain[1]
 
     @cached_property
     def _held(self) -> tuple[float, float] | None:
@@ -200,7 +211,8 @@ class Writes:
         end = changepoints.fall(changepoints.stages(speeds)) if len(speeds) >= STEPS else None
         if end is None:
             return (float(speeds.mean()) if len(speeds) else whole), None, None
-        size = float(series.written[begin + end - 1])
+        # What was still in the buffer then was not in the cache.
+        size = float(series.written[begin + end - 1]) - (self._held[0] if self._held else 0.0)
         fast, after = float(speeds[:end].mean()), float(speeds[end:].mean())
         return (after, fast, size) if fast > CACHED * after else (after, None, None)
 
@@ -219,7 +231,7 @@ class Writes:
         conclusions = [near("sequential writes", speed, 0.02, "MB/s", "", "the fill", steps)]
         alone = self._program_alone()
         if self.cached is not None:
-            conclusions += [alone] if alone is not None else []
+            conclusions.append(alone if alone is not None else self._program_cache(steps))
             if self.folds is not False:
                 why = "writes past the SLC cache, or folding it, cannot be told apart"
                 if self.folds:
@@ -246,7 +258,7 @@ class Writes:
             time, step = self.flushing, "flush/each"
         if time is None:
             return None
-        slc = self.cached is not None
+        slc = self.cached is not None or bool(self.folds)
         key = "ftl.slc_cache.t_program" if slc else "nand.t_program"
         name = "tPROG of the SLC cache" if slc else "tPROG"
         how = "a lone write" if step == "flush/none" else "a flush after a lone write"
@@ -273,6 +285,23 @@ class Writes:
         return Conclusion(
             name, times[0], 0.9 * min(times), 1.02 * max(times), "us", key, how, steps
         )
+
+    def _program_cache(self, steps: tuple[str, ...]) -> Conclusion:
+        """tPROG of an SLC cache by the rate at which all dies program into it."""
+        name, key = "tPROG of the SLC cache", "ftl.slc_cache.t_program"
+        best, fast = self.reads.best, self.speeds[1]
+        if best is None or not fast:
+            return unknown(name, "us", key, "the number of dies is not known", steps)
+        wide = self.records.mbps("link/128k-qd32")
+        transfer = best.layout.unit * best.byte_us
+        each = best.layout.unit * best.layout.dies / fast
+        if wide is not None and fast > LINKED * wide:
+            return unknown(name, "us", key, "the link limits writes into the cache", steps)
+        if transfer * best.layout.ways > LINKED * each:
+            return unknown(name, "us", key, "the channels limit writes into the cache", steps)
+        how = "all dies programming: the fill until it became slower"
+        time = each if best.layout.overlap else each - transfer
+        return Conclusion(name, time, 0.8 * time, 1.02 * time, "us", key, how, steps)
 
     # --- SLC cache
 
@@ -377,27 +406,35 @@ class Writes:
             return unknown(name, "x", key, why, keys)
         if waf <= 1.02:
             return unknown(name, "x", key, f"WA of {waf:.3g} is that of no collection", keys)
-        low, high = self._spares(waf, 1.0)
+        found = self._spares(waf, 1.0)
+        spares = list(found.values())[:-1]
         how = "WA of uniform writes, between greedy collection of small blocks and FIFO"
         after = self.records.value("waf", "trim/write")
         if after is not None and after > 1.02:
-            # The same flash for three quarters of the data.
-            share = 1 - 1 / benchmarks.TRIMMED
-            again = self._spares(after, share)
-            low, high = min(low, again[0]), max(high, again[1])
+            # The same flash for three quarters of the data: so does only the policy that it has.
+            again = self._spares(after, 1 - 1 / benchmarks.TRIMMED)
+            apart = {policy: abs(math.log(found[policy] / again[policy])) for policy in found}
+            spares += list(again.values())[:-1]
+            if min(apart, key=lambda policy: apart[policy]) == RANDOM:
+                spares = [found[RANDOM], again[RANDOM]]
+                how = "WA of uniform writes, superblocks collected at random"
             how += f", and again after TRIM of a quarter (WA {after:.3g})"
         off = 0.1 if drifting else 0.03
-        low, high = low * (1 - off), high * (1 + off)
+        low, high = min(spares) * (1 - off), max(spares) * (1 + off)
         return Conclusion(name, math.sqrt(low * high), low, high, "x", key, how, keys)
 
-    def _spares(self, waf: float, share: float) -> tuple[float, float]:
-        """Over-provisioning of the whole range, by the two bounds, where WA is of a share of it."""
+    def _spares(self, waf: float, share: float) -> dict[str, float]:
+        """Over-provisioning of the whole range by policy, where WA is of a share of it."""
         # What replaces data in the buffer is never programmed.
         waf /= 1 - min(0.5, (self._buffer().value or 0.0) / (share * self.setup.active))
-        fifo = amplification.spare(waf)
-        greedy = amplification.bisected(1e-4, 1e3, lambda op: waf - amplification.greedy(op, SMALL))
-        ends: Sequence[float] = [(1 + op) * share - 1 for op in (greedy, fifo)]
-        return max(1e-4, min(ends)), max(1e-4, *ends)
+        spares = {
+            "greedy": amplification.bisected(
+                1e-4, 1e3, lambda op: waf - amplification.greedy(op, SMALL)
+            ),
+            "fifo": amplification.spare(waf),
+            RANDOM: amplification.spare_random(waf),
+        }
+        return {policy: max(1e-4, (1 + op) * share - 1) for policy, op in spares.items()}
 
     def _idle(self) -> Conclusion:
         name, key = "collects in idle time", ""
