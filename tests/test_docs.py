@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from ssdlab import _core
 
 ROOT = Path(__file__).parent.parent
@@ -56,10 +57,17 @@ def named(block: Block) -> str:
     return f"{block.page}:{block.line}"
 
 
-def run(command: list[str], folder: Path) -> None:
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with ``ssdlab`` and ``python`` that have loaded what they need."""
+    with warm.programs(tmp_path_factory.mktemp("warm")) as folder:
+        yield folder
+
+
+def run(command: list[str], folder: Path, ready: Path) -> None:
     """Runs a command where the examples are; its words where it fails."""
     (folder / "examples").symlink_to(ROOT / "examples")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([str(ready), str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         command,
         cwd=folder,
@@ -72,17 +80,17 @@ def run(command: list[str], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("block", of("sh"), ids=named)
-def test_a_shell_example_runs(block: Block, tmp_path: Path) -> None:
+def test_a_shell_example_runs(block: Block, tmp_path: Path, ready: Path) -> None:
     if re.search(r"--on (\./|/|\w+\.bin)", block.text) and shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     lines = block.text.splitlines(keepends=True)
     script = "".join(line for line in lines if not line.lstrip().startswith("./lab"))
-    run(["sh", "-eu", "-c", script], tmp_path)
+    run(["sh", "-eu", "-c", script], tmp_path, ready)
 
 
 @pytest.mark.parametrize("block", of("python"), ids=named)
-def test_a_python_example_runs(block: Block, tmp_path: Path) -> None:
-    run([sys.executable, "-c", block.text], tmp_path)
+def test_a_python_example_runs(block: Block, tmp_path: Path, ready: Path) -> None:
+    run(["python", "-c", block.text], tmp_path, ready)
 
 
 @pytest.mark.parametrize("block", of("toml"), ids=named)
