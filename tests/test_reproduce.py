@@ -71,6 +71,7 @@ def test_an_experiment_finds_its_headlines(
 ) -> None:
     if not LONG:  # the blocks of which the article has numbers; the others are curves alone
         monkeypatch.setattr(x25m_random_write, "BLOCKS_KIB", (4, 16, 32, 128))
+        monkeypatch.setattr(x25m_random_write, "PARTITION_KIB", (4,))
     few = experiment.name == "measured" and not LONG
     drives = [drive for drive in measured.DRIVES if drive not in LARGE] if few else []
     place, table = tmp_path / "page.html", tmp_path / "table.json"

@@ -18,6 +18,7 @@ from ssdlab.rig import reduced
 ARTICLE = "KomputerPress 9/2010, Intel X25-M G2 160 GB with IOmeter"
 DRIVE = "intel-x25-m-g2-160"
 BLOCKS_KIB = (2, 4, 8, 16, 32, 64, 128)
+PARTITION_KIB = BLOCKS_KIB
 LENGTH_S = 4 * 3600
 RECORD_S = 20
 """The article has a record a minute; three make the first minutes visible, and their mean is it."""
@@ -70,8 +71,8 @@ def plan(factor: int) -> list[Task]:
             interval_ms=RECORD_S * 1000 // factor,
             cost=LENGTH_S * 3500 / factor,
         )
-        for partition in (False, True)
-        for block in BLOCKS_KIB
+        for partition, blocks in ((False, BLOCKS_KIB), (True, PARTITION_KIB))
+        for block in blocks
     ]
 
 
@@ -92,13 +93,13 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     lines.append(Line(DRIVE, what, 1.0, "", last[32] / last[128], PIECES))
     lines += _points(found["4k-partition"], "4 KiB partition", PARTITION_4K)
     figures = []
-    for kind, title, points in (
-        ("raw", "Without a partition", RAW_4K),
-        ("partition", "With a partition over the whole drive", PARTITION_4K),
+    for kind, blocks, title, points in (
+        ("raw", BLOCKS_KIB, "Without a partition", RAW_4K),
+        ("partition", PARTITION_KIB, "With a partition over the whole drive", PARTITION_4K),
     ):
         curves = [
             found[f"{block}k-{kind}"].curve(f"{block} KiB", number)
-            for number, block in enumerate(BLOCKS_KIB)
+            for number, block in enumerate(blocks)
         ]
         x, y = [minute for minute, _, _ in points], [rate for _, _, rate in points]
         curves.append(Curve("published, 4 KiB", x, y, "published", 1))
