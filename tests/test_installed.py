@@ -66,7 +66,7 @@ def test_the_wheel_works_in_an_empty_environment_without_rust(tmp_path: Path) ->
     assert re.fullmatch(
         r"ssdlab-[\d.]+-cp311-abi3-manylinux2014_\w+\.manylinux_2_17_\w+\.whl", wheel.name
     )
-    venv.create(home, with_pip=True)
+    venv.create(home)
     own = {"PATH": str(home / "bin"), "HOME": str(tmp_path)}
 
     def run(*command: str | Path, system: bool = False) -> str:
@@ -78,9 +78,11 @@ def test_the_wheel_works_in_an_empty_environment_without_rust(tmp_path: Path) ->
         return done.stdout
 
     run(
-        home / "bin/python",
+        sys.executable,
         "-m",
         "pip",
+        "--python",
+        home / "bin/python",
         "install",
         "--no-compile",
         "--disable-pip-version-check",
