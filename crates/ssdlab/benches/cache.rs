@@ -4,6 +4,9 @@
 //! `cargo bench -p ssdlab --bench cache [-- NAME ...]`: policies, or `curves`. The cost of drawing is not counted;
 //! that of handing over requests is.
 
+mod clock;
+
+use clock::cpu;
 use ssdlab::cache::curve::{Curve, Sampling, lru_curve};
 use ssdlab::cache::{Parameters, REPLACEMENTS, Request, hit_ratio};
 use ssdlab::rng::Stream;
@@ -31,13 +34,6 @@ fn main() {
 fn row(name: &str, seconds: f64, more: &str) {
     let rate = REQUESTS as f64 / seconds / 1e6;
     println!("{name:<34} {rate:7.1} M/s {seconds:7.2} s   {more}");
-}
-
-/// CPU time of this thread, seconds.
-fn cpu() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("/proc/self/schedstat");
-    let nanos = text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok());
-    nanos.expect("a number") * 1e-9
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
