@@ -61,6 +61,8 @@ class Effort:
     writes: int = 30_000
     """The same of a point that writes to a drive in steady state, which has to collect."""
     seed: int = 1
+    spare: int = SPARE
+    """Least number of superblocks in the spare of the reduced drive."""
 
 
 FINE = Effort(20_000, 80_000)
@@ -82,14 +84,14 @@ class Reduced:
     """Its capacity by that of the full drive."""
 
     @staticmethod
-    def of(rig: str, name: str, room: int = BYTES) -> Reduced:
-        """The rig, so much smaller that it has about ``room`` bytes; raises InputError where it is
-        wrong."""
+    def of(rig: str, name: str, room: int = BYTES, least_spare: int = SPARE) -> Reduced:
+        """The rig, so much smaller that it has about ``room`` bytes, but so many superblocks in its
+        spare; raises InputError where it is wrong."""
         whole = _core.Rig(rig, rig_name=name)
         full = _capacity(whole)
         factor = max(1, round(full / room))
         spare = float(whole.get(f"{whole.find('ssd')[0]}ftl.over_provisioning") or 1.0)
-        fewest = max(SUPERBLOCKS, math.ceil(SPARE * (1 + 1 / spare)))
+        fewest = math.ceil(max(SUPERBLOCKS * least_spare / SPARE, least_spare * (1 + 1 / spare)))
         while True:
             try:
                 small = dict(whole.scale(factor, fewest=fewest)) if factor > 1 else {}
@@ -121,15 +123,15 @@ def lasting(effort: Effort, rig: str, loads: Sequence[FitWorkload]) -> Effort:
     figures = closed.DriveFigures.of(with_keys(rig, {}))
     most = max(answer.get("waf", 1.0) for answer in closed.answers(figures, loads))
     waves = effort.writes * min(LONGEST, max(1.0, most / CALM))
-    return replace(effort, writes=round(max(waves, BATCHES * _batch(rig))))
+    return replace(effort, writes=round(max(waves, BATCHES * _batch(rig, effort.spare))))
 
 
-def _batch(rig: str) -> float:
+def _batch(rig: str, spare: int) -> float:
     """Writes of 4 KiB from one batch of periodic collection to the next, at reduced size: those
     that fill the superblocks that it frees."""
     if with_keys(rig, {}).get("ftl.gc.pace") != "periodic":
         return 0.0
-    small = with_keys(rig, Reduced.of(rig, "twin").overrides)
+    small = with_keys(rig, Reduced.of(rig, "twin", BYTES, spare).overrides)
     start, end = (float(small.get(f"ftl.gc.batch.{mark}") or 0) for mark in ("start", "end"))
     pages = closed.DriveFigures.of(small)
     block = int(small.get("nand.pages_per_block") or 256) * pages.page * pages.planes
@@ -193,7 +195,7 @@ class _Body:
         return found
 
     def _simulated(self, seat: bench.Seat) -> list[Mapping[str, float]]:
-        small = Reduced.of(self.rig, "twin")
+        small = Reduced.of(self.rig, "twin", BYTES, self.effort.spare)
         first = self.loads[0]
         overrides = small.namespace(first.namespace)
         terms = Terms(overrides, self.effort.seed, seat.memory_bytes)
