@@ -57,7 +57,7 @@ fn calendar(slots: u32) -> Box<dyn FnMut()> {
         calendar.set(slot, rng.below(1000));
     }
     Box::new(move || {
-        let (time, slot) = calendar.first();
+        let (time, slot) = (calendar.earliest(), calendar.first());
         calendar.set(slot, time + 1 + (rng.bits() & 1023));
         black_box(slot);
     })

@@ -329,6 +329,12 @@ impl<T: Persist> Part for Option<T> {
 
 impl<T: Persist> Part for Vec<T> {
     fn persist_part(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        self.as_mut_slice().persist_part(archive)
+    }
+}
+
+impl<T: Persist> Part for [T] {
+    fn persist_part(&mut self, archive: &mut Archive<'_>) -> Result<()> {
         let mut length = self.len();
         length.persist(archive)?;
         if length != self.len() {

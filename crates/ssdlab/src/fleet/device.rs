@@ -126,7 +126,7 @@ impl<C: Composite> Device for C {
 #[inline]
 fn step<C: Composite>(device: &mut C, limit: u64) {
     let fleet = device.fleet_mut();
-    let (time, slot) = fleet.calendar.first();
+    let (time, slot) = (fleet.calendar.earliest(), fleet.calendar.first());
     let sole_first = C::SOLE && fleet.sole_due < time;
     if fleet.power.back <= if sole_first { fleet.sole_due } else { time } {
         fleet.now = fleet.now.max(fleet.power.back);

@@ -432,7 +432,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// When a member or a timer is due, or power is back.
     #[inline]
     fn due(&self) -> u64 {
-        self.calendar.first().0.min(self.sole_due).min(self.power.back)
+        self.calendar.earliest().min(self.sole_due).min(self.power.back)
     }
 
     /// When something happens next.

@@ -7,8 +7,7 @@ use crate::contract::Drawing;
 use crate::error::Result;
 use crate::nand::NONE;
 use crate::persist::{Archive, Part, Persist};
-use crate::sim::words;
-use prefetch_index::prefetch_index;
+use crate::sim::{Table, words};
 use std::ops::Range;
 
 /// Logical units to physical ones, and back.
@@ -19,9 +18,9 @@ use std::ops::Range;
 /// then `lengths` says how many.
 #[derive(Clone)]
 pub(super) struct Map {
-    places: Vec<u32>,
-    owner: Vec<u32>,
-    valid: Vec<u64>,
+    places: Table<u32>,
+    owner: Table<u32>,
+    valid: Table<u64>,
     /// By logical unit: physical units that it takes; empty without compression.
     lengths: Vec<u8>,
 }
@@ -31,11 +30,12 @@ impl Map {
     pub fn new(units: u32, layout: &Layout) -> Self {
         let physical = layout.units() as usize;
         let lengths = if layout.granules() > 1 { units as usize } else { 0 };
+        let mut places = Table::new(units as usize);
+        places.fill(NONE);
         Map {
-            places: vec![NONE; units as usize],
-            // Zeros take no memory until they are overwritten.
-            owner: vec![0; physical],
-            valid: vec![0; physical.div_ceil(64)],
+            places,
+            owner: Table::new(physical),
+            valid: Table::new(physical.div_ceil(64)),
             lengths: vec![0; lengths],
         }
     }
@@ -56,25 +56,25 @@ impl Map {
     /// The same of one, [`NONE`] if it holds no data.
     #[inline]
     pub fn lookup(&self, lpn: u32) -> u32 {
-        self.places[lpn as usize]
+        self.places.at(lpn as usize)
     }
 
     /// Puts a unit somewhere, or nowhere.
     #[inline]
     pub fn set(&mut self, lpn: u32, ppn: u32) {
-        self.places[lpn as usize] = ppn;
+        self.places.put(lpn as usize, ppn);
     }
 
     /// The logical unit that begins at `ppn`, which is valid.
     #[inline]
     pub fn owner(&self, ppn: u32) -> u32 {
-        self.owner[ppn as usize]
+        self.owner.at(ppn as usize)
     }
 
     /// From now on `lpn` begins at `ppn`.
     #[inline]
     pub fn set_owner(&mut self, ppn: u32, lpn: u32) {
-        self.owner[ppn as usize] = lpn;
+        self.owner.put(ppn as usize, lpn);
     }
 
     /// Whether units take as many physical ones as their data needs.
@@ -105,24 +105,24 @@ impl Map {
     /// Whether a place holds data.
     #[inline]
     pub fn is_valid(&self, ppn: u32) -> bool {
-        self.valid[(ppn >> 6) as usize] >> (ppn & 63) & 1 != 0
+        self.valid.at((ppn >> 6) as usize) >> (ppn & 63) & 1 != 0
     }
 
     /// Places from `ppn` on hold data.
     #[inline]
     pub fn mark(&mut self, ppn: u32, units: u32) {
-        words(ppn, units).for_each(|(word, bits)| self.valid[word] |= bits);
+        words(ppn, units).for_each(|(word, bits)| self.valid.put(word, self.valid.at(word) | bits));
     }
 
     /// Those of the logical unit at `ppn` hold none any more.
     #[inline]
     pub fn unmark(&mut self, layout: &Layout, ppn: u32, units: u32) {
         if units == 1 {
-            self.valid[(ppn >> 6) as usize] &= !(1 << (ppn & 63));
-            return;
+            let word = (ppn >> 6) as usize;
+            return self.valid.put(word, self.valid.at(word) & !(1 << (ppn & 63)));
         }
         for (word, bits) in layout.program_units(ppn, units).flat_map(|(ppn, n)| words(ppn, n)) {
-            self.valid[word] &= !bits;
+            self.valid.put(word, self.valid.at(word) & !bits);
         }
     }
 
@@ -131,7 +131,7 @@ impl Map {
     pub fn next_valid(&self, within: Range<u32>) -> Option<u32> {
         let mut ppn = within.start;
         while ppn < within.end {
-            let word = self.valid[(ppn >> 6) as usize] >> (ppn & 63);
+            let word = self.valid.at((ppn >> 6) as usize) >> (ppn & 63);
             if word != 0 {
                 ppn += word.trailing_zeros();
                 return (ppn < within.end).then_some(ppn);
@@ -148,7 +148,7 @@ impl Map {
         while ppn < end && (taken.len() as u32) < units {
             let (word, next) = ((ppn >> 6) as usize, (ppn | 63) + 1);
             self.expect_owners(next);
-            let mut found = self.valid[word] & u64::MAX << (ppn & 63);
+            let mut found = self.valid.at(word) & u64::MAX << (ppn & 63);
             if next > end {
                 found &= (1 << (end & 63)) - 1;
             }
@@ -160,7 +160,7 @@ impl Map {
                 self.expect(lpn);
                 taken.push((from, lpn));
             }
-            self.valid[word] ^= found ^ left;
+            self.valid.put(word, self.valid.at(word) ^ found ^ left);
             ppn = next;
         }
     }
@@ -168,13 +168,13 @@ impl Map {
     /// The place of a unit will be needed soon.
     #[inline]
     pub fn expect(&self, lpn: u32) {
-        prefetch_index(&self.places, lpn as usize);
+        self.places.expect(lpn as usize);
     }
 
     /// The unit at `ppn` will be replaced soon.
     #[inline]
     pub fn expect_old(&self, ppn: u32) {
-        prefetch_index(&self.valid, (ppn >> 6) as usize);
+        self.valid.expect((ppn >> 6) as usize);
     }
 
     /// Whose the places are will be asked from `ppn` on to the end of its word of valid bits.
@@ -186,7 +186,7 @@ impl Map {
     /// Something will be placed at `ppn` soon.
     #[inline]
     pub fn expect_new(&self, ppn: u32) {
-        prefetch_index(&self.owner, ppn as usize);
+        self.owner.expect(ppn as usize);
     }
 
     /// Valid places of the drive.
@@ -198,7 +198,7 @@ impl Map {
     pub fn deal(&mut self, drawing: &mut Drawing<'_>) {
         self.places.iter_mut().zip(0..).for_each(|(place, lpn)| *place = lpn);
         shuffle(&mut self.places, drawing);
-        for (ppn, &lpn) in set_bits(&self.valid).zip(&self.places) {
+        for (ppn, &lpn) in set_bits(&self.valid).zip(&*self.places) {
             self.owner[ppn] = lpn;
         }
         for ppn in set_bits(&self.valid) {

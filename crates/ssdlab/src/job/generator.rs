@@ -46,6 +46,15 @@ pub struct Generator {
     last_was_flush: bool,
     flushes: bool,
     finished: bool,
+    plain: Option<Plain>,
+}
+
+/// I/Os that differ in nothing but their offsets, in one file, with nothing between: what most jobs do.
+#[derive(Clone, Copy, Debug)]
+struct Plain {
+    direction: usize,
+    order: Order,
+    len: u64,
 }
 
 impl Generator {
@@ -69,7 +78,11 @@ impl Generator {
         }
         let amounts = Amounts::new(pattern, &ranges);
         let endless = spec.schedule.time_based;
+        let flushes = (pattern.fsync > 0 || pattern.fdatasync > 0)
+            && pattern.directions[WRITE]
+            && !pattern.trim_then_write;
         Ok(Generator {
+            plain: Plain::of(pattern).filter(|_| regions.len() == 1 && !flushes),
             rules: Rules { endless, skip: pattern.skip },
             first_streams: streams.clone(),
             streams,
@@ -86,9 +99,7 @@ impl Generator {
             passes: 0,
             writes: 0,
             last_was_flush: false,
-            flushes: (pattern.fsync > 0 || pattern.fdatasync > 0)
-                && pattern.directions[WRITE]
-                && !pattern.trim_then_write,
+            flushes,
             finished: false,
             pattern: pattern.clone(),
         })
@@ -121,6 +132,45 @@ impl Generator {
         self.draw(Some(direction))
     }
 
+    /// The next I/Os, behind those in `ahead`, which becomes so long; fewer where no more come.
+    pub fn draw_ahead(&mut self, ahead: &mut Vec<Io>, length: usize) {
+        while ahead.len() < length
+            && let Some(io) = self.draw_plain().or_else(|| self.draw(None))
+        {
+            ahead.push(io);
+        }
+    }
+
+    /// What [`Generator::draw`] would, without asking of each I/O what is the same for all; `None` where there is
+    /// more to ask.
+    #[inline(always)]
+    fn draw_plain(&mut self) -> Option<Io> {
+        let Plain { direction, order, len } = self.plain?;
+        if self.finished || self.regions[0].done || self.is_exhausted() {
+            return None;
+        }
+        let region = &mut self.regions[0];
+        let draw = |_: &mut Stream, room: u64| (len <= room).then_some(len);
+        let Some((offset, len)) =
+            region.place(direction, order, self.rules, &mut self.streams, draw)
+        else {
+            region.done = true;
+            return None;
+        };
+        let offset = region.base() + offset;
+        let compressible = if direction == WRITE { self.pattern.compressible } else { 0 };
+        Some(self.count(Io { op: OPS[direction], offset, len, compressible }, direction))
+    }
+
+    /// The amount is done, or that of a pass.
+    #[inline]
+    fn is_exhausted(&self) -> bool {
+        !self.rules.endless
+            && (self.bytes >= self.amounts.bytes
+                || self.ios >= self.amounts.ios
+                || self.pass_bytes >= self.amounts.pass)
+    }
+
     #[inline]
     fn draw(&mut self, wanted: Option<usize>) -> Option<Io> {
         if let Some(io) = self.pending.take() {
@@ -130,11 +180,7 @@ impl Generator {
             if self.finished {
                 return None;
             }
-            let exhausted = !self.rules.endless
-                && (self.bytes >= self.amounts.bytes
-                    || self.ios >= self.amounts.ios
-                    || self.pass_bytes >= self.amounts.pass);
-            if !exhausted {
+            if !self.is_exhausted() {
                 if self.flushes && self.flush_is_due() {
                     self.last_was_flush = true;
                     return Some(FLUSH);
@@ -296,6 +342,28 @@ impl Generator {
     }
 }
 
+impl Plain {
+    /// What I/Os of this pattern have in common; `None` where more than the offset is drawn.
+    fn of(pattern: &Pattern) -> Option<Self> {
+        let direction = match pattern.directions {
+            [true, false, false] => READ,
+            [false, true, false] => WRITE,
+            [false, false, true] if !pattern.trim_then_write => TRIM,
+            _ => return None,
+        };
+        let order = match pattern.percentage_random[direction] {
+            _ if pattern.random_every != 1 => return None,
+            _ if !pattern.random => Order::Next,
+            100 => Order::Random,
+            _ => return None,
+        };
+        match pattern.sizes[direction] {
+            BlockSizes::Fixed(len) => Some(Plain { direction, order, len }),
+            BlockSizes::Range { .. } | BlockSizes::Split(_) => None,
+        }
+    }
+}
+
 const FLUSH: Io = Io { op: Op::Flush, offset: 0, len: 0, compressible: 0 };
 
 /// A length of at most `room` bytes; `None` if even the smallest is longer.
@@ -338,4 +406,60 @@ fn draw_fitting(
     }
     let found = (0..LENGTH_DRAWS_MAX).map(|_| draw(rng)).find(|len| *len <= room);
     Some(found.unwrap_or(min))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{ParseSource, parse};
+
+    fn generator(options: &str) -> Generator {
+        let include = |_: &str| Err(std::io::Error::other("nothing to include"));
+        let source = ParseSource { file: "a".into(), env: Default::default(), include: &include };
+        let text = format!("[a]\nbs=4k\nsize=1m\n{options}");
+        let jobs = parse(&text, &source).expect("a job");
+        Generator::new(&jobs.jobs[0], 0, 1 << 24, 3).expect("it fits")
+    }
+
+    #[test]
+    fn what_is_drawn_ahead_is_what_is_drawn_one_by_one() {
+        let plain = [
+            "rw=write",
+            "rw=randread",
+            "rw=randwrite\nnorandommap\nloops=3",
+            "rw=randread\nrandom_generator=lfsr\nloops=2\nrandrepeat=0",
+            "rw=randtrim\nnumber_ios=100",
+            "rw=randwrite\nio_size=3m\nbuffer_compress_percentage=30",
+            "rw=read\nzonemode=strided\nzonesize=64k\nzoneskip=64k",
+            "rw=randwrite\nend_fsync=1\nrandom_distribution=zipf:1.1\nnorandommap",
+            "rw=randread\ntime_based\nruntime=1",
+            "rw=read\ntime_based\nruntime=1\nbs=12k",
+        ];
+        let others = [
+            "rw=randrw",
+            "rw=randwrite\nbsrange=4k-64k",
+            "rw=randwrite\nfsync=3",
+            "rw=randread:8",
+            "rw=randread\npercentage_random=50",
+            "rw=randtrimwrite",
+        ];
+        for (options, is_plain) in
+            plain.map(|o| (o, true)).into_iter().chain(others.map(|o| (o, false)))
+        {
+            let (mut ahead, mut one_by_one) = (generator(options), generator(options));
+            assert_eq!(ahead.plain.is_some(), is_plain, "{options}");
+            let (mut few, mut all) = (Vec::new(), Vec::new());
+            while all.len() < 3000 {
+                ahead.draw_ahead(&mut few, 7);
+                if few.is_empty() {
+                    break;
+                }
+                all.append(&mut few);
+            }
+            assert!(all.len() >= 20, "{options}");
+            let expected: Vec<_> = (0..all.len()).map_while(|_| one_by_one.next()).collect();
+            assert_eq!(all, expected, "{options}");
+            assert_eq!(all.len() >= 3000, one_by_one.next().is_some(), "{options}");
+        }
+    }
 }

@@ -6,7 +6,6 @@ use crate::device::Op;
 use crate::job::{Generator, Io, JobSpec, PerDirection};
 use crate::rng::Stream;
 use crate::units::NEVER;
-use std::collections::VecDeque;
 
 /// Where a process is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +63,9 @@ pub(super) struct Process {
     /// Time, not the amount, has ended the issue of I/Os.
     timed_out: bool,
     generator: Generator,
-    /// Drawn before their turn, see [`Process::look_ahead`].
-    ahead: VecDeque<Io>,
+    /// Drawn before their turn, the next one at `turn`.
+    ahead: Vec<Io>,
+    turn: usize,
     /// Nothing asks how far the generator has come, nor does time decide what it draws.
     looks_ahead: bool,
     pacing: Option<Box<Pacing>>,
@@ -106,7 +106,8 @@ impl Process {
             issued_bytes: 0,
             timed_out: false,
             generator,
-            ahead: VecDeque::new(),
+            ahead: Vec::new(),
+            turn: 0,
             looks_ahead: !spec.pattern.end_fsync && pacing.is_none(),
             pacing,
         }
@@ -154,23 +155,30 @@ impl Process {
         if self.pacing.is_some() {
             return self.next_paced(now);
         }
-        let io = self.ahead.pop_front().or_else(|| self.generator.next());
-        io.map_or(Next::End, Next::Issue)
+        self.next_drawn().map_or(Next::End, Next::Issue)
+    }
+
+    /// What is next of the pattern: many are drawn at a time where they can be before their turn.
+    #[inline]
+    fn next_drawn(&mut self) -> Option<Io> {
+        if self.turn >= self.ahead.len().min(LOOK_AHEAD) {
+            if !self.looks_ahead {
+                return self.generator.next();
+            }
+            self.ahead.drain(..self.turn);
+            self.turn = 0;
+            self.generator.draw_ahead(&mut self.ahead, 2 * LOOK_AHEAD);
+        }
+        let io = self.ahead.get(self.turn).copied();
+        self.turn += usize::from(io.is_some());
+        io
     }
 
     /// An I/O has been issued: those that will follow after a while, as far as they are known before their time, the
     /// later one first.
     #[inline]
-    pub fn look_ahead(&mut self) -> [Option<Io>; 2] {
-        if !self.looks_ahead {
-            return [None; 2];
-        }
-        while self.ahead.len() < LOOK_AHEAD
-            && let Some(io) = self.generator.next()
-        {
-            self.ahead.push_back(io);
-        }
-        [self.ahead.get(LOOK_AHEAD - 1).copied(), self.ahead.get(LOOK_AHEAD / 2).copied()]
+    pub fn look_ahead(&self) -> [Option<&Io>; 2] {
+        [LOOK_AHEAD - 1, LOOK_AHEAD / 2].map(|places| self.ahead.get(self.turn + places))
     }
 
     fn next_paced(&mut self, now: u64) -> Next {

@@ -6,9 +6,11 @@ mod lane;
 mod slab;
 pub mod steps;
 mod stretches;
+mod table;
 
 pub use bits::words;
 pub use calendar::Calendar;
 pub use lane::{Lane, Wire};
 pub use slab::{Id, Slab};
 pub use stretches::Stretches;
+pub use table::Table;

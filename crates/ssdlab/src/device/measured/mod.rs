@@ -156,17 +156,16 @@ impl Device for Measured {
     }
 
     fn next_event(&self) -> u64 {
-        self.calendar.first().0
+        self.calendar.earliest()
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
-        let (now, _) = self.calendar.first();
+        let now = self.calendar.earliest();
         if now > limit || now == NEVER {
             return limit;
         }
-        while let (time, server) = self.calendar.first()
-            && time == now
-        {
+        while self.calendar.earliest() == now {
+            let server = self.calendar.first();
             let Active { command, submitted, digest } = self.servers[server as usize];
             let parts = Parts::only(Part::Service, now - submitted);
             if command.op == Op::Write {

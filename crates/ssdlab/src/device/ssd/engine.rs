@@ -8,8 +8,7 @@ use crate::nand::{
     Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, Geometry, NONE, OpKind, Place, Program,
 };
 use crate::persist::persistent;
-use crate::sim::words;
-use prefetch_index::prefetch_index;
+use crate::sim::{Table, words};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -46,7 +45,7 @@ pub struct Engine {
     /// By translation unit: the read that brings it.
     arriving: Vec<u32>,
     /// One bit per physical unit: host data still in the controller's RAM.
-    pending: Vec<u64>,
+    pending: Table<u64>,
     /// By flash operation: the units of a program, in as many places as it has units.
     pub(super) placed: Vec<Placed>,
     /// By flash operation: the program unit that waits to be programmed.
@@ -112,7 +111,7 @@ impl Engine {
             fetch_owner: NONE,
             fetches: 0,
             arriving: vec![NONE; translation as usize],
-            pending: vec![0; ftl.physical_units().div_ceil(64) as usize],
+            pending: Table::new(ftl.physical_units().div_ceil(64) as usize),
             placed: Vec::new(),
             closed: Vec::new(),
             runs: Vec::new(),
@@ -169,13 +168,14 @@ impl Engine {
     /// It will be asked whether a unit is in RAM.
     #[inline]
     pub fn expect(&self, ppn: u32) {
-        prefetch_index(&self.pending, (ppn >> 6) as usize);
+        self.pending.expect((ppn >> 6) as usize);
     }
 
     /// The units are in flash now.
     #[inline]
     pub fn release(&mut self, first: u32, units: u32) {
-        words(first, units).for_each(|(word, bits)| self.pending[word] &= !bits);
+        words(first, units)
+            .for_each(|(word, bits)| self.pending.put(word, self.pending.at(word) & !bits));
     }
 
     /// Where units begin that a program which has ended has brought into flash.
@@ -330,11 +330,12 @@ impl Sink for Engine {
     }
     #[inline]
     fn in_ram(&self, ppn: u32) -> bool {
-        self.pending[(ppn >> 6) as usize] >> (ppn & 63) & 1 != 0
+        self.pending.at((ppn >> 6) as usize) >> (ppn & 63) & 1 != 0
     }
     #[inline]
     fn hold(&mut self, ppn: u32, units: u32) {
-        words(ppn, units).for_each(|(word, bits)| self.pending[word] |= bits);
+        words(ppn, units)
+            .for_each(|(word, bits)| self.pending.put(word, self.pending.at(word) | bits));
     }
     #[inline]
     fn open_program(&mut self, die: u32) -> u32 {

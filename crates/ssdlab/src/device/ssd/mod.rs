@@ -374,13 +374,13 @@ impl Device for Ssd {
     }
 
     fn next_event(&self) -> u64 {
-        if self.ready.is_empty() { self.engine.flash.calendar.first().0 } else { self.engine.now }
+        if self.ready.is_empty() { self.engine.flash.calendar.earliest() } else { self.engine.now }
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         let mut ended = Finished::default();
         loop {
-            let (time, slot) = self.engine.flash.calendar.first();
+            let time = self.engine.flash.calendar.earliest();
             if !self.ready.is_empty() && time > self.engine.now {
                 hand_over(&mut self.ready, done);
                 return self.engine.now;
@@ -388,6 +388,7 @@ impl Device for Ssd {
             if time > limit || time == NEVER {
                 return limit;
             }
+            let slot = self.engine.flash.calendar.first();
             (self.engine.now, self.engine.flash.acting) = (time, slot);
             if slot >= self.dies {
                 self.own_event(slot);

@@ -28,7 +28,7 @@ impl Ssd {
     fn work_off(&mut self, limit: u64) {
         while !self.engine.quiet() {
             let done = &mut Vec::new();
-            let (time, _) = self.engine.flash.calendar.first();
+            let time = self.engine.flash.calendar.earliest();
             assert!(time != NEVER, "flash operations that never end");
             if time > limit {
                 return;

@@ -52,8 +52,10 @@ impl Flash {
         let c = usize::from(self.dies[usize::from(op.die)].channel);
         // What copies in a row have asked for comes before.
         self.catch_up(c, now);
-        let mut start = self.channels[c].append(now, time);
-        if first && start > now {
+        let channel = &mut self.channels[c];
+        let overtakes = channel.settled < channel.free_at;
+        let mut start = channel.append(now, time);
+        if first && start > now && overtakes {
             start = self.go_first(c, index, now, time);
         }
         // Of a die that goes on meanwhile the transfers are in the order of its registers.
@@ -174,7 +176,7 @@ mod tests {
         read(&mut flash);
         let (mut ends, mut ended) = ([0; 4], Finished::default());
         while flash.active() > 0 {
-            let (now, die) = flash.calendar.first();
+            let (now, die) = (flash.calendar.earliest(), flash.calendar.first());
             if flash.step(die, now, &mut ended) {
                 ends[die as usize] = now;
             }

@@ -150,34 +150,29 @@ pub(super) struct Queue {
 pub(super) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
 
 impl Flash {
-    #[inline]
+    #[inline(always)]
     pub(super) fn allocate(&mut self, op: FlashOp) -> u32 {
         self.active += 1;
-        let index = self.take_place(op);
+        if self.free == NONE {
+            self.add_place();
+        }
+        let index = self.free;
+        let place = &mut self.ops[index as usize];
+        self.free = place.next;
+        *place = op;
         if !self.beside.is_empty() {
             self.set_aside(index);
         }
         index
     }
 
-    #[inline]
-    fn take_place(&mut self, op: FlashOp) -> u32 {
-        if self.free == NONE {
-            return self.add_place(op);
-        }
-        let index = self.free;
-        self.free = self.ops[index as usize].next;
-        self.ops[index as usize] = op;
-        index
-    }
-
     #[cold]
-    fn add_place(&mut self, op: FlashOp) -> u32 {
-        self.ops.push(op);
-        (self.ops.len() - 1) as u32
+    fn add_place(&mut self) {
+        self.free = self.ops.len() as u32;
+        self.ops.push(FlashOp { next: NONE, ..FlashOp::default() });
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn template(&mut self, now: u64, die: u32, kind: OpKind, cause: Cause) -> FlashOp {
         self.order += 1;
         FlashOp {
