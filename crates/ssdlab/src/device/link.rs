@@ -115,6 +115,7 @@ enum Step {
     Send,
 }
 persistent_enum!(Step { Out, In, Answer, Send });
+const STEPS: usize = 4;
 
 /// A command on its way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,8 +139,10 @@ pub struct Link {
     now: u64,
     hosts: Slab<Passage, OfHost>,
     commands: u64,
-    /// What the link itself does next: sorted, and of what is equal the first to be planned first.
-    steps: VecDeque<((u64, Step), HostId)>,
+    /// What the link itself does next by [`Step`]: sorted, and of what is equal the first to be planned first.
+    steps: [VecDeque<(u64, HostId)>; STEPS],
+    /// When the first of each is due.
+    firsts: [u64; STEPS],
     /// To the device, and from it; a half-duplex link uses the first alone.
     wires: [Wire; 2],
     slots_free: u32,
@@ -154,7 +157,7 @@ pub struct Link {
 
 persistent!(Link {
     state {
-        below, due, now, hosts, commands, steps, wires, slots_free, waiting, answered, hosts_free_at, power,
+        below, due, now, hosts, commands, steps, firsts, wires, slots_free, waiting, answered, hosts_free_at, power,
     }
     parts { latency }
     built { keys }
@@ -193,7 +196,8 @@ impl Link {
             power: Power::default(),
             slots_free: keys.queue_slots,
             keys: keys.clone(),
-            steps: VecDeque::new(),
+            steps: Default::default(),
+            firsts: [NEVER; STEPS],
             wires: [Wire::default(); 2],
             waiting: VecDeque::new(),
         })
@@ -213,19 +217,15 @@ impl Link {
         self.plan(end, step, host);
     }
 
-    /// What is planned comes mostly after all that is.
+    /// What is planned comes mostly after all that is of its kind.
     #[inline]
     fn plan(&mut self, time: u64, step: Step, host: HostId) {
-        if self.steps.back().is_none_or(|&(planned, _)| planned <= (time, step)) {
-            return self.steps.push_back(((time, step), host));
+        let (steps, first) = (&mut self.steps[step as usize], &mut self.firsts[step as usize]);
+        *first = time.min(*first);
+        match steps.back() {
+            Some(&(last, _)) if last > time => insert(steps, time, host),
+            _ => steps.push_back((time, host)),
         }
-        self.plan_among(time, step, host);
-    }
-
-    #[inline(never)]
-    fn plan_among(&mut self, time: u64, step: Step, host: HostId) {
-        let place = self.steps.partition_point(|&(planned, _)| planned <= (time, step));
-        self.steps.insert(place, ((time, step), host));
     }
 
     /// The processor of its process takes its time for a command before that is sent.
@@ -297,33 +297,29 @@ impl Link {
     #[inline]
     fn answer(&mut self, answer: &mut Completion) -> bool {
         let host = HostId::of(answer.tag as u32);
-        let Some(latency) = &mut self.latency else { return self.bring_data(host, answer) };
-        let there = self.now + latency.draw();
-        self.plan(there, Step::Answer, host);
-        self.put_by(host, answer);
-        false
-    }
-
-    /// The answer is there: the data of a read crosses back. Whether there is nothing to cross.
-    #[inline]
-    fn bring_data(&mut self, host: HostId, answer: &mut Completion) -> bool {
-        let time = self.data_time(&self.hosts[host].command, Op::Read);
-        if time == 0 {
+        if let Some(latency) = &mut self.latency {
+            let there = self.now + latency.draw();
+            self.plan(there, Step::Answer, host);
+        } else if !self.brings_data(host) {
             self.complete(host, answer);
             return true;
         }
-        self.put_by(host, answer);
-        self.cross(host, Step::In, time);
-        false
-    }
-
-    /// Keeps what the device has answered until it is back.
-    #[inline]
-    fn put_by(&mut self, host: HostId, answer: &mut Completion) {
+        // Kept until it is back.
         if self.answered.len() <= host.index() {
             self.answered.resize(host.index() + 1, Completion::default());
         }
         self.answered[host.index()] = std::mem::take(answer);
+        false
+    }
+
+    /// The answer is there: the data of a read crosses back. Whether there is any.
+    #[inline]
+    fn brings_data(&mut self, host: HostId) -> bool {
+        let time = self.data_time(&self.hosts[host].command, Op::Read);
+        if time > 0 {
+            self.cross(host, Step::In, time);
+        }
+        time > 0
     }
 
     /// Makes the device's answer that of the link.
@@ -337,36 +333,39 @@ impl Link {
         answer.parts.add(Part::Link, way);
         (answer.tag, answer.time) = (tag, self.now);
         match self.waiting.pop_front() {
-            Some(next) => self.admit_waiting(next),
+            Some(next) => self.admit(next),
             None => self.slots_free += 1,
         }
     }
 
-    #[inline(never)]
-    fn admit_waiting(&mut self, host: HostId) {
-        self.admit(host);
-    }
-
+    /// When the link itself does something next.
     #[inline]
     fn next_step(&self) -> u64 {
-        self.steps.front().map_or(NEVER, |&((time, _), _)| time)
+        let [out, back, answer, sent] = self.firsts;
+        out.min(back).min(answer.min(sent))
     }
 
     /// What was planned first happens.
     #[inline]
     fn step(&mut self, done: &mut Vec<Completion>) {
-        let Some(((time, step), host)) = self.steps.pop_front() else { return };
+        let time = self.next_step();
+        let step = match self.firsts.map(|first| first == time) {
+            [true, ..] => Step::Out,
+            [_, true, ..] => Step::In,
+            [.., true, _] => Step::Answer,
+            _ => Step::Send,
+        };
+        let steps = &mut self.steps[step as usize];
+        let Some((_, host)) = steps.pop_front() else { return };
+        self.firsts[step as usize] = steps.front().map_or(NEVER, |&(time, _)| time);
         self.now = self.now.max(time);
         match step {
             Step::Out => self.deliver(host),
             Step::Send => self.sent(host),
+            Step::Answer if self.brings_data(host) => {}
             Step::Answer | Step::In => {
                 let mut answer = std::mem::take(&mut self.answered[host.index()]);
-                if step == Step::In {
-                    self.complete(host, &mut answer);
-                } else if !self.bring_data(host, &mut answer) {
-                    return;
-                }
+                self.complete(host, &mut answer);
                 done.push(answer);
             }
         }
@@ -391,6 +390,13 @@ impl Link {
             self.begin(host);
         }
     }
+}
+
+/// Puts a step in its place among others of its kind.
+#[inline(never)]
+fn insert(steps: &mut VecDeque<(u64, HostId)>, time: u64, host: HostId) {
+    let place = steps.partition_point(|&(planned, _)| planned <= time);
+    steps.insert(place, (time, host));
 }
 
 impl Device for Link {
@@ -461,7 +467,8 @@ impl Device for Link {
         self.wires.iter_mut().for_each(|wire| wire.cut(now));
         self.slots_free = self.keys.queue_slots;
         self.waiting.clear();
-        self.steps.clear();
+        self.steps.iter_mut().for_each(VecDeque::clear);
+        self.firsts = [NEVER; STEPS];
         self.hosts_free_at.clear();
         ready
     }

@@ -40,6 +40,9 @@ impl Placed {
             return false;
         }
         let die = layout.die_of(ppn);
+        if self.length == 1 {
+            return layout.die_of(self.from) != die;
+        }
         let mut parts = layout.program_units(self.from, u32::from(self.length));
         parts.any(|(part, _)| layout.die_of(part) != die)
     }

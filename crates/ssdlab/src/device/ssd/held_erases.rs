@@ -21,8 +21,8 @@ pub(super) struct Closed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct HeldErase {
     superblock: u32,
-    /// Units that it waits for, all closed before so many program units were.
-    units: u32,
+    /// Programs that it waits for, by their places, all closed before so many program units were.
+    programs: Vec<u32>,
     closed: u64,
     /// On whose behalf, and where.
     cause: Cause,
@@ -32,7 +32,7 @@ pub(super) struct HeldErase {
 }
 
 persistent!(Closed { state { sequence, first } });
-persistent!(HeldErase { state { superblock, units, closed, cause, dies, ops } });
+persistent!(HeldErase { state { superblock, programs, closed, cause, dies, ops } });
 
 impl Engine {
     /// Remembers the units of a program that is queued.
@@ -53,7 +53,7 @@ impl Engine {
     #[inline]
     pub fn replaced(&mut self, f: &Finished) {
         if !self.held.is_empty() {
-            self.replaced_in_held(f.op as usize);
+            self.replaced_in_held(f.op);
         }
         self.closed[f.op as usize].sequence = 0;
     }
@@ -68,29 +68,22 @@ impl Engine {
         }
     }
 
-    /// The superblock that a unit of a program holds back from its erase.
-    #[inline]
-    fn held_by(&self, op: usize, nth: usize) -> Option<u32> {
-        let placed = &self.placed[op * self.units_per_program as usize + nth];
-        let (layout, superblock, unit) = self.numbering(op);
-        let holds = placed.holds(layout, self.closed[op].first - unit + nth as u32);
-        holds.then(|| superblock + layout.superblock_of(placed.from))
-    }
-
-    /// Units under way that hold a superblock back, of programs closed after so many.
-    fn holding(&self, superblock: u32, after: u64) -> u32 {
-        let (units, of_map) =
-            (self.units_per_program as usize, self.data.superblock_of(self.table_first));
-        let start = self.data.first_unit(superblock.checked_sub(of_map).unwrap_or(superblock));
-        let size = self.data.units_per_superblock();
+    /// Programs under way with units that hold a superblock back, of those closed after so many.
+    fn holding(&self, superblock: u32, after: u64) -> Vec<u32> {
+        let units = self.units_per_program as usize;
         let programs = self.closed.iter().zip(self.placed.chunks_exact(units)).enumerate();
-        // Most have nothing to do with it, and are passed by at a glance.
-        let inside = |placed: &[Placed]| placed.iter().any(|p| p.from.wrapping_sub(start) < size);
-        let found = programs.filter(|(_, (c, placed))| c.sequence > after && inside(placed));
-        let held = |op: usize| {
-            (0..units).filter(move |&nth| self.held_by(op, nth) == Some(superblock)).count()
-        };
-        found.map(|(op, _)| held(op) as u32).sum()
+        let under_way = programs.filter(|(_, (closed, _))| closed.sequence > after);
+        let holding = under_way.filter(|&(op, (closed, placed))| {
+            let (layout, first_superblock, first) = self.numbering(op);
+            let Some(own) = superblock.checked_sub(first_superblock) else { return false };
+            let (start, size) = (layout.first_unit(own), layout.units_per_superblock());
+            // Most have nothing to do with it, and are passed by at a glance.
+            placed
+                .iter()
+                .zip(closed.first - first..)
+                .any(|(unit, ppn)| unit.from.wrapping_sub(start) < size && unit.holds(layout, ppn))
+        });
+        holding.map(|(op, _)| op as u32).collect()
     }
 
     /// Holds an erase back where something under way replaces data of its superblock, and answers whether.
@@ -108,26 +101,28 @@ impl Engine {
         }
         let earlier = self.held.iter().rev().find(|erase| erase.superblock == superblock);
         let after = earlier.map_or(0, |erase| erase.closed);
-        let units = self.holding(superblock, after);
-        if units == 0 {
+        let programs = self.holding(superblock, after);
+        if programs.is_empty() {
             self.unheld = (superblock, sequence);
             return false;
         }
         let (dies, ops) = (vec![die], Vec::new());
-        self.held.push(HeldErase { superblock, units, closed: sequence, cause, dies, ops });
+        self.held.push(HeldErase { superblock, programs, closed: sequence, cause, dies, ops });
         true
     }
 
-    /// The units of a program are in flash, for some of which erases may have waited.
-    fn replaced_in_held(&mut self, op: usize) {
-        let closed = self.closed[op].sequence;
-        for nth in 0..self.units_per_program as usize {
-            let Some(superblock) = self.held_by(op, nth) else { continue };
-            let waits = |e: &HeldErase| e.superblock == superblock && closed <= e.closed;
-            let Some(at) = self.held.iter().position(waits) else { continue };
-            self.held[at].units -= 1;
-            if self.held[at].units == 0 {
+    /// The units of a program are in flash, for which erases may have waited.
+    fn replaced_in_held(&mut self, op: u32) {
+        let mut at = 0;
+        while let Some(HeldErase { programs, .. }) = self.held.get_mut(at) {
+            let waited = programs.iter().position(|&program| program == op);
+            if let Some(place) = waited {
+                programs.swap_remove(place);
+            }
+            if programs.is_empty() {
                 self.release_held(at);
+            } else {
+                at += 1;
             }
         }
     }
