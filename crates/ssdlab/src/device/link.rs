@@ -22,7 +22,7 @@ use super::measured::{Drawn, LatencyKeys};
 use super::{Build, Command, Completion, Device, Distance, Drawing, Missed, Op};
 use crate::error::{Error, Result};
 use crate::fleet::{HostId, OfHost, Power};
-use crate::persist::{persistent, persistent_enum};
+use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::sim::{Slab, Wire};
 use crate::stats::Part;
@@ -102,10 +102,9 @@ pub enum Duplex {
 }
 
 /// What happens next to a command, in the order in which that goes at one instant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// It has crossed to the device.
-    #[default]
     Out,
     /// Its data has crossed back.
     In,
@@ -114,7 +113,7 @@ enum Step {
     /// The host's processor sends it.
     Send,
 }
-persistent_enum!(Step { Out, In, Answer, Send });
+/// How many there are.
 const STEPS: usize = 4;
 
 /// A command on its way.
