@@ -7,6 +7,7 @@ status goes back there.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -57,6 +58,8 @@ def load() -> None:
     for one in pkgutil.iter_modules(package.__path__, "ssdlab.cli."):
         importlib.import_module(one.name)
     assert threading.active_count() == 1
+    # What all share shall be looked through by none of them, least of all as it leaves.
+    gc.freeze()
 
 
 def serve(address: str) -> None:
