@@ -137,7 +137,7 @@ def test_only_drives_that_ship_are_excepted() -> None:
 FITTED = knowledge.fitted(SHIPPED)
 MORE_FITTED = {
     "intel-dc-p4500": 4, "kioxia-cm7-r": 4, "micron-7450": 4, "samsung-980": 4,
-    "samsung-980-pro": 4, "samsung-pm963": 4, "samsung-pm9a3": 4,
+    "samsung-980-pro": 4, "samsung-pm963": 4, "samsung-pm9a3": 4, "solidigm-p5520": 4,
 }  # fmt: skip
 """Families of more fitted values than three: their own three, and the latency of all NVMe hosts."""
 
