@@ -24,6 +24,8 @@ from ssdlab.experiments import (
     find,
     fragmentation,
     measured,
+    raid0_hyperx,
+    raid_levels,
     x25m_random_write,
 )
 from ssdlab.experiments.base import Experiment, Kind, Line, Mode, Reproduced, Reproduction, Task
@@ -69,9 +71,11 @@ def missed(
 def test_an_experiment_finds_its_headlines(
     cli: Cli, tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not LONG:  # the blocks of which the article has numbers; the others are curves alone
+    if not LONG:  # what the articles have numbers of; the rest is rows and curves without any
         monkeypatch.setattr(x25m_random_write, "BLOCKS_KIB", (4, 16, 32, 128))
         monkeypatch.setattr(x25m_random_write, "PARTITION_KIB", (4,))
+        monkeypatch.setattr(raid_levels, "ORDERED", {"write-1m": raid_levels.ORDERED["write-1m"]})
+        monkeypatch.setattr(raid0_hyperx, "STRIPES_KIB", (4, raid0_hyperx.DEFAULT_KIB))
     few = experiment.name == "measured" and not LONG
     drives = [drive for drive in measured.DRIVES if drive not in LARGE] if few else []
     place, table = tmp_path / "page.html", tmp_path / "table.json"
