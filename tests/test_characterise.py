@@ -24,8 +24,8 @@ from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
 from ssdlab.fits import trial
 from ssdlab.fits.conclusions import Conclusion, conclusions
-from ssdlab.fits.observations import FitWorkload
-from ssdlab.fits.sources import _check_steady, gather
+from ssdlab.fits.observations import FitWorkload, Observation
+from ssdlab.fits.sources import Gathered, _check_steady, gather
 from ssdlab.protocols import find
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
@@ -399,6 +399,29 @@ def test_blind_twins_come_near_where_nothing_was_measured() -> None:
     (row,) = (row for row in told.tables()[0][1].rows if row[0] == "IOPS, median error")
     assert isinstance(row[1], Cell) and row[1].value is not None
     assert row[3] == ("yes" if row[1].value <= 5 else "no")
+
+
+def test_blind_twins_are_fitted_to_numbers_with_the_noise_of_measurements() -> None:
+    means = {"iops": 50_000.0, "lat_mean_us": 80.0}
+    rows = [
+        Observation(FitWorkload("randread", 4096, 4), means),
+        Observation(FitWorkload("write", 131072, 8), {"waf": 1.0}),
+    ]
+    told = [
+        Conclusion("tR", 50.0, 49.0, 51.0, "us", "nand.t_read", ""),
+        Conclusion("channels", 8.0, 8.0, 8.0, "", "nand.channels", ""),
+    ]
+    exact = Gathered(rows, 1 << 30, told)
+    noisy = blind.as_measured(exact, 1, 2)
+    assert noisy == blind.as_measured(exact, 1, 2) != blind.as_measured(exact, 1, 3)
+    rate, counted = (one.measured for one in noisy.observed)
+    assert rate["iops"] != 50_000
+    assert rate["iops"] * rate["lat_mean_us"] == pytest.approx(50_000 * 80)  # Little's law
+    assert counted == {"waf": 1.0}
+    time, channels = noisy.concluded
+    assert time.value and time.low and time.value != 50
+    assert time.low / time.value == pytest.approx(49 / 50)
+    assert channels == told[1]
 
 
 def test_random_rigs_are_the_same_for_the_same_seed_and_differ_for_others() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import ssdlab
 from scheduling import LONG
+from ssdlab import _core
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
 from ssdlab.cli import run_command
 from ssdlab.errors import InputError, Interrupted
@@ -339,6 +340,19 @@ def test_a_drive_that_writes_as_little_as_a_disk_may_be_an_ssd_that_collects() -
     slow = [*rows, Observation(FitWorkload("randread", 4096, 32), {"iops": 180.0})]
     with pytest.raises(InputError, match="180 IOPS at random is what a hard disk does"):
         fit(FitOrder(slow, 80 * 10**9, quick=True))
+
+
+def test_parity_that_no_superblock_holds_is_left_out(tmp_path: Path) -> None:
+    start = tmp_path / "start.toml"
+    start.write_text(
+        with_keys(BASE, {"nand.pages_per_block": "12", "ftl.gc.scope": "die"}).to_toml()
+    )
+    rows = [
+        Observation(FitWorkload("write", 131072, 8), {"iops": 9_000.0, "waf": 1.02}),
+        Observation(FitWorkload("randread", 4096, 8), {"iops": 70_000.0}),
+    ]
+    found = fit(FitOrder(rows, start=str(start), quick=True)).found
+    _core.rig_check(found.space.rig(found.vector), rig_name="twin")
 
 
 def test_a_quick_fit_of_random_writes_that_collect_is_one_of_what_simulation_says() -> None:

@@ -93,7 +93,8 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         if observation.measured and not observation.load.limits
     ]
     _check(observed, order)
-    fixed = {**_parity(observed), **(order.fixed or {})}
+    given = order.fixed or {}
+    fixed = {**_parity(observed), **given}
     if order.start is None:
         candidates = starts.likely(order.capacity, observed, order.without)
     else:
@@ -103,6 +104,9 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         told = {*settings(order.concluded), *fixed}
         if not told & set(starts.DIES):
             candidates = [other for one in candidates for other in starts.of_dies(one)]
+    if not any(_is_drive(candidate, fixed) for candidate in candidates):
+        # Superblocks may be too small for a stripe of that parity.
+        fixed = given
     ranked = starts.ranked(candidates, observed, fixed)
     if order.concluded:
         start = _of_several(ranked)
@@ -158,6 +162,14 @@ def _concluded(
         if found:
             return found
     return list(candidates)
+
+
+def _is_drive(start: starts.Start, keys: Mapping[str, str]) -> bool:
+    try:
+        start.having(keys, {})
+    except InputError:
+        return False
+    return True
 
 
 def _of_several(ranked: Sequence[tuple[starts.Start, SearchEnd]]) -> starts.Start:

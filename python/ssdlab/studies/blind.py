@@ -18,10 +18,10 @@ from ssdlab.errors import InputError
 from ssdlab.fits import fit as fits
 from ssdlab.fits import trial
 from ssdlab.fits.conclusions import Conclusion
-from ssdlab.fits.observations import FitWorkload
+from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import amount, with_keys
-from ssdlab.fits.search import SearchEnd
-from ssdlab.fits.sources import gather
+from ssdlab.fits.search import MEANS, NOISE, SearchEnd
+from ssdlab.fits.sources import Gathered, gather
 from ssdlab.fits.structure import BUFFER, DRAIN
 from ssdlab.fits.twin import judged
 from ssdlab.output import write_to
@@ -38,6 +38,10 @@ COLUMNS = ("iops", "lat_mean_us", "clat_p99_us", "waf")
 CAPACITY = 512 << 20
 SECONDS = "0.1"
 """Of each load of `characterise`: a simulated drive has no noise that more would take out."""
+REPEATED = 0.02
+"""Standard deviation of the logarithm of what a benchmark finds, from one run to the next."""
+TIMED = ("us", "MB/s", "MT/s")
+"""Units of what benchmarks find by the clock; counts and choices are the same in each run."""
 EFFORT = trial.Effort(6000, 300_000)
 """Of the loads not measured: collection comes in waves, over which two drive writes are a mean."""
 TRIES = 50
@@ -104,6 +108,10 @@ class _Dice:
     def spread(self, low: float, high: float) -> float:
         """Even in logarithms."""
         return math.exp(self._numbers.uniform(math.log(low), math.log(high)))
+
+    def noise(self, width: float) -> float:
+        """A factor whose logarithm has that standard deviation."""
+        return math.exp(self._numbers.normal(0.0, width))
 
     def happens(self, share: float) -> bool:
         return bool(self._numbers.random() < share)
@@ -243,7 +251,7 @@ def _one(
             notice=lambda _sentence: None,
             announce=lambda _what: None,
         )
-        gathered = gather([str(done.folder.path)])
+        gathered = as_measured(gather([str(done.folder.path)]), seed, number)
         start = Path(place) / "start.toml"
         write_to(start, BASE)
         asked = fits.FitOrder(
@@ -265,6 +273,35 @@ def _one(
     told = _told(fitted, gathered.concluded, keys)
     inside = [low <= _truth(key, keys) <= high for key, (low, high) in told.items() if low < high]
     return Blind(number, keys, sorted(told), inside, errors)
+
+
+def as_measured(gathered: Gathered, seed: int, number: int) -> Gathered:
+    """What was gathered with the noise of measurements, which a simulated drive has not and
+    intervals allow for."""
+    dice = _Dice(seed, number, 2)
+
+    def concluded(one: Conclusion) -> Conclusion:
+        factor = dice.noise(REPEATED)
+        if one.value is None or one.low is None or one.high is None or one.unit not in TIMED:
+            return one
+        return replace(one, value=one.value * factor, low=one.low * factor, high=one.high * factor)
+
+    def observed(one: Observation) -> Observation:
+        rate = dice.noise(NOISE["iops"])
+        factors = {name: dice.noise(NOISE[name]) for name in one.measured}
+        # Rate and mean latencies of a closed loop are one number.
+        factors |= {name: rate if name == "iops" else 1 / rate for name in MEANS}
+        found = {name: value * factors[name] for name, value in one.measured.items()}
+        if (waf := one.measured.get("waf")) is not None:
+            # What the host writes is counted.
+            found["waf"] = 1 + (waf - 1) * factors["waf"]
+        return replace(one, measured=found)
+
+    return replace(
+        gathered,
+        observed=[observed(one) for one in gathered.observed],
+        concluded=[concluded(one) for one in gathered.concluded],
+    )
 
 
 def _told(
