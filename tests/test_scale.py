@@ -25,8 +25,6 @@ steps. A Micron 7450 writes 4 % less with 33 than with 66, for no cause known.""
 BYTES = 8 * 10**9
 """Larger drives take too long, other than in the long run."""
 SMALL = (
-    # Not those with little spare and paced collection on shared frontiers: they miss, and why is
-    # not known (docs/experiments.md has numbers).
     "micron-7450-960",
     "micron-p400e-100",
     "micron-p400e-400",
@@ -110,27 +108,19 @@ SMALL_AT_FULL_SIZE = (
 """Of which an eighth is written in seconds."""
 MISSES = {
     # WA and steady rate at 1/32, to those at 1/8: docs/experiments.md says what is known of them.
-    "crucial-mx200-250": (1.000, 0.939),
     "demo-client": (0.953, 1.604),
-    "demo-enterprise": (0.962, 1.035),
     "intel-710-200": (0.979, 1.019),
-    "intel-dc-p4500-1000": (0.997, 1.031),
     "intel-x25-e-64": (0.952, 1.053),
     "intel-x25-m-g2-160": (0.796, 1.256),
     "intel-x25-m-g2-80": (0.815, 1.226),
     "lab-reference": (1.003, 0.949),
-    "micron-5200-eco-960": (0.998, 1.030),
     "micron-p400e-200": (1.028, 0.970),
-    "samsung-840-pro-128": (1.012, 0.960),
-    "samsung-840-pro-256": (1.018, 0.920),
-    "samsung-840-pro-512": (1.016, 0.865),
-    "samsung-860-pro-512": (1.003, 0.936),
-    "samsung-980-1000": (1.000, 0.926),
-    "samsung-980-pro-1000": (0.998, 1.059),
-    "toshiba-xg5-512": (1.004, 0.907),
 }
 INSIDE = (
+    "crucial-mx200-250",
+    "demo-enterprise",
     "intel-330-120",
+    "intel-dc-p4500-1000",
     "intel-dc-s3510-480",
     "intel-dc-s3700-200",
     "intel-dc-s3700-800",
@@ -139,17 +129,25 @@ INSIDE = (
     "intel-x25-e-32",
     "kingston-hyperx-120",
     "kingston-hyperx-240",
+    "micron-5200-eco-960",
     "micron-7450-960",
     "micron-p400e-100",
     "micron-p400e-400",
     "micron-p400e-50",
+    "samsung-840-pro-128",
+    "samsung-840-pro-256",
+    "samsung-840-pro-512",
+    "samsung-860-pro-512",
     "samsung-970-evo-500",
     "samsung-970-pro-512",
+    "samsung-980-1000",
+    "samsung-980-pro-1000",
     "samsung-pm883-480",
     "samsung-pm963-960",
     "samsung-pm983-960",
     "samsung-pm9a3-960",
     "toshiba-mk4001grzb-400",
+    "toshiba-xg5-512",
     "toshiba-xg6-512",
 )
 """Those that keep the law. Larger ones have not been compared: each takes minutes to hours."""

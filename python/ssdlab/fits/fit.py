@@ -106,7 +106,7 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
             candidates = [other for one in candidates for other in starts.of_dies(one)]
     if not any(_is_drive(candidate, fixed) for candidate in candidates):
         # Superblocks may be too small for a stripe of that parity.
-        fixed = given
+        fixed = dict(given)
     ranked = starts.ranked(candidates, observed, fixed)
     if order.concluded:
         start = _of_several(ranked)

@@ -64,6 +64,7 @@ START = {
     "nand.transfer_mts": "800",
     "controller.command_time": "1us",
     "ftl.over_provisioning": "0.2",
+    "ftl.gc.scope": "die",
     "ftl.gc.separate_frontier": "false",
     "write_buffer.size": "2MiB",
 }
