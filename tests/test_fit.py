@@ -405,7 +405,7 @@ def test_a_fit_that_was_stopped_comes_to_the_same_as_one_that_was_not(
     monkeypatch.setenv("SSDLAB_CACHE", str(tmp_path / "stopped"))
     heard = iter(range(1_000))
     with pytest.raises(Interrupted):
-        fit(order, lambda _: next(heard) < 8)
+        fit(order, lambda _: next(heard) < 4)
     assert any((tmp_path / "stopped").iterdir())
     assert fit(order).found.vector.tolist() == whole.vector.tolist()
 

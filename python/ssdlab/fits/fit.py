@@ -21,8 +21,6 @@ from ssdlab.progress import Progress, ProgressCallback
 
 CORRECTIONS = 4
 """Simulations by which closed forms are corrected, at most."""
-CONTENDERS = 3
-"""So many shipped drives are simulated before one of them is started from."""
 ROWS = 60
 """So many observations are simulated, evenly taken from more."""
 WIDTH = 0.02, 0.06, 0.1
@@ -132,7 +130,7 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         effort = replace(effort, writes=_drive_write(ranked[0][0].rig))
     else:
         effort = replace(effort, writes=2 * effort.writes)
-    return _by_simulation(ranked[:CONTENDERS], some, fixed, effort, progress)
+    return _by_simulation(*ranked[0], some, fixed, effort, progress)
 
 
 def _concluded(
@@ -277,36 +275,29 @@ def _parity(observed: Sequence[Observation]) -> dict[str, str]:
 
 
 def _by_simulation(
-    contenders: Sequence[tuple[starts.Start, SearchEnd]], observed: Sequence[Observation],
+    start: starts.Start, closely: SearchEnd, observed: Sequence[Observation],
     fixed: Mapping[str, str], effort: Effort, progress: ProgressCallback | None,
 ) -> Fit:  # fmt: skip
     loads, target = [observation.load for observation in observed], FitTarget.of(observed)
-    if any(start.widths for start, _ in contenders):
+    if start.widths:
         target = FitTarget.of(observed, structure.OFF)
-    spaces = [start.space(observed, fixed) for start, _ in contenders]
+    space = start.space(observed, fixed)
     # What closed forms leave out they put into the parameters: a start by itself may be nearer.
-    firsts = [
-        (place, vector)
-        for place, (space, (_, end)) in enumerate(zip(spaces, contenders, strict=True))
-        for vector in (_from(end, space), space.prior)
-    ]
+    firsts = [_from(closely, space), space.prior]
     told = _Course(progress, len(firsts) + CORRECTIONS + 1)
-    rigs = [spaces[place].rig(vector) for place, vector in firsts]
-    answers = trial.answers(rigs, loads, effort, told.batch(len(rigs)))
-    costs = [
-        cost(spaces[place], target, vector, target.take(answer))
-        for (place, vector), answer in zip(firsts, answers, strict=True)
-    ]
-    best, first = firsts[int(np.argmin(costs))]
-    space = spaces[best]
 
     def evaluate(vectors: Sequence[Floats]) -> list[list[Mapping[str, float]]]:
         rigs = [space.rig(vector) for vector in vectors]
         return trial.answers(rigs, loads, effort, told.batch(len(rigs)))
 
-    said = answers[int(np.argmin(costs))]
-    end = _corrected(space, target, loads, first, said, evaluate, told.round)
-    return Fit(end, contenders[best][0].name, observed, False)
+    answers = evaluate(firsts)
+    costs = [
+        cost(space, target, vector, target.take(answer))
+        for vector, answer in zip(firsts, answers, strict=True)
+    ]
+    best = int(np.argmin(costs))
+    end = _corrected(space, target, loads, firsts[best], answers[best], evaluate, told.round)
+    return Fit(end, start.name, observed, False)
 
 
 def _corrected(
