@@ -15,6 +15,7 @@ import pytest
 import browser
 import ssdlab.traces
 from conftest import Outcome
+from scheduling import LONG
 from ssdlab import _core, bench
 from ssdlab.bench import Seat
 from ssdlab.errors import InputError
@@ -672,7 +673,8 @@ def test_a_job_is_planned_for_as_it_runs(
     pool, fast = stores
     job = tmp_path / "job.fio"
     job.write_text(
-        "[db]\nrw=randread\nbs=8k\nsize=64m\nnorandommap\niodepth=8\nruntime=2\ntime_based\n"
+        "[db]\nrw=randread\nbs=8k\nsize=64m\nnorandommap\niodepth=8\n"
+        f"runtime={8 if LONG else 2}\ntime_based\n"
         "random_distribution=zipf:1.2\n"
     )
     place = tmp_path / "plan.json"

@@ -102,8 +102,10 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         told = {*settings(order.concluded), *fixed}
         if not told & set(starts.DIES):
             candidates = [other for one in candidates for other in starts.of_dies(one)]
-    if not any(_is_drive(candidate, fixed) for candidate in candidates):
-        # Superblocks may be too small for a stripe of that parity.
+    # Superblocks may be too small for a stripe of that parity.
+    if holding := [candidate for candidate in candidates if _is_drive(candidate, fixed)]:
+        candidates = holding
+    else:
         fixed = dict(given)
     ranked = starts.ranked(candidates, observed, fixed)
     if order.concluded:

@@ -38,8 +38,6 @@ COLUMNS = ("iops", "lat_mean_us", "clat_p99_us", "waf")
 CAPACITY = 512 << 20
 SECONDS = "0.1"
 """Of each load of `characterise`: a simulated drive has no noise that more would take out."""
-REPEATED = 0.02
-"""Standard deviation of the logarithm of what a benchmark finds, from one run to the next."""
 TIMED = ("us", "MB/s", "MT/s")
 """Units of what benchmarks find by the clock; counts and choices are the same in each run."""
 EFFORT = trial.Effort(6000, 300_000)
@@ -282,7 +280,7 @@ def as_measured(gathered: Gathered, seed: int, number: int) -> Gathered:
     dice = _Dice(seed, number, 2)
 
     def concluded(one: Conclusion) -> Conclusion:
-        factor = dice.noise(REPEATED)
+        factor = dice.noise(fits.WIDTH[0])
         if one.value is None or one.low is None or one.high is None or one.unit not in TIMED:
             return one
         return replace(one, value=one.value * factor, low=one.low * factor, high=one.high * factor)

@@ -28,9 +28,6 @@ EVEN = 0.1
 """Two bursts whose bytes beyond the cliff differ by less are both drained at one rate."""
 LAG = 0.7
 """Of what the flash programs in a tPROG, so much is in the buffer besides."""
-CLIFF = 1.3
-"""So many times as far apart as what several bursts say of a buffer is what it may be off: of
-random drives nine in ten are not further."""
 LINKED = 0.92
 """Writes as fast as this share of the link are set by it and not by the flash."""
 RANDOM = "random"
@@ -196,8 +193,7 @@ class Writes:
             return None
         value = statistics.median(held)
         # The less the flash is behind the link, the less the cliff says of what it is made of.
-        apart = CLIFF * (max(held) - min(held)) / value
-        return value, max(0.05, apart, 0.13 / (slow / fast - 1) - 0.02)
+        return value, max(0.05, 2 * (max(held) - min(held)) / value, 0.2 / (slow / fast - 1) - 0.03)
 
     # --- programming
 
