@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +15,7 @@ from conftest import Outcome
 from ssdlab.errors import InputError
 from ssdlab.experiments import find, measured
 from ssdlab.experiments.base import Kind, Line
-from ssdlab.experiments.measured.cells import table
+from ssdlab.experiments.measured.cells import Circumstance, table
 from ssdlab.experiments.measured.procedures import PROCEDURES, Bench
 from ssdlab.experiments.measured.readings import READINGS
 from ssdlab.experiments.score import by, quantity, score
@@ -52,12 +52,22 @@ def test_every_source_is_used_and_says_its_licence_and_procedure() -> None:
         assert source.what and source.licence and source.procedure
 
 
-def test_every_host_is_used_and_takes_the_place_of_keys_of_the_link() -> None:
-    named = {keys.get("host") for runs in table().runs.values() for keys in runs.values()}
-    assert named - {None} == set(table().hosts)
-    for host in table().hosts.values():
-        assert host.what
-        assert host.keys.keys() <= {"bandwidth", "command_time", "latency"}
+LINK = {"bandwidth", "command_time", "latency"}
+RETRIES = {"nand.read_retries.share", "nand.read_retries.at_once"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "known", "may"),
+    [("host", table().hosts, LINK), ("condition", table().conditions, RETRIES)],
+)
+def test_every_circumstance_is_used_and_takes_the_place_of_its_own_keys(
+    kind: str, known: Mapping[str, Circumstance], may: set[str]
+) -> None:
+    named = {keys.get(kind) for runs in table().runs.values() for keys in runs.values()}
+    assert named - {None} == set(known)
+    for one in known.values():
+        assert one.what
+        assert one.keys.keys() <= may
 
 
 @EVERY
@@ -155,5 +165,6 @@ def test_a_drive_that_nobody_measured_is_refused() -> None:
 def test_procedures_at_full_size_say_nothing_of_their_scale(drive: str) -> None:
     for name, keys in table().runs[drive].items():
         task = Bench(drive, name, keys, 1).task()
-        assert set(task.overrides) - set(Bench(drive, name, keys, 1).host) <= {"namespace"}, task
+        known = set(Bench(drive, name, keys, 1).circumstances)
+        assert set(task.overrides) - known <= {"namespace"}, task
         assert Bench(drive, name, keys, 200).task().key == task.key

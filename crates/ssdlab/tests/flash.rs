@@ -337,6 +337,75 @@ fn times_of_blocks_differ_by_drive_and_stay_what_they_are() {
     near("deviation", deviation, 0.05, 0.3);
 }
 
+/// Share of pages that are sensed twice.
+const RETRIES: Sets = &[("nand.read_retries.share", "0.3")];
+
+/// The firmware sees to one of them after the other.
+const ONE_AT_A_TIME: Sets = &[("nand.read_retries.at_once", "1")];
+
+#[test]
+fn a_share_of_the_pages_takes_tr_twice() {
+    let seen = |sets: &[Sets], seed| {
+        let mut device = lab_reference(&sets.concat()).build(seed, false).unwrap();
+        fill_sequentially(&mut *device, 1 << 20);
+        let before = counters(&*device)["flash_reads"];
+        let seen = latencies(&mut *device, 12 << 10);
+        (seen, counters(&*device)["flash_reads"] - before)
+    };
+    let (first, senses) = seen(&[ONE_DIE, RETRIES], 1);
+    let twice = |&latency: &u64| match latency - TRANSFER {
+        75_000 => false,
+        150_000 => true,
+        other => panic!("sensed for {other} ns"),
+    };
+    let pages: Vec<bool> = first.iter().map(twice).collect();
+    let share = pages.iter().filter(|&&twice| twice).count() as f64 / pages.len() as f64;
+    near("share", share, 0.3, 4.0 * (0.7f64 / 0.3 / (12 << 10) as f64).sqrt());
+    let mean = first.iter().sum::<u64>() as f64 / first.len() as f64;
+    near("mean", mean, (1.0 + share) * 75_000.0 + TRANSFER as f64, 1e-9);
+    near("senses", senses as f64, (1.0 + share) * (12 << 10) as f64, 1e-9);
+    // The same pages every time, and others in another drive.
+    assert_eq!(seen(&[ONE_DIE, RETRIES, ONE_AT_A_TIME], 1).0, first);
+    assert!(seen(&[ONE_DIE, RETRIES], 2).0 != first);
+    // A page of another type takes its own tR twice.
+    let by_type = seen(&[ONE_DIE, RETRIES, READ_TYPES], 1).0;
+    let turns = [45_000, 60_000, 75_000].into_iter().cycle();
+    let expected = pages.iter().zip(turns).map(|(&twice, t)| t * (1 + u64::from(twice)) + TRANSFER);
+    assert_eq!(by_type, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn retries_one_at_a_time_are_a_ceiling_of_reads() {
+    for planes in [&[] as Sets, &[("nand.independent_plane_reads", "true")]] {
+        let rig = lab_reference(&[RETRIES, ONE_AT_A_TIME, planes].concat());
+        let mut device = rig.build(1, false).unwrap();
+        fill_sequentially(&mut *device, 1 << 20);
+        let (before, range) = (counters(&*device), device.capacity());
+        let rate = random_reads(&mut *device, range, 256, 100_000).per_second();
+        let after = counters(&*device);
+        let grown = |name: &str| (after[name] - before[name]) as f64;
+        let retries = grown("flash_reads") / grown("flash_units_read") - 1.0;
+        near("share", retries, 0.3, 0.02);
+        near("reads", rate, 1e9 / (retries * 75_000.0), 0.002);
+    }
+}
+
+#[test]
+fn what_is_moved_is_sensed_as_often_as_the_host_would() {
+    // Each unit that is copied is sensed by itself.
+    let retries = |sets: &[Sets]| {
+        let mut device = filled(sets);
+        let mut rng = Stream::new(1, "writes");
+        let units = device.capacity() / 4096;
+        let next = || command(Op::Write, rng.below(units) * 4096, 4096);
+        closed_loop(&mut *device, 4, 4 * units, 0, next, |_, _| {});
+        let seen = counters(&*device);
+        seen["flash_reads"] as f64 / seen["flash_units_read"] as f64
+    };
+    near("once each", retries(&[ONE_DIE]), 1.0, 1e-9);
+    near("senses of a copy", retries(&[ONE_DIE, RETRIES]), 1.3, 0.01);
+}
+
 #[test]
 fn what_cannot_be_is_refused_in_a_sentence() {
     for (sets, message) in [
@@ -356,6 +425,10 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         (
             &[("nand.program_times", "[\"1us\", \"2h\", \"3us\"]")],
             "nand.program_times: found 7200s, expected at most an hour",
+        ),
+        (
+            &[("nand.read_retries.share", "1.5")],
+            "nand.read_retries.share: found 1.5, expected a number from 0 to 1",
         ),
         (&[("nand.time_variation", "0.3")], "nand.time_variation: found 0.3, expected a number"),
     ] {

@@ -129,6 +129,8 @@ pub struct Flash {
     /// By operation.
     asides: Vec<Aside>,
     riders: Riders,
+    /// Until when the firmware has a page sensed again, for each that it can at a time; none: for any number.
+    retrying: Vec<u64>,
 }
 
 impl Flash {
@@ -166,6 +168,7 @@ impl Flash {
             planes: vec![Plane::IDLE; (beside * registers.planes) as usize],
             asides: Vec::new(),
             riders: Riders::new(registers.keep),
+            retrying: vec![0; timing.retries.at_once as usize],
         }
     }
 
@@ -179,6 +182,12 @@ impl Flash {
     #[inline]
     pub fn times_differ(&self) -> bool {
         self.places
+    }
+
+    /// Senses of the pages at `at` beyond one each.
+    #[inline]
+    pub fn retries(&self, die: u32, at: Place) -> u32 {
+        self.timing.retries(die, at).0
     }
 
     /// Operations queued or under way.
@@ -240,7 +249,18 @@ impl Flash {
         op.slc = at.slc;
         op.sensing = self.sensing(die, at);
         op.senses = at.pages as u16;
+        self.add_retries(&mut op, die, at);
         op
+    }
+
+    /// Of the pages at `at` some may have to be sensed again.
+    #[inline]
+    fn add_retries(&self, op: &mut FlashOp, die: u32, at: Place) {
+        if self.places {
+            let (senses, time) = self.timing.retries(die, at);
+            op.senses += senses as u16;
+            op.again = time;
+        }
     }
 
     #[inline]
@@ -347,6 +367,7 @@ impl Flash {
     ) -> u32 {
         let mut op = self.template(now, die, OpKind::Copy, cause);
         op.sensing = self.sensing(die, from);
+        self.add_retries(&mut op, die, from);
         op.working = self.programming(die, to);
         op.units = 2;
         op.repeat = repeat;

@@ -10,4 +10,4 @@ pub use flash::{
     Cause, Dropped, Finished, Flash, FlashCounters, NONE, OpKind, Place, Program, Registers, Work,
 };
 pub use geometry::{FastDiv, Geometry};
-pub use timing::{PAGE_TYPES, Suspend, Times, Timing, Variation};
+pub use timing::{PAGE_TYPES, ReadRetries, Suspend, Times, Timing, Variation};

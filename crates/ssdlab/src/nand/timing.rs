@@ -3,7 +3,8 @@
 //! A cell of several bits belongs to as many pages of its word line: lower, middle, upper. They differ in how many
 //! levels are told apart to sense them and in how finely they are programmed, so tR and tPROG depend on the type of the page.
 //! Dies and blocks differ besides: of two blocks that are told to do the same, one is always the slower one. Which, is
-//! drawn by a hash of their numbers, so that nothing is kept for a block. Cost: constant.
+//! drawn by a hash of their numbers, so that nothing is kept for a block. So is which pages are to be sensed twice. Cost:
+//! constant.
 
 use super::flash::Place;
 
@@ -62,6 +63,8 @@ pub struct Timing {
     pub pages_per_program: u32,
     /// How dies and blocks differ.
     pub variation: Variation,
+    /// Which pages are sensed twice.
+    pub retries: ReadRetries,
 }
 
 /// Erase and program suspend.
@@ -88,6 +91,18 @@ pub struct Variation {
     pub seed: u64,
 }
 
+/// Pages whose data is old or worn, so that only a second sense with other thresholds reads it: the same page of all
+/// planes alike, and not in SLC mode, whose levels lie far apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReadRetries {
+    /// Share of the pages.
+    pub share: f64,
+    /// Which of the drives that are built alike this is.
+    pub seed: u64,
+    /// Dies that the firmware can have sense again at a time; 0: all.
+    pub at_once: u32,
+}
+
 /// What is done, for [`Variation`]: a block that is slow to read need not be slow to program.
 #[derive(Clone, Copy, Debug)]
 enum Work {
@@ -103,6 +118,19 @@ impl Timing {
             || self.program.types > 1
             || self.pages_per_program > 1
             || self.variation.deviation > 0.0
+            || self.retries.share > 0.0
+    }
+
+    /// Sensing again what it takes of the pages at `at`: how often, and for how long.
+    pub(super) fn retries(&self, die: u32, at: Place) -> (u32, u64) {
+        if self.retries.share == 0.0 || at.slc {
+            return (0, 0);
+        }
+        let pages = at.page..at.page + at.pages;
+        let again = pages.filter(|&page| self.retries.takes(die, at.block, page));
+        let sum = |(count, time), page| (count + 1, time + self.read.of_pages(page, 1));
+        let (count, time) = again.fold((0, 0), sum);
+        (count, self.variation.of(Work::Read, die, at.block, time))
     }
 
     /// Sensing a page, where that does not depend on the place but for the mode of the block.
@@ -154,6 +182,15 @@ impl Variation {
         let of_block = normal(spread(self.seed ^ spread(!(die | u64::from(block)))));
         let relative = (of_die + of_block) * std::f64::consts::FRAC_1_SQRT_2;
         (time as f64 * (1.0 + self.deviation * relative)).round() as u64
+    }
+}
+
+impl ReadRetries {
+    /// Whether it takes a second sense to read a page of a die.
+    fn takes(&self, die: u32, block: u32, page: u32) -> bool {
+        let place = u64::from(die) << 48 | u64::from(block) << 16 | u64::from(page);
+        let drawn = spread(self.seed ^ spread(place)) >> 11;
+        (drawn as f64) < self.share * (1u64 << 53) as f64
     }
 }
 

@@ -313,6 +313,7 @@ pub const SAMPLES: &[Sample] = &[
                  t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400\n\
                  read_times = [\"45us\", \"60us\", \"75us\"]\n\
                  program_times = [\"300us\", \"500us\", \"900us\"]\ntime_variation = 0.05\n\
+                 read_retries = { share = 0.2, at_once = 2 }\n\
                  independent_plane_reads = true\npage_register = true\ncache_operations = true\n\
                  suspend = { erase = true, program = true, enter = \"9us\", resume = \"7us\" }",
             ),
@@ -1143,6 +1144,7 @@ struct Pages {
     program: Option<[u64; 4]>,
     one_shot: bool,
     variation: f64,
+    retries: f64,
 }
 
 prop_compose! {
@@ -1151,6 +1153,7 @@ prop_compose! {
         program in proptest::option::of(any::<[u8; 4]>()),
         one_shot in any::<bool>(),
         variation in prop_oneof![Just(0.0), 0.001f64..0.2],
+        retries in prop_oneof![Just(0.0), 0.0f64..1.0],
     ) -> Pages {
         let times = |drawn: [u8; 4], unit| drawn.map(|time| (u64::from(time) + 1) * unit);
         Pages {
@@ -1158,6 +1161,7 @@ prop_compose! {
             program: program.map(|drawn| times(drawn, 4000)),
             one_shot,
             variation,
+            retries,
         }
     }
 }
@@ -1186,8 +1190,10 @@ impl Pages {
         };
         let program = self.program.filter(|_| !one_shot);
         let keys = list("read_times", self.read) + &list("program_times", program);
-        ssd.tables[0].1 +=
-            &format!("{keys}\none_shot = {one_shot}\ntime_variation = {:.3}", self.variation);
+        ssd.tables[0].1 += &format!(
+            "{keys}\none_shot = {one_shot}\ntime_variation = {:.3}\nread_retries = {{ share = {:.3}, at_once = 1 }}",
+            self.variation, self.retries
+        );
     }
 }
 

@@ -23,12 +23,12 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Host:
-    """What a drive was measured behind."""
+class Circumstance:
+    """What a drive was measured behind, or which state its data was in."""
 
     what: str
     keys: Mapping[str, str]
-    """Of the link of the drive's profile, which are others here."""
+    """Of the drive's profile, which are others here: of its link for a host."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ class MeasuredTable:
     """All of it."""
 
     sources: Mapping[str, Source]
-    hosts: Mapping[str, Host]
+    hosts: Mapping[str, Circumstance]
+    conditions: Mapping[str, Circumstance]
+    """Of the data on a drive."""
     runs: Mapping[str, Mapping[str, Mapping[str, Any]]]
     """By drive and name: the procedure and what it takes."""
     cells: tuple[MeasuredCell, ...]
@@ -103,7 +105,8 @@ def table() -> MeasuredTable:
     raw = cast(Mapping[str, Any], tomllib.loads(text))
     return MeasuredTable(
         {key: Source(**one) for key, one in raw["sources"].items()},
-        {key: Host(**one) for key, one in raw["hosts"].items()},
+        {key: Circumstance(**one) for key, one in raw["hosts"].items()},
+        {key: Circumstance(**one) for key, one in raw["conditions"].items()},
         {drive: one["runs"] for drive, one in raw["drives"].items()},
         tuple(
             MeasuredCell(drive, quantity, **cell)

@@ -92,10 +92,11 @@ class Bench:
         return int(self.whole * share) // MIB * MIB
 
     @property
-    def host(self) -> Mapping[str, str]:
-        """What the host changes of the drive's link."""
-        named = self.keys.get("host")
-        return table().hosts[named].keys if named else {}
+    def circumstances(self) -> Mapping[str, str]:
+        """What the host and the state of the data change of the drive's profile."""
+        known = {"host": table().hosts, "condition": table().conditions}
+        named = [(what, str(self.keys[what])) for what in known if what in self.keys]
+        return {key: value for what, name in named for key, value in known[what][name].keys.items()}
 
     @cached_property
     def shorter(self) -> int:
@@ -117,7 +118,7 @@ class Bench:
 
     def task(self) -> Task:
         """The run as one to be simulated."""
-        overrides = {**self.small, **self.host}
+        overrides = {**self.small, **self.circumstances}
         if self.capacity != self.whole:
             overrides["namespace"] = f"{self.capacity}B"
         return Task(

@@ -4,7 +4,9 @@ use super::build::between;
 use super::keys::SsdKeys;
 use crate::device::Build;
 use crate::error::{Error, Result};
-use crate::nand::{Flash, Geometry, Registers, Suspend, Times, Timing, Variation, schedule};
+use crate::nand::{
+    Flash, Geometry, ReadRetries, Registers, Suspend, Times, Timing, Variation, schedule,
+};
 use crate::rig::at_most_an_hour;
 use crate::units::Nanos;
 
@@ -45,6 +47,9 @@ impl SsdKeys {
             }
         }
         between("nand.time_variation", nand.time_variation, 0.0, VARIATION_MAX)?;
+        let retries = &nand.read_retries;
+        between("nand.read_retries.share", retries.share, 0.0, 1.0)?;
+        between("nand.read_retries.at_once", f64::from(retries.at_once), 0.0, 4096.0)?;
         if nand.one_shot && nand.program_times.is_some() {
             let message = "found with nand.one_shot, expected nand.t_program alone: all pages of a \
                            word line are programmed in one operation";
@@ -85,6 +90,11 @@ impl SsdKeys {
             variation: Variation {
                 deviation: nand.time_variation,
                 seed: build.stream("variation").bits(),
+            },
+            retries: ReadRetries {
+                share: nand.read_retries.share,
+                seed: build.stream("retries").bits(),
+                at_once: nand.read_retries.at_once,
             },
         };
         let registers = Registers {

@@ -245,14 +245,19 @@ impl Engine {
         self.controller.add_own_work(self.now, time);
     }
 
+    /// Where a unit is copied from and to.
+    fn places_of(&self, (to, Placed { from, .. }): (u32, Placed)) -> (Place, Place) {
+        // What moves stays in its part of the drive, which numbers its units for itself.
+        let first = if to >= self.table_first { self.table_first } else { 0 };
+        (self.place(first + from, 1, false), self.place(to, 1, false))
+    }
+
     /// Copies that take the times of the first of them.
     fn copy_alike(&mut self, die: u32, count: u32, run: &[(u32, Placed)], cause: Cause) {
-        let mut places = (Place::anywhere(false), Place::anywhere(false));
-        if let (true, Some(&(to, Placed { from, .. }))) = (self.flash.times_differ(), run.first()) {
-            // What moves stays in its part of the drive, which numbers its units for itself.
-            let first = if to >= self.table_first { self.table_first } else { 0 };
-            places = (self.place(first + from, 1, false), self.place(to, 1, false));
-        }
+        let places = match run.first() {
+            Some(&copy) if self.flash.times_differ() => self.places_of(copy),
+            _ => (Place::anywhere(false), Place::anywhere(false)),
+        };
         let op = self.flash.copy(self.now, die, count, places, cause);
         self.sequence += 1;
         if op as usize >= self.runs.len() {
@@ -430,9 +435,10 @@ pub struct Instantly<'a> {
 }
 
 impl Instantly<'_> {
-    fn read(&mut self, at: Place, units: u32) -> u32 {
+    fn read(&mut self, die: u32, at: Place, units: u32) -> u32 {
+        let senses = at.pages + self.engine.flash.retries(die, at);
         let untimed = &mut self.engine.untimed;
-        untimed.reads += u64::from(at.pages);
+        untimed.reads += u64::from(senses);
         untimed.reads_slc += if at.slc { u64::from(at.pages) } else { 0 };
         untimed.units_read += u64::from(units);
         NONE
@@ -453,20 +459,26 @@ impl Sink for Instantly<'_> {
         engine.untimed.programs_slc += u64::from(filled.slc);
         engine.untimed.units_programmed += u64::from(engine.units_per_program);
     }
-    fn collect_read(&mut self, _: u32, range: Range<u32>, units: u32, cause: Cause) -> u32 {
+    fn collect_read(&mut self, die: u32, range: Range<u32>, units: u32, cause: Cause) -> u32 {
         let at = self.engine.place_to_move(range, cause);
-        self.read(at, units)
+        self.read(die, at, units)
     }
-    fn modify_read(&mut self, _: u32, ppn: u32, units: u32, slc: bool, _: u32) -> u32 {
+    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, slc: bool, _: u32) -> u32 {
         let at = self.engine.place(ppn, units, slc);
-        self.read(at, units)
+        self.read(die, at, units)
     }
-    fn map_read(&mut self, _: u32, ppn: u32, units: u32, _: u32) -> u32 {
+    fn map_read(&mut self, die: u32, ppn: u32, units: u32, _: u32) -> u32 {
         let at = self.engine.place(ppn, units, false);
-        self.read(at, units)
+        self.read(die, at, units)
     }
-    fn copy(&mut self, _: u32, count: u32, _: &[(u32, Placed)], _: Cause) {
-        self.engine.untimed.count_copies(u64::from(count));
+    fn copy(&mut self, die: u32, count: u32, run: &[(u32, Placed)], _: Cause) {
+        let engine = &mut *self.engine;
+        engine.untimed.count_copies(u64::from(count));
+        if engine.flash.times_differ() {
+            let retries =
+                run.iter().map(|&copy| engine.flash.retries(die, engine.places_of(copy).0));
+            engine.untimed.reads += u64::from(retries.sum::<u32>());
+        }
     }
     fn erase(&mut self, _: u32, _: u32, _: Cause) {
         self.engine.untimed.erases += 1;

@@ -78,6 +78,9 @@ pub struct NandKeys {
     /// Relative standard deviation of tR, tPROG and tBERS over all blocks, half of the variance between dies; at most 0.2.
     #[serde(default)]
     pub time_variation: f64,
+    /// Pages that are sensed twice.
+    #[serde(default)]
+    pub read_retries: RetryKeys,
     /// tBERS.
     pub t_erase: Nanos,
     /// Mega-transfers per second of a channel, one byte each.
@@ -106,6 +109,17 @@ pub struct NandKeys {
     /// Program/erase cycles that the flash is rated for.
     #[serde(default = "default_cycles")]
     pub rated_pe_cycles: u32,
+}
+
+/// Read retries: pages whose data is old or worn, so that only a second sense with other thresholds reads it, which takes
+/// tR again. Which pages these are is drawn; in SLC mode there are none.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetryKeys {
+    /// Share of the pages.
+    pub share: f64,
+    /// Pages that the firmware can have sensed again at a time, others wait with their dies; 0: any number.
+    pub at_once: u32,
 }
 
 /// Erase and program suspend.

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::nand::geometry::Geometry;
     use crate::nand::schedule::Policy;
-    use crate::nand::timing::{Suspend, Times, Timing, Variation};
+    use crate::nand::timing::{ReadRetries, Suspend, Times, Timing, Variation};
 
     const TRANSFER: u64 = 10_000;
     const PROGRAM: u64 = 700_000;
@@ -163,6 +163,7 @@ mod tests {
             suspend: Suspend::default(),
             pages_per_program: 1,
             variation: Variation::default(),
+            retries: ReadRetries::default(),
         };
         let none = Registers { planes: 1, independent: false, keep: false, cache: false };
         let mut flash = Flash::new(&geometry, timing, none, policy, 0);

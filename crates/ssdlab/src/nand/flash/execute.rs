@@ -230,6 +230,10 @@ impl Flash {
         let die = &self.dies[d as usize];
         match die.phase {
             Phase::Sense => {
+                if let Some(end) = self.sense_again(die.current, now) {
+                    self.plan(d, end);
+                    return false;
+                }
                 self.count_senses(d, 1);
                 self.transfer(d, now);
                 false
@@ -289,6 +293,18 @@ impl Flash {
         self.counters.units_programmed += made;
         self.counters.units_read += made;
         op.repeat
+    }
+
+    /// When what the first sense of an operation has not brought is sensed, if there is such.
+    #[inline]
+    pub(super) fn sense_again(&mut self, index: u32, now: u64) -> Option<u64> {
+        let time = std::mem::take(&mut self.ops[index as usize].again);
+        if time == 0 {
+            return None;
+        }
+        let Some(free) = self.retrying.iter_mut().min() else { return Some(now + time) };
+        *free = now.max(*free) + time;
+        Some(*free)
     }
 
     /// Counts what die `d` has sensed so many times.

@@ -9,7 +9,7 @@ use crate::persist::{Archive, Persist, persistent, persistent_enum};
 
 persistent!(Flash {
     state { calendar, counters, ops, free, feeds, free_feed, order, active, riders, asides }
-    parts { dies, channels, rows, beside, planes }
+    parts { dies, channels, rows, beside, planes, retrying }
     built { timing, places, units_per_program, policy, registers, acting }
 });
 persistent!(Die {
@@ -28,7 +28,7 @@ persistent!(Queue { state { head, tail } });
 persistent!(FlashOp {
     state {
         queued, ready, own_at_ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
-        feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, working, senses,
+        feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, again, working, senses,
         die, awaits, kind, cause, slc, in_stream, moves, discarded,
     }
 });

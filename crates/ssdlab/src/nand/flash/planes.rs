@@ -160,7 +160,7 @@ impl Flash {
         let Aside { group, .. } = self.asides[index as usize];
         let held = self.registers.keep && group != NONE && group == plane.group;
         if held {
-            (op.senses, op.sensing) = (0, 0);
+            (op.senses, op.sensing, op.again) = (0, 0, 0);
         }
         (plane.current, plane.cause, plane.sensing) = (index, op.cause, true);
         (plane.since, plane.until, plane.group) = (now, now + op.sensing, group);
@@ -170,6 +170,10 @@ impl Flash {
     fn step_plane(&mut self, d: u32, p: usize, now: u64) {
         let Plane { current: index, sensing, sent: before, .. } = self.planes[p];
         if sensing {
+            if let Some(end) = self.sense_again(index, now) {
+                self.planes[p].until = end;
+                return;
+            }
             let FlashOp { senses, slc, .. } = self.ops[index as usize];
             self.counters.reads += u64::from(senses);
             self.counters.reads_slc += if slc { u64::from(senses) } else { 0 };

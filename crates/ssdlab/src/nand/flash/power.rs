@@ -55,6 +55,7 @@ impl Flash {
         }
         self.channels.iter_mut().for_each(|channel| channel.power_cut(now));
         self.rows.iter_mut().for_each(Rows::clear);
+        self.retrying.fill(0);
         (self.feeds, self.free_feed) = (Vec::new(), NONE);
         let mut dropped = Vec::new();
         for index in (0..self.ops.len() as u32).filter(|&index| live[index as usize]) {
