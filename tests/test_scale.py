@@ -97,6 +97,22 @@ def test_a_drive_is_the_same_at_half_the_size(drive: str) -> None:
     near(reach(drive, factor // 2), reach(drive, factor))
 
 
+@pytest.mark.parametrize("factor", [1, 8, 40, 80, 400])
+def test_a_smaller_drive_keeps_its_share_of_parity(factor: int) -> None:
+    """Superblocks are whole stripes, where those are longer than one program unit of each die."""
+    rig = profile("micron-7450-960").rig()
+
+    def count(key: str) -> int:
+        return int(small.get(key) or rig.get(key) or 1)
+
+    small = reduced("micron-7450-960", factor)
+    dies = count("nand.channels") * count("nand.ways")
+    programs = dies * count("nand.pages_per_block") // count("nand.bits_per_cell")
+    stripe = count("ftl.parity.stripe")
+    assert stripe > dies
+    assert programs % stripe == 0
+
+
 SMALL_AT_FULL_SIZE = (
     "lab-reference",
     "demo-client",

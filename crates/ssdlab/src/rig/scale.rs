@@ -65,8 +65,8 @@ impl Rig {
     /// size, and where it is periodic up to a mark; what is spare beside that stays the same share of the data, so that
     /// over-provisioning of a smaller drive is more in name, a number of its own that its dies do not decide. Where the drive erases
     /// blocks of many dies together, too few superblocks would remain; then blocks have fewer pages,
-    /// and are erased in less time. The same is done where fewer than `fewest` would remain: what is
-    /// collected has to be chosen among many. The table of an extent
+    /// and are erased in less time; superblocks stay whole stripes of parity. The same is done where fewer than `fewest`
+    /// would remain: what is collected has to be chosen among many. The table of an extent
     /// map, the RAM of a cached one, an SLC cache and the marks of periodic collection shrink with the drive. So do the caches
     /// of a hard disk, whose seeks are shares of its stroke. A write buffer keeps its size, as it fills the program units
     /// of as many dies, unless host writes wait for whole superblocks to be collected (`blocking`): what it has to take in
@@ -210,12 +210,19 @@ impl Rig {
         let left = |shorter: u64| full.left(factor as f64 / shorter as f64);
         // Of less than two superblocks, a whole number is not about as many.
         let coarse = |left: f64| (left.round_ties_even().max(1.0) - left).abs() > left / 4.0;
-        let (program, mut pages) = (self.pages_per_program(), self.count("nand.pages_per_block")?);
-        let mut shorter = 1;
-        while left(shorter) < wanted || coarse(left(shorter)) {
+        let (program, whole) = (self.pages_per_program(), self.count("nand.pages_per_block")?);
+        let few = |shorter: u64| left(shorter) < wanted || coarse(left(shorter));
+        let (mut shorter, mut pages) = (1, whole);
+        while few(shorter) {
             let Some(step) = least_divisor(pages, program) else { break };
             pages /= step;
             shorter *= step;
+        }
+        let stripes = self.superblocks_of_stripes(program)?;
+        if stripes(whole) && !stripes(pages) {
+            let divisors = (1..=whole / program).filter(|n| whole.is_multiple_of(program * n));
+            let fit: Vec<u64> = divisors.filter(|&n| stripes(whole / n)).collect();
+            shorter = *fit.iter().find(|&&n| !few(n)).or(fit.last()).unwrap_or(&1);
         }
         if left(shorter) >= fewest as f64 {
             return Ok(shorter);
@@ -228,6 +235,21 @@ impl Rig {
             (most as u64).max(1)
         );
         Err(Error::rig(format!("{}: capacity", self.file), problem))
+    }
+
+    /// Whether a superblock with so many pages in a block consists of whole stripes of parity, where those of the drive
+    /// are longer than one program unit of each die.
+    fn superblocks_of_stripes(&self, program: u64) -> Result<impl Fn(u64) -> bool> {
+        let stripe = self.get("ftl.parity.stripe").and_then(|text| text.parse::<u64>().ok());
+        let dies = match self.get("ftl.gc.scope").as_deref() {
+            Some("drive") => self.count("nand.channels")? * self.count("nand.ways")?,
+            Some("channel") => self.count("nand.ways")?,
+            _ => 1,
+        };
+        let longer = stripe.filter(|&stripe| stripe > dies);
+        Ok(move |pages: u64| {
+            longer.is_none_or(|stripe| (dies * pages / program).is_multiple_of(stripe))
+        })
     }
 
     /// Pages that are programmed together, of which a block has a whole number.
