@@ -249,18 +249,12 @@ impl Flash {
         op.slc = at.slc;
         op.sensing = self.sensing(die, at);
         op.senses = at.pages as u16;
-        self.add_retries(&mut op, die, at);
-        op
-    }
-
-    /// Of the pages at `at` some may have to be sensed again.
-    #[inline]
-    fn add_retries(&self, op: &mut FlashOp, die: u32, at: Place) {
         if self.places {
             let (senses, time) = self.timing.retries(die, at);
             op.senses += senses as u16;
-            op.again = time;
+            op.working = time;
         }
+        op
     }
 
     #[inline]
@@ -367,7 +361,11 @@ impl Flash {
     ) -> u32 {
         let mut op = self.template(now, die, OpKind::Copy, cause);
         op.sensing = self.sensing(die, from);
-        self.add_retries(&mut op, die, from);
+        if self.places {
+            let (senses, time) = self.timing.retries(die, from);
+            op.senses += senses as u16;
+            op.sensing += time;
+        }
         op.working = self.programming(die, to);
         op.units = 2;
         op.repeat = repeat;

@@ -295,13 +295,19 @@ impl Flash {
         op.repeat
     }
 
-    /// When what the first sense of an operation has not brought is sensed, if there is such.
+    /// When what the first sense of a read has not brought is sensed, if there is such.
     #[inline]
     pub(super) fn sense_again(&mut self, index: u32, now: u64) -> Option<u64> {
-        let time = std::mem::take(&mut self.ops[index as usize].again);
-        if time == 0 {
+        if self.places { self.sense_retries(index, now) } else { None }
+    }
+
+    #[inline(never)]
+    fn sense_retries(&mut self, index: u32, now: u64) -> Option<u64> {
+        let op = &mut self.ops[index as usize];
+        if op.kind != OpKind::Read || op.working == 0 {
             return None;
         }
+        let time = std::mem::take(&mut op.working);
         let Some(free) = self.retrying.iter_mut().min() else { return Some(now + time) };
         *free = now.max(*free) + time;
         Some(*free)

@@ -125,9 +125,7 @@ pub(super) struct FlashOp {
     pub suspended: u32,
     /// Time of sensing, of each copy before it is programmed.
     pub sensing: u64,
-    /// Time of sensing again what the first sense does not bring.
-    pub again: u64,
-    /// Time of programming or erasing.
+    /// Time of programming or erasing; of a read, of sensing again what its first sense does not bring.
     pub working: u64,
     /// Sense operations that a read takes; none where its page is in the register.
     pub senses: u16,
@@ -197,7 +195,6 @@ impl Flash {
             overtaken: 0,
             suspended: 0,
             sensing: 0,
-            again: 0,
             working: 0,
             senses: 1,
             die: die as u16,

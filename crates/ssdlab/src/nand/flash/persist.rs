@@ -28,7 +28,7 @@ persistent!(Queue { state { head, tail } });
 persistent!(FlashOp {
     state {
         queued, ready, own_at_ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
-        feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, again, working, senses,
+        feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, working, senses,
         die, awaits, kind, cause, slc, in_stream, moves, discarded,
     }
 });

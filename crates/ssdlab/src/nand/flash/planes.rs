@@ -160,7 +160,7 @@ impl Flash {
         let Aside { group, .. } = self.asides[index as usize];
         let held = self.registers.keep && group != NONE && group == plane.group;
         if held {
-            (op.senses, op.sensing, op.again) = (0, 0, 0);
+            (op.senses, op.sensing, op.working) = (0, 0, 0);
         }
         (plane.current, plane.cause, plane.sensing) = (index, op.cause, true);
         (plane.since, plane.until, plane.group) = (now, now + op.sensing, group);
