@@ -28,6 +28,12 @@ class Course:
         """Mean of the intervals that end after ``begin`` and not after ``end``; 0 without any."""
         return mean_between(self.time, self.values, begin, end) or 0.0
 
+    def over(self, begin: float, end: float) -> float:
+        """Mean of that time: an interval that lies in it in part counts by that part."""
+        begun = np.concatenate(([0.0], self.time[:-1]))
+        part = np.maximum(0.0, np.minimum(self.time, end) - np.maximum(begun, begin))
+        return float(np.average(self.values, weights=part))
+
     def last(self, length: float) -> float:
         """Mean of its end, so long."""
         end = float(self.time[-1])

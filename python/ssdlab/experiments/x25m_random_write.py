@@ -12,7 +12,7 @@ from ssdlab.experiments.base import (
     Task,
     job_file,
 )
-from ssdlab.experiments.measure import Course, at, mean_between, minutes
+from ssdlab.experiments.measure import Course, at, minutes
 from ssdlab.rig import reduced
 
 ARTICLE = "KomputerPress 9/2010, Intel X25-M G2 160 GB with IOmeter"
@@ -111,8 +111,10 @@ def _points(course: Course, name: str, points: Points) -> list[Line]:
     lines = []
     for minute, when, published in points:
         # A record of the article is the mean of a minute; the start is the first one of ours.
-        record = mean_between(course.time, course.values, minute - 1, minute)
-        value = record if minute >= 1 else at(course.time, course.values, minute)
+        if minute >= 1:
+            value: float | None = course.over(minute - 1, minute)
+        else:
+            value = at(course.time, course.values, minute)
         off = value is None or not 1 / 1.5 <= value / published <= 1.5
         why, what = EARLY if off and minute < 5 else ASSUMED, f"{name}, {when}"
         kind: Kind = "fitted" if what == FITTED else "predicted"
