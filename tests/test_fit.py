@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -121,6 +122,14 @@ def test_the_host_holds_each_job_to_its_processor() -> None:
     ]
     assert rates[0] == pytest.approx(1 / 25e-6, rel=0.03)
     assert rates[1] == pytest.approx(2 / 25e-6, rel=0.05)
+
+
+@pytest.mark.parametrize(("rw", "each"), [("randread", 25e-6), ("randwrite", 35e-6)])
+def test_the_data_of_writes_takes_the_processor_of_a_job_longer(rw: str, each: float) -> None:
+    keys = {"capacity": "256MiB", "host_time": "25us", "host_fill_rate": "409.6MB/s"}
+    job = f"[r]\nrw={rw}\nbs=4k\niodepth=32\nnumber_ios=2000\n"
+    (row,) = ssdlab.run(job, on="demo-enterprise", set=keys).summary()
+    assert row["iops"] == pytest.approx(1 / each, rel=0.03)
 
 
 COMMON = "rw,bs,iodepth,numjobs,state,iops\n"
@@ -594,3 +603,27 @@ def test_twins_of_measured_drives_are_reproduced_by_themselves(
 ) -> None:
     assert ssdlab_command("reproduce", "twin", *more, "-q") == 2
     assert "--full" in capsys.readouterr().err
+
+
+def test_what_the_data_of_writes_take_of_the_host_is_told_from_the_drive() -> None:
+    keys = {"host_time": "2us", "host_fill_rate": "3GB/s", "controller.command_time": "0.9us"}
+    drive = closed.DriveFigures.of(with_keys(profile("kioxia-cm7-r-3840").text, keys))
+    loads = [
+        FitWorkload(rw, 4096, depth, jobs, state="filled")
+        for rw in ("randread", "randwrite")
+        for depth in (1, 16, 128)
+        for jobs in (1, 8)
+    ]
+    rows = [
+        Observation(load, {"iops": said["iops"]})
+        for load, said in zip(loads, closed.answers(drive, loads), strict=True)
+    ]
+    order = FitOrder(rows, 3840 * 10**9, quick=True, without=["kioxia-cm7-r-3840"])
+    found = fit(order).found
+    values = dict(zip([one.key for one in found.space.parameters], found.vector, strict=True))
+    assert 2e9 < math.exp(values["host_fill_rate"]) < 6e9  # 8 GB/s beforehand
+    # Of several jobs it is the drive that is the ceiling.
+    asked = [replace(loads[-1], numjobs=jobs) for jobs in (1, 4)]
+    twin = closed.DriveFigures.of(with_keys(found.space.rig(found.vector), {}))
+    for said, truth in zip(*(closed.answers(one, asked) for one in (twin, drive)), strict=True):
+        assert said["iops"] == pytest.approx(truth["iops"], rel=0.12)

@@ -129,9 +129,10 @@ def array_of(
     once."""
     keys = {**shape.keys, "count": shape.count}
     array = _core.Rig.wrap("array", keys, name=name, summary=summary, member=drive)
-    if not (host := drive.get("host_time")):
+    host = {key: said for key in ("host_time", "host_fill_rate") if (said := drive.get(key))}
+    if not host:
         return array
-    link = {"bandwidth": "1000GB/s", "queue_slots": 1 << 20, "duplex": "full", "host_time": host}
+    link = {"bandwidth": "1000GB/s", "queue_slots": 1 << 20, "duplex": "full", **host}
     return _core.Rig.wrap("link", link, name=name, summary=summary, below=array)
 
 

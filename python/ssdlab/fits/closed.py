@@ -42,7 +42,6 @@ class DriveFigures:
     read_ahead: bool
     """Whether reads in order find their data in the controller."""
     read_latency: float
-    write_latency: float
     """Of the controller, during which it does other things."""
     command: float
     """Of the link, per command."""
@@ -82,7 +81,6 @@ class DriveFigures:
             planes * bits,
             rig.get("controller.read_ahead.size") is not None,
             time("controller.read_latency"),
-            time("controller.write_latency"),
             time("command_time"),
             time("controller.relocate_time"),
             count("queue_slots", 1024),
@@ -166,7 +164,7 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
     there = reads * np.array([float(load.reads < 1 or load.state != "fob") for load in loads])
     demands = np.array(
         [
-            values["host_time"] * each,
+            values["host_time"] * each + 1e9 * size * (1 - reads) / values["host_fill_rate"],
             values["controller.command_time"]
             + (1 - reads) * values["controller.write_time"]
             + moved / UNIT * drive.relocate,
@@ -185,7 +183,11 @@ def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Fl
     missing = there * (1.0 - drive.read_ahead * in_order)
     alone[DIES] = missing * one_page * (1 + (pages - 1) / at_once) + looked_up
     alone[CHANNELS] = missing * (size - np.minimum(size, piece)) * wire
-    delay = values["latency"] + reads * drive.read_latency + (1 - reads) * drive.write_latency
+    delay = (
+        values["latency"]
+        + reads * drive.read_latency
+        + (1 - reads) * values["controller.write_latency"]
+    )
     program = drive.page * drive.pages_at_once / values["nand.t_program"]
     # Share of the time that a die programs, at one request per ns; a read that comes then waits.
     # What is moved is read by pages of all planes, of which it is but a part.

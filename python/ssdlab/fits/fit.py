@@ -95,6 +95,8 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
     fixed = {**_parity(observed), **given}
     if order.start is None:
         candidates = starts.likely(order.capacity, observed, order.without)
+        if not order.concluded:
+            candidates = [starts.behind_fio(candidate) for candidate in candidates]
     else:
         candidates = [starts.named(order.start, order.capacity)]
     if order.concluded:
@@ -131,7 +133,10 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
     if order.concluded:
         effort = replace(effort, writes=_drive_write(ranked[0][0].rig))
     else:
-        effort = replace(effort, writes=2 * effort.writes)
+        lasting = trial.lasting(
+            effort, ranked[0][0].rig, [observation.load for observation in some]
+        )
+        effort = replace(lasting, writes=max(2 * effort.writes, lasting.writes))
     return _by_simulation(*ranked[0], some, fixed, effort, progress)
 
 

@@ -16,9 +16,12 @@ from ssdlab.errors import InputError
 from ssdlab.fits import closed
 from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import (
+    FILL,
     HOST,
     HOSTS,
+    NVME_WRITES,
     PARAMETERS,
+    SATA_WRITES,
     FitSpace,
     Floats,
     busy,
@@ -160,6 +163,15 @@ def of_dies(start: Start) -> list[Start]:
     return found
 
 
+def behind_fio(start: Start) -> Start:
+    """The start behind a host and a port that take their time for writes, if it has a link."""
+    rig = with_keys(start.rig, {})
+    if rig.get("bandwidth") is None:
+        return start
+    usual = SATA_WRITES if sata(rig) else NVME_WRITES
+    return start.having({key: said for key, said in usual.items() if rig.get(key) is None}, {})
+
+
 def _far(rig: _core.Rig, capacity: int | None) -> float:
     """Logarithm of a drive's capacity by another, without the sign."""
     return abs(math.log((rig.bytes("capacity") or 1) / capacity)) if capacity else 0.0
@@ -197,7 +209,7 @@ def _ceilings(rigs: Sequence[_core.Rig], observed: Sequence[Observation]) -> dic
         return {}
     found = {}
     for parameter in PARAMETERS:
-        if reached(parameter, observed, behind_sata=False):
+        if parameter.key == FILL or reached(parameter, observed, behind_sata=False):
             continue
         # A drive that has been that fast is one of those whose ceiling is higher.
         if parameter.ceiling == "bytes":

@@ -63,14 +63,16 @@ class Effort:
     seed: int = 1
     spare: int = SPARE
     """Least number of superblocks in the spare of the reduced drive."""
+    batch: int = 0
+    """I/Os from one batch of periodic collection to the next; 0 where it is none."""
 
 
 FINE = Effort(20_000, 80_000)
 """Of a prediction."""
 CALM, LONGEST = 4.0, 2.0
 """Write amplification from which random writes last longer, and how many times at most."""
-BATCHES = 5
-"""Of periodic collection, over which a rate is a mean."""
+BATCHES, PROBED = 5, 2
+"""Of periodic collection, over which a rate is a mean, and that tell how long they take."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ def lasting(effort: Effort, rig: str, loads: Sequence[FitWorkload]) -> Effort:
     figures = closed.DriveFigures.of(with_keys(rig, {}))
     most = max(answer.get("waf", 1.0) for answer in closed.answers(figures, loads))
     waves = effort.writes * min(LONGEST, max(1.0, most / CALM))
-    return replace(effort, writes=round(max(waves, BATCHES * _batch(rig, effort.spare))))
+    batch = round(_batch(rig, effort.spare))
+    return replace(effort, writes=round(max(waves, BATCHES * batch)), batch=batch)
 
 
 def _batch(rig: str, spare: int) -> float:
@@ -262,8 +265,9 @@ def _extent(capacity: int, load: FitWorkload, effort: Effort) -> tuple[int, int,
         ios = min(max(effort.ios, least), most)
         return ios, probe, ios
     writes = max(effort.writes * 4096 // load.bs, effort.ios, least)
-    # What the buffer takes says nothing of a drive that collects, nor does a time in which it does.
-    probe = max(probe, SETTLING * 4096 // load.bs)
+    # What the buffer takes says nothing of a drive that collects, nor does a time in which it does,
+    # nor one between two batches.
+    probe = max(probe, max(SETTLING, PROBED * effort.batch) * 4096 // load.bs)
     return writes, probe, capacity // load.bs if load.bs > 4096 else SETTLING // 4
 
 

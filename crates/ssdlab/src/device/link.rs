@@ -12,13 +12,14 @@
 //! complete.
 //!
 //! A `host_time` is what a processor of the host takes for an I/O before it is sent, one I/O of a process after
-//! the other: the ceiling of a job, however fast the device. Devices made of devices submit at no such cost.
+//! the other: the ceiling of a job, however fast the device. What it makes of the data of a write before that is sent
+//! (fio changes its buffers) takes it longer, by `host_fill_rate`. Devices made of devices submit at no such cost.
 //!
 //! Nearly every drive has one, so a command takes one place on its way: the device below is asked under the number of
 //! that, and its answer becomes the link's. At one instant what the link does goes before what the device does, which
 //! goes on by itself until something of the link's is due.
 
-use super::measured::{Drawn, LatencyKeys};
+use super::measured::{Drawn, LatencyOf};
 use super::{Build, Command, Completion, Device, Distance, Drawing, Missed, Op};
 use crate::error::{Error, Result};
 use crate::fleet::{HostId, OfHost, Power};
@@ -45,6 +46,9 @@ pub struct LinkKeys {
     /// Time of the host's processor for each I/O, of each process (`numjobs`) by itself; not within an array.
     #[serde(default)]
     pub host_time: Nanos,
+    /// Rate at which that processor makes the data of writes, on top of `host_time`; none where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_fill_rate: Option<Rate>,
     /// Whether reads and writes share the bandwidth.
     #[serde(default)]
     pub duplex: Duplex,
@@ -52,42 +56,6 @@ pub struct LinkKeys {
     /// those of `measured` (`bins`, `series`, or a `mean` with `distribution`), without a size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyOf>,
-}
-
-/// A latency that is always the same, or drawn for each command.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum LatencyOf {
-    /// Always the same.
-    Fixed(Nanos),
-    /// Drawn.
-    Drawn(LatencyKeys),
-}
-
-impl<'de> Deserialize<'de> for LatencyOf {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-        struct Either;
-        impl<'de> serde::de::Visitor<'de> for Either {
-            type Value = LatencyOf;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a time such as \"200us\", or a table with a distribution")
-            }
-            fn visit_str<E: serde::de::Error>(
-                self,
-                text: &str,
-            ) -> std::result::Result<LatencyOf, E> {
-                Nanos::parse(text).map(LatencyOf::Fixed).map_err(E::custom)
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                map: A,
-            ) -> std::result::Result<LatencyOf, A::Error> {
-                let from = serde::de::value::MapAccessDeserializer::new(map);
-                LatencyKeys::deserialize(from).map(LatencyOf::Drawn)
-            }
-        }
-        from.deserialize_any(Either)
-    }
 }
 
 /// Whether both directions can carry data at once.
@@ -168,10 +136,13 @@ impl Link {
     /// # Errors
     /// [`Error::Rig`] with the key that is wrong.
     pub fn new(keys: &LinkKeys, below: Box<dyn Device>, build: &Build) -> Result<Self> {
-        if keys.bandwidth.0 < 1000 {
-            let problem =
-                format!("found {}, expected at least 1kB/s, such as \"550MB/s\"", keys.bandwidth);
-            return Err(Error::rig("bandwidth", problem));
+        for (key, rate) in
+            [("bandwidth", Some(keys.bandwidth)), ("host_fill_rate", keys.host_fill_rate)]
+        {
+            if let Some(rate) = rate.filter(|rate| rate.0 < 1000) {
+                let problem = format!("found {rate}, expected at least 1kB/s, such as \"550MB/s\"");
+                return Err(Error::rig(key, problem));
+            }
         }
         at_most_an_hour("command_time", keys.command_time)?;
         at_most_an_hour("host_time", keys.host_time)?;
@@ -233,8 +204,11 @@ impl Link {
         if self.hosts_free_at.len() < process {
             self.hosts_free_at.resize(process, 0);
         }
+        let command = &self.hosts[host].command;
+        let fill = self.keys.host_fill_rate.filter(|_| command.op == Op::Write);
+        let time = self.keys.host_time.0 + fill.map_or(0, |rate| rate.time(command.len));
         let free_at = &mut self.hosts_free_at[process - 1];
-        *free_at = self.now.max(*free_at) + self.keys.host_time.0;
+        *free_at = self.now.max(*free_at) + time;
         let sent = *free_at;
         self.plan(sent, Step::Send, host);
     }
@@ -373,7 +347,7 @@ impl Link {
     #[inline(always)]
     fn begin(&mut self, host: HostId) {
         let process = self.hosts[host].command.process as usize;
-        if process > 0 && self.keys.host_time.0 > 0 {
+        if process > 0 && (self.keys.host_time.0 > 0 || self.keys.host_fill_rate.is_some()) {
             self.submit_later(host, process);
         } else {
             self.sent(host);

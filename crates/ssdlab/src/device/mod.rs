@@ -17,7 +17,7 @@ pub use crate::contract::{
 pub use controller::{Controller, ControllerKeys, RamKeys, RamOrder, WriteMode};
 pub use hdd::{Hdd, HddKeys};
 pub use kinds::{DEVICES, Kind};
-pub use link::{Duplex, LatencyOf, Link, LinkKeys};
+pub use link::{Duplex, Link, LinkKeys};
 pub use measured::{Measured, MeasuredKeys};
 pub use null::{Null, NullKeys};
 pub use partition::{Partition, PartitionKeys};

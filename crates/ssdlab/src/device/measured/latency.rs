@@ -237,6 +237,42 @@ fn normal(u: f64, v: f64) -> f64 {
     (-2.0 * libm::log(1.0 - u)).sqrt() * libm::cos(TAU * v)
 }
 
+/// A latency that is always the same, or drawn for each command.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LatencyOf {
+    /// Always the same.
+    Fixed(Nanos),
+    /// Drawn.
+    Drawn(LatencyKeys),
+}
+
+impl<'de> Deserialize<'de> for LatencyOf {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Either;
+        impl<'de> serde::de::Visitor<'de> for Either {
+            type Value = LatencyOf;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a time such as \"200us\", or a table with a distribution")
+            }
+            fn visit_str<E: serde::de::Error>(
+                self,
+                text: &str,
+            ) -> std::result::Result<LatencyOf, E> {
+                Nanos::parse(text).map(LatencyOf::Fixed).map_err(E::custom)
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                map: A,
+            ) -> std::result::Result<LatencyOf, A::Error> {
+                let from = serde::de::value::MapAccessDeserializer::new(map);
+                LatencyKeys::deserialize(from).map(LatencyOf::Drawn)
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
 impl LatencyKeys {
     fn source(&self) -> Result<Source> {
         let given = [!self.bins.is_empty(), !self.series.is_empty(), self.mean.is_some()];

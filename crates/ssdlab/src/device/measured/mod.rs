@@ -7,7 +7,7 @@
 mod latency;
 
 pub(super) use latency::Drawn;
-pub use latency::{Distribution, LatencyKeys};
+pub use latency::{Distribution, LatencyKeys, LatencyOf};
 
 use super::versions::Versions;
 use super::{
