@@ -169,7 +169,8 @@ def behind_fio(start: Start) -> Start:
     if rig.get("bandwidth") is None:
         return start
     usual = SATA_WRITES if sata(rig) else NVME_WRITES
-    return start.having({key: said for key, said in usual.items() if rig.get(key) is None}, {})
+    keys = {key: said for key, said in usual.items() if rig.get(key) is None}
+    return replace(start, rig=with_keys(start.rig, keys).to_toml())
 
 
 def _far(rig: _core.Rig, capacity: int | None) -> float:
