@@ -113,8 +113,9 @@ NVME_WRITES = {FILL: "8GB/s"}
 it before each), as the single jobs of two drives have it, which wait for nothing but the processor
 (P4610 and P5800X: 11.5 and 7.6 GB/s)."""
 SATA_WRITES = {FILL: "3GB/s", "controller.write_latency": "3us"}
-"""The same behind SATA: by how much longer fio ran in user mode at four hosts (2.3 to 5 GB/s), and
-what is left of writes at depth 1 and 2 of three drives at these hosts (nothing to 16 us; fio-plot).
+"""The same behind SATA: by how much longer fio ran in user mode for writes (2.3 to 4.7 GB/s in
+eight runs of four drives at four hosts, 15 GB/s in one), and what is left of writes at depth 1 and
+2 of three drives (nothing to 16 us; fio-plot), chosen with `reproduce twin` in view.
 """
 SATA_SLOTS = 32
 HOSTS: Mapping[str, tuple[float, float]] = {
