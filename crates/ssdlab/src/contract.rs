@@ -189,6 +189,18 @@ pub trait Device: Persist + Send {
         false
     }
 
+    /// Whether a read or a write would go to one drive as one command, and nothing else would be done for it: what a RAID
+    /// card need not show its firmware. A drive takes all of them so.
+    fn fast_path(&self, command: &Command) -> bool {
+        let _ = command;
+        true
+    }
+
+    /// Commands that its drives were given in time so far; `None` of a drive, whose commands are counted by who gives them.
+    fn drive_commands(&self) -> Option<u64> {
+        None
+    }
+
     /// Version of the sector at `offset`, as a read that begins now answers it; 0 unless the device
     /// was built to keep versions. For devices made of devices, which must know it in tests.
     fn content(&self, offset: u64) -> u64 {

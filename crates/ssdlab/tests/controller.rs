@@ -319,6 +319,7 @@ fn arm(cache: Option<RamKeys>) -> Controller {
         command_time: Nanos(0),
         cores: 1,
         queue: 64,
+        firmware: None,
         cache,
     };
     let below = Arm { head: 0, free_at: 0, queue: Vec::new(), travelled: 0 };

@@ -15,6 +15,7 @@ mod cache;
 mod cache_analytic;
 mod cache_device;
 mod cache_reference;
+mod card_firmware;
 mod checkpoint;
 mod collection_schedule;
 mod compression;

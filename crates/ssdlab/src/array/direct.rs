@@ -60,6 +60,22 @@ impl Array {
         }
     }
 
+    /// Whether a command lies on one member, of an array of which nothing is missing or to be made equal, and changes
+    /// nothing on others.
+    pub(super) fn is_fast_path(&self, command: &Command) -> bool {
+        let (Place { member, offset }, run) = self.layout.place(command.offset, 0);
+        let alone = match command.op {
+            Op::Read => true,
+            Op::Write => self.layout.copies() == 1 && self.layout.parity().is_none(),
+            Op::Trim | Op::Flush | Op::Purge => false,
+        };
+        let healthy = !self.degraded && self.resync.stale.is_empty();
+        alone
+            && healthy
+            && command.len <= run
+            && self.member(member).device.fast_path(&Command { offset, ..*command })
+    }
+
     pub(super) fn trim(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;
         self.split_trim(&command);

@@ -303,6 +303,10 @@ impl Composite for Array {
         self.expect_of_members(op, offset, ahead);
     }
 
+    fn fast_path_below(&self, command: &Command) -> bool {
+        self.is_fast_path(command)
+    }
+
     #[inline]
     fn resume_time(&mut self) {
         if self.unfinished.is_some() {

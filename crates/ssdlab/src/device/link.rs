@@ -448,6 +448,12 @@ impl Device for Link {
     fn is_volatile(&self) -> bool {
         self.below.is_volatile()
     }
+    fn fast_path(&self, command: &Command) -> bool {
+        self.below.fast_path(command)
+    }
+    fn drive_commands(&self) -> Option<u64> {
+        self.below.drive_commands()
+    }
     fn apply(&mut self, command: &Command) {
         debug_assert!(self.hosts.is_empty(), "something is in flight");
         self.below.apply(command);

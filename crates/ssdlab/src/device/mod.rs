@@ -14,7 +14,7 @@ pub use crate::contract::{
     Build, Built, Command, Completion, Device, Distance, Drawing, HOST, HostCounts, Missed, Op,
     PowerCounts, SECTOR, mix,
 };
-pub use controller::{Controller, ControllerKeys, RamKeys, RamOrder, WriteMode};
+pub use controller::{Controller, ControllerKeys, FirmwareKeys, RamKeys, RamOrder, WriteMode};
 pub use hdd::{Hdd, HddKeys};
 pub use kinds::{DEVICES, Kind};
 pub use link::{Duplex, Link, LinkKeys};

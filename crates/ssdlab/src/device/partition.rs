@@ -108,6 +108,12 @@ impl Device for Partition {
     fn is_volatile(&self) -> bool {
         self.below.is_volatile()
     }
+    fn fast_path(&self, command: &Command) -> bool {
+        self.below.fast_path(&self.translate(command))
+    }
+    fn drive_commands(&self) -> Option<u64> {
+        self.below.drive_commands()
+    }
     fn apply(&mut self, command: &Command) {
         let inner = self.translate(command);
         self.below.apply(&inner);

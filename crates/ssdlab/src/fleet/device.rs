@@ -93,6 +93,14 @@ impl<C: Composite> Device for C {
         self.answers_early() || self.fleet().members.iter().any(|m| !m.dead && m.is_volatile())
     }
 
+    fn fast_path(&self, command: &Command) -> bool {
+        self.fast_path_below(command)
+    }
+
+    fn drive_commands(&self) -> Option<u64> {
+        Some(self.fleet().drive_commands())
+    }
+
     fn apply(&mut self, command: &Command) {
         debug_assert_eq!(self.fleet().in_flight, 0, "something is in flight");
         self.fleet_mut().counts.count(command);
@@ -125,6 +133,7 @@ impl<C: Composite> Device for C {
 /// Lets the next event happen.
 #[inline]
 fn step<C: Composite>(device: &mut C, limit: u64) {
+    let watched = C::SOLE && device.watches_below();
     let fleet = device.fleet_mut();
     let (time, slot) = (fleet.calendar.earliest(), fleet.calendar.first());
     let sole_first = C::SOLE && fleet.sole_due < time;
@@ -142,12 +151,13 @@ fn step<C: Composite>(device: &mut C, limit: u64) {
         let member = if C::SOLE { 0 } else { slot as usize };
         // The only member may go on by itself until something of the device's own is due.
         let bound = match (C::SOLE, fleet.ready.is_empty()) {
+            (true, _) if watched => fleet.sole_due,
             (true, true) => time.min(fleet.power.back).min(limit),
             (true, false) => fleet.now,
             (false, _) => time,
         };
-        if !C::SOLE {
-            fleet.now = fleet.now.max(time);
+        if !C::SOLE || watched {
+            fleet.now = fleet.now.max(if C::SOLE { fleet.sole_due } else { time });
         }
         let next = fleet.members[member].device.proceed(bound, &mut fleet.arrived);
         fleet.plan(member, next);

@@ -16,6 +16,8 @@ pub struct Member {
     in_flight: u32,
     since: u64,
     busy: u64,
+    /// Commands that have come to it in time.
+    pub commands: u64,
     /// What has come to it, timed or not.
     pub counts: HostCounts,
     /// Purges that have.
@@ -23,7 +25,7 @@ pub struct Member {
 }
 
 persistent!(Member {
-    state { device, pending, dead, head, in_flight, since, busy, counts, purges }
+    state { device, pending, dead, head, in_flight, since, busy, commands, counts, purges }
 });
 
 impl Member {
@@ -37,6 +39,7 @@ impl Member {
             in_flight: 0,
             since: 0,
             busy: 0,
+            commands: 0,
             counts: HostCounts::default(),
             purges: 0,
         }
@@ -97,6 +100,7 @@ impl Device for Member {
         self.count(&command);
         self.note_busy(now);
         self.in_flight += 1;
+        self.commands += 1;
         self.head = command.offset + command.len;
         self.device.submit(now, command);
     }
@@ -122,6 +126,12 @@ impl Device for Member {
     }
     fn is_volatile(&self) -> bool {
         self.device.is_volatile()
+    }
+    fn fast_path(&self, command: &Command) -> bool {
+        self.device.fast_path(command)
+    }
+    fn drive_commands(&self) -> Option<u64> {
+        self.device.drive_commands()
     }
     fn apply(&mut self, command: &Command) {
         self.count(command);

@@ -150,6 +150,17 @@ pub(crate) trait Composite: Persist + Send {
     fn answers_early(&self) -> bool {
         false
     }
+    /// Whether it sees to each instant at which its only member does something ([`Composite::SOLE`]), which then does not
+    /// go on by itself.
+    #[inline]
+    fn watches_below(&self) -> bool {
+        false
+    }
+    /// As [`Device::fast_path`]; not where it has to do with every command.
+    fn fast_path_below(&self, command: &Command) -> bool {
+        let _ = command;
+        false
+    }
     /// Hands a hint to the members that it concerns, as [`Device::expect`].
     #[inline]
     fn expect_below(&self, op: Op, offset: u64, ahead: Distance) {
@@ -427,6 +438,12 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             let next = if member.dead { NEVER } else { member.next_event() };
             self.plan(nth, next);
         }
+    }
+
+    /// As [`Device::drive_commands`].
+    pub fn drive_commands(&self) -> u64 {
+        let given = |member: &Member| member.device.drive_commands().unwrap_or(member.commands);
+        self.members.iter().map(given).sum()
     }
 
     /// When a member or a timer is due, or power is back.

@@ -424,6 +424,16 @@ pub const SAMPLES: &[Sample] = &[
          cache = { size = \"1MiB\", force = true, dirty_high = 0.4, dirty_low = 0.0, \
          destage_depth = 2, destage_order = \"age\", keep_reads = false }",
     ),
+    // RAID cards, whose firmware takes the cores for commands of drives too: with and without RAM.
+    controller(
+        "bandwidth = \"900MB/s\"\ncommand_time = \"2us\"\ncores = 2\n\
+         firmware = { command_time = \"9us\", member_command_time = \"4us\" }",
+    ),
+    controller(
+        "bandwidth = \"2GB/s\"\ncommand_time = \"1us\"\n\
+         firmware = { command_time = \"5us\", member_command_time = \"7us\", fast_path = false }\n\
+         cache = { size = \"200KiB\", battery = true, destage_depth = 3, destage_delay = \"3ms\" }",
+    ),
     // Caches before the device below: every mode, every order of destaging, policies by turns.
     cache("mode = \"write-through\"\nblock = \"32KiB\"", NULL_CACHE),
     cache(
@@ -1384,11 +1394,17 @@ prop_compose! {
         cores in 1u32..5,
         queue in 1u32..80,
         cache in proptest::option::weighted(0.8, any_cache()),
+        firmware in proptest::option::of((0u64..60, 0u64..20, any::<bool>())),
     ) -> Layer {
+        let firmware = firmware.map_or(String::new(), |(command, member, fast_path)| {
+            format!(
+                "firmware = {{ command_time = \"{command}us\", \
+                 member_command_time = \"{member}us\", fast_path = {fast_path} }}\n")
+        });
         Layer {
             kind: "controller",
             keys: format!(
-                "bandwidth = \"{megabytes}MB/s\"\ncommand_time = \"{command_time}us\"\n\
+                "{firmware}bandwidth = \"{megabytes}MB/s\"\ncommand_time = \"{command_time}us\"\n\
                  cores = {cores}\nqueue = {queue}"),
             tables: cache.into_iter().map(|keys| ("cache", keys)).collect(),
         }

@@ -61,7 +61,7 @@ impl Controller {
         }
         for Run { offset, len } in runs.drain(..) {
             let io = Io { member: 0, op: Op::Read, offset, len, purpose: Purpose::Read(host) };
-            self.fleet.send(io, 0, 0);
+            self.send_for(host, io, 0, 0);
         }
         self.runs = runs;
     }
@@ -96,7 +96,7 @@ impl Controller {
         self.fleet.hosts[host].remaining = 1;
         let Command { op, offset, len, compressible, .. } = command;
         let io = Io { member: 0, op, offset, len, purpose: Purpose::Pass(host) };
-        self.fleet.send(io, stamp, compressible);
+        self.send_for(host, io, stamp, compressible);
     }
 
     fn forget(&mut self, run: Run) {
@@ -117,7 +117,8 @@ impl Controller {
         let now = self.fleet.now;
         let active = &mut self.fleet.hosts[host];
         (active.own.answered, active.own.mark) = (true, now);
-        let op = active.command.op;
+        let Command { op, .. } = active.command;
+        let by_firmware = active.own.by_firmware;
         if self.below.len() <= host.index() {
             self.below.resize(host.index() + 1, Parts::default());
         }
@@ -125,6 +126,17 @@ impl Controller {
         if matches!(op, Op::Read | Op::Write) {
             self.keep(host);
         }
+        if by_firmware { self.assign_core(0, Work::Answer(host)) } else { self.pass_on(host, op) }
+    }
+
+    /// A core has seen that it is answered.
+    pub(super) fn answer_seen(&mut self, host: HostId) {
+        self.lap(host, 0);
+        self.pass_on(host, self.fleet.hosts[host].command.op);
+    }
+
+    /// Hands on to the host what the devices below have answered.
+    fn pass_on(&mut self, host: HostId, op: Op) {
         if op == Op::Read { self.transfer(host) } else { self.complete(host) }
     }
 
@@ -150,7 +162,7 @@ impl Controller {
         let below = if own.answered { &self.below[host.index()] } else { &Parts::default() };
         self.fleet.complete(host, below, SPENT.into_iter().zip(own.spent), Part::Card);
         match self.waiting.pop_front() {
-            Some(next) => self.assign_core(Work::Host(next)),
+            Some(next) => self.admit(next),
             None => self.places += 1,
         }
     }

@@ -23,9 +23,28 @@ pub struct ControllerKeys {
     /// Commands that the card takes at a time; the others wait at the host, first in, first out.
     #[serde(default = "default_queue")]
     pub queue: u32,
+    /// What the firmware of a RAID card takes of the cores on top; absent: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<FirmwareKeys>,
     /// RAM of the card; absent: everything passes through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<RamKeys>,
+}
+
+/// What the firmware of a RAID card takes of its cores.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FirmwareKeys {
+    /// Time of one core for a command of the host's that goes through the firmware, on top of the card's `command_time`.
+    #[serde(default)]
+    pub command_time: Nanos,
+    /// Time of one core for each command that a drive below is given: of stripes and mirrors, of caches, of rebuilding.
+    #[serde(default)]
+    pub member_command_time: Nanos,
+    /// Whether reads and writes that go to one drive as they are, of arrays in which nothing is missing, pass the firmware
+    /// by at none of these times (LSI FastPath); not where the card's RAM buffers writes or keeps reads.
+    #[serde(default = "default_fast_path")]
+    pub fast_path: bool,
 }
 
 /// When a write is done.
@@ -96,6 +115,10 @@ fn default_cores() -> u32 {
     1
 }
 
+fn default_fast_path() -> bool {
+    true
+}
+
 fn default_queue() -> u32 {
     1024
 }
@@ -152,6 +175,10 @@ impl ControllerKeys {
             return Err(Error::rig("bandwidth", problem));
         }
         at_most_an_hour("command_time", self.command_time)?;
+        if let Some(firmware) = &self.firmware {
+            at_most_an_hour("firmware.command_time", firmware.command_time)?;
+            at_most_an_hour("firmware.member_command_time", firmware.member_command_time)?;
+        }
         within("cores", u64::from(self.cores), 1, u64::from(CORES_MAX))?;
         within("queue", u64::from(self.queue), 1, u64::from(DEPTH_MAX))?;
         self.cache.as_ref().map_or(Ok(()), |cache| cache.check().map_err(|e| e.under("cache")))

@@ -6,6 +6,8 @@
 //! an elevator that goes one way and begins again) or by age, lines side by side as one command. While RAM is
 //! as full of such data as it may be, writes wait for room, first in, first out.
 //!
+//! The firmware of a RAID card takes its cores too (`firmware.rs`), for commands of the drives below.
+//!
 //! After a loss of power RAM with a battery holds what was not below, which goes there at once; all else in RAM
 //! is gone.
 //!
@@ -15,6 +17,8 @@
 //! holds of its range is below, because a part of a unit keeps its content; then RAM forgets it.
 
 mod content;
+mod cores;
+mod firmware;
 mod host;
 mod keys;
 mod order;
@@ -22,17 +26,19 @@ mod ram;
 mod table;
 mod write_back;
 
-pub use keys::{ControllerKeys, RamKeys, RamOrder, WriteMode};
+pub use keys::{ControllerKeys, FirmwareKeys, RamKeys, RamOrder, WriteMode};
 
 use super::Build;
 use crate::contract::{Command, Completion, Device, Missed, host_counts};
 use crate::error::Result;
-use crate::fleet::{Composite, Fleet, HostId, Io, IoId, fleet_of};
+use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::{persistent, persistent_cases};
 use crate::sim::Lane;
 use crate::stats::{Part, Parts};
 use crate::units::{NEVER, Rate};
 use content::Contents;
+use cores::{Cores, Work};
+use firmware::Firmware;
 use ram::Run;
 use std::collections::VecDeque;
 use write_back::Cache;
@@ -46,10 +52,12 @@ pub(crate) struct Progress {
     spent: [u64; 3],
     /// What the devices below needed is in `below`.
     answered: bool,
+    /// The firmware sees to it.
+    by_firmware: bool,
     /// What of a write is not yet in RAM.
     left: Run,
 }
-persistent!(Progress { state { mark, spent, answered, left } });
+persistent!(Progress { state { mark, spent, answered, by_firmware, left } });
 
 /// Where the time of a card goes, in the order of `spent`.
 const SPENT: [Part; 3] = [Part::Card, Part::Bus, Part::Cache];
@@ -66,49 +74,6 @@ pub(crate) enum Purpose {
 }
 persistent_cases!(Purpose { Read(host), Pass(host), Destage(compressible) });
 
-/// What a core works on.
-#[derive(Clone, Copy, Debug)]
-enum Work {
-    /// A command of the host's.
-    Host(HostId),
-    /// One that writes RAM below.
-    Destage(IoId),
-}
-persistent_cases!(Work { Host(host), Destage(io) });
-
-/// Cores that take one time for anything: the first to begin is the first to end.
-struct Cores {
-    time: u64,
-    free_at: Vec<u64>,
-    next: usize,
-    queue: VecDeque<(u64, Work)>,
-    busy: u64,
-}
-persistent!(Cores { state { next, queue, busy } parts { free_at } built { time } });
-
-impl Cores {
-    fn send(&mut self, now: u64, work: Work) {
-        let free_at = &mut self.free_at[self.next];
-        *free_at = (*free_at).max(now) + self.time;
-        self.busy += self.time;
-        self.queue.push_back((*free_at, work));
-        self.next = if self.next + 1 == self.free_at.len() { 0 } else { self.next + 1 };
-    }
-
-    /// Ends everything at `now`.
-    fn cut(&mut self, now: u64) {
-        self.queue.clear();
-        for free_at in &mut self.free_at {
-            self.busy -= free_at.saturating_sub(now);
-            *free_at = (*free_at).min(now);
-        }
-    }
-
-    fn due(&self) -> u64 {
-        self.queue.front().map_or(NEVER, |&(time, _)| time)
-    }
-}
-
 /// Timers, in the order in which they go at one instant.
 const CORES: u32 = 0;
 const WIRE: u32 = 1;
@@ -122,7 +87,10 @@ pub struct Controller {
     queue: u32,
     places: u32,
     waiting: VecDeque<HostId>,
+    /// Time of a core for any command.
+    command_time: u64,
     cores: Cores,
+    firmware: Option<Firmware>,
     wire: Lane<HostId>,
     cache: Option<Cache>,
     /// What RAM holds, in tests.
@@ -136,8 +104,8 @@ pub struct Controller {
 }
 persistent!(Controller {
     state { fleet, places, waiting, cores, wire, read_hits, below }
-    parts { cache, contents }
-    built { bandwidth, queue, runs, lost }
+    parts { cache, contents, firmware }
+    built { bandwidth, queue, command_time, runs, lost }
 });
 
 impl Controller {
@@ -154,13 +122,9 @@ impl Controller {
             queue: keys.queue,
             places: keys.queue,
             waiting: VecDeque::new(),
-            cores: Cores {
-                time: keys.command_time.0,
-                free_at: vec![0; keys.cores as usize],
-                next: 0,
-                queue: VecDeque::new(),
-                busy: 0,
-            },
+            command_time: keys.command_time.0,
+            cores: Cores::new(keys.cores),
+            firmware: keys.firmware.as_ref().and_then(Firmware::new),
             wire: Lane::default(),
             cache: keys.cache.as_ref().map(Cache::new),
             contents: build.keep_versions.then(Contents::default),
@@ -173,9 +137,15 @@ impl Controller {
 
     /// A core has one thing more to do.
     #[inline]
-    fn assign_core(&mut self, work: Work) {
-        self.cores.send(self.fleet.now, work);
+    fn assign_core(&mut self, time: u64, work: Work) {
+        self.cores.send(self.fleet.now, time, work);
         self.fleet.set_timer(CORES, self.cores.due());
+    }
+
+    /// A command of the host's has a place.
+    fn admit(&mut self, host: HostId) {
+        let time = self.command_time + self.firmware_time(host);
+        self.assign_core(time, Work::Host(host));
     }
 }
 
@@ -190,7 +160,7 @@ impl Composite for Controller {
             self.waiting.push_back(host);
         } else {
             self.places -= 1;
-            self.assign_core(Work::Host(host));
+            self.admit(host);
         }
     }
 
@@ -204,10 +174,11 @@ impl Composite for Controller {
     fn timer(&mut self, which: u32) {
         match which {
             CORES => {
-                let Some((_, work)) = self.cores.queue.pop_front() else { return };
+                let Some(work) = self.cores.pop() else { return };
                 self.fleet.set_timer(CORES, self.cores.due());
                 match work {
                     Work::Host(host) => self.handled(host),
+                    Work::Answer(host) => self.answer_seen(host),
                     Work::Destage(io) => self.send_destage(io),
                 }
             }
@@ -218,6 +189,18 @@ impl Composite for Controller {
             }
             _ => self.begin_sweep(),
         }
+    }
+
+    fn watches_below(&self) -> bool {
+        self.firmware.is_some()
+    }
+
+    fn after_event(&mut self) {
+        self.see_to_members();
+    }
+
+    fn after_untimed(&mut self) {
+        self.ignore_members();
     }
 
     fn begin_settling(&mut self) {
@@ -239,6 +222,7 @@ impl Composite for Controller {
         missed.cannot_tell();
         let (ready, _) = self.fleet.cut(now);
         self.cores.cut(now);
+        self.ignore_members();
         self.wire.cut(now).for_each(drop);
         (self.places, self.waiting) = (self.queue, VecDeque::new());
         self.cut_ram();
@@ -267,11 +251,13 @@ impl Composite for Controller {
         let below = &self.fleet.members[0];
         self.fleet.counts.visit(host_counts!("card", "card"), visit);
         visit("commands", self.fleet.commands);
-        visit("cores", self.cores.free_at.len() as u64);
-        visit("busy_cores_ns", self.cores.busy);
+        self.cores.counters(visit);
         visit("busy_bus_ns", self.wire.busy_ns());
         below.counts.visit(host_counts!("below", "below"), visit);
         visit("below_purges", below.purges);
+        if let Some(firmware) = &self.firmware {
+            firmware.counters(visit);
+        }
         if let Some(cache) = &self.cache {
             visit("read_hits", self.read_hits);
             cache.counters(visit);

@@ -81,6 +81,11 @@ impl Cache {
         visit("dirty_bytes_max", ram.counts.dirty_bytes_max);
     }
 
+    /// Whether anything but writing through it is done with it.
+    pub fn is_used(&self) -> bool {
+        self.writes_back || self.keeps_reads
+    }
+
     /// Whether a loss of power loses writes that were answered.
     pub fn is_volatile(&self) -> bool {
         self.writes_back && !self.battery
@@ -185,7 +190,7 @@ impl Controller {
             let (Run { offset, len }, purpose) = (run, Purpose::Destage(compressible));
             let io = self.fleet.enlist(Io { member: 0, op: Op::Write, offset, len, purpose });
             self.fleet.watch(io, 0, offset, len);
-            self.cores.send(self.fleet.now, Work::Destage(io));
+            self.cores.send(self.fleet.now, self.command_time, Work::Destage(io));
             self.fleet.set_timer(CORES, self.cores.due());
         }
     }
