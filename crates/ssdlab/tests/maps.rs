@@ -202,19 +202,36 @@ fn what_is_written_in_order_is_one_entry_for_each_segment() {
 fn random_writes_on_an_empty_drive_split_entries_as_on_a_full_one() {
     // A run begins at a unit if it or the one before it holds data: two units written one after the
     // other lie apart, but for one in 2^18.
-    let mut ssd = extents(257, &[]);
-    let mut rng = Stream::new(1, "writes");
-    let mut written = 0;
-    for until in [2_000, 20_000, 100_000, 300_000] {
-        (written..until).for_each(|_| {
-            ssd.apply(&command(Op::Write, rng.below(1 << 18) * UNIT, UNIT));
-        });
-        written = until;
-        let empty = (-f64::from(until) / f64::from(1 << 18)).exp();
-        let expected = 1024.0 * (1.0 + 255.0 * (1.0 - empty * empty));
-        within(&format!("{until} writes"), counter(&ssd, "map_extents") as f64, expected, 0.005);
+    // Of 256 units of a segment all but the first may begin one, or all but the first of each chunk of 8.
+    for (chunk, places) in [("0B", 255.0), ("32KiB", 256.0 - 32.0)] {
+        let mut ssd = extents(257, &[("ftl.map.chunk", chunk)]);
+        let mut rng = Stream::new(1, "writes");
+        let mut written = 0;
+        for until in [2_000, 20_000, 100_000, 300_000] {
+            (written..until).for_each(|_| {
+                ssd.apply(&command(Op::Write, rng.below(1 << 18) * UNIT, UNIT));
+            });
+            written = until;
+            let empty = (-f64::from(until) / f64::from(1 << 18)).exp();
+            let expected = 1024.0 * (1.0 + places * (1.0 - empty * empty));
+            let found = counter(&ssd, "map_extents") as f64;
+            within(&format!("{until} writes, chunks of {chunk}"), found, expected, 0.005);
+        }
+        ssd.verify();
     }
-    ssd.verify();
+}
+
+#[test]
+fn writes_of_whole_chunks_take_no_room_in_the_table() {
+    for (chunk, splits) in [("32KiB", false), ("0B", true)] {
+        let mut ssd = extents(8, &[("ftl.map.chunk", chunk)]);
+        let mut rng = Stream::new(1, "writes");
+        for _ in 0..20_000 {
+            ssd.apply(&command(Op::Write, rng.below(1 << 15) * 8 * UNIT, 8 * UNIT));
+        }
+        assert_eq!(counter(&ssd, "map_merges") > 0, splits, "chunks of {chunk}");
+        ssd.verify();
+    }
 }
 
 #[test]
@@ -241,11 +258,12 @@ fn merging_a_segment_of_an_empty_drive_writes_zeros_where_it_held_no_data() {
 /// takes the fullest, so that each segment is merged after N writes, and at any time the n of the
 /// segments are spread evenly over 0 .. N-1: the mean of f over them is `share`. A merged segment
 /// that reaches into a second superblock, as s / `superblock` of them do, has an entry more until a
-/// write falls there.
-fn merged_per_write(s: f64, superblock: f64, share: f64) -> f64 {
+/// write falls there. Where chunks of `chunk` units have entries elsewhere, as many places less can have one.
+fn merged_per_write(s: f64, superblock: f64, chunk: f64, share: f64) -> f64 {
+    let places = s - s / chunk;
     let entries = |n: f64| {
         let follows = (1.0 - 1.0 / s).powf(2.0 * n);
-        1.0 + (s - 1.0) * (1.0 - follows) + s / superblock * follows
+        1.0 + places * (1.0 - follows) + places / superblock * follows
     };
     let (mut sum, mut n) = (0.0, 0.0);
     while (sum + entries(n)) / (n + 1.0) < share {
@@ -258,8 +276,9 @@ fn merged_per_write(s: f64, superblock: f64, share: f64) -> f64 {
 
 #[test]
 fn merging_under_random_writes_follows_the_fluid_form() {
-    for share in [8, 21, 60] {
-        let mut ssd = extents(share, &[("ftl.over_provisioning", "1")]);
+    for (share, chunk) in [(8, 256), (21, 256), (60, 256), (21, 8)] {
+        let bytes = format!("{}B", chunk * UNIT);
+        let mut ssd = extents(share, &[("ftl.over_provisioning", "1"), ("ftl.map.chunk", &bytes)]);
         fill_sequentially(&mut ssd, UNIT);
         let units = 1 << 18;
         let mut rng = Stream::new(1, "writes");
@@ -272,8 +291,8 @@ fn merging_under_random_writes_follows_the_fluid_form() {
         ssd.verify();
         assert!(counter(&ssd, "map_extents") <= share * 1024, "the table is never overdrawn");
         let superblock = f64::from(ssd.ftl().layout.units_per_superblock());
-        let expected = merged_per_write(256.0, superblock, share as f64);
-        within(&format!("{share} entries"), merged, expected, 0.01);
+        let expected = merged_per_write(256.0, superblock, chunk as f64, share as f64);
+        within(&format!("{share} entries, chunks of {chunk}"), merged, expected, 0.01);
     }
 }
 

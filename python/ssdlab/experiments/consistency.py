@@ -60,7 +60,7 @@ DRIVES = (
         "intel-710-200",
         "clustered round its mean, with frequent single drops",
         rated=2700.0,
-        why="high-endurance flash programs slower than the standard part that stands for it",
+        why="how its RAM is divided is assumed, and so is when it merges",
     ),
     Tested("intel-x25-e-64", "slow, but fairly even", rated=3300.0),
     Tested("intel-330-120", "good at first; loses its calm at the end of the run"),

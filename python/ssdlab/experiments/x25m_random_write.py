@@ -24,7 +24,7 @@ RECORD_S = 20
 """The article has a record a minute; three make the first minutes visible, and their mean is it."""
 
 ASSUMED = "what is merged together, and how many bytes an entry takes, are assumed"
-PIECES = "a drive in pieces of 32 KiB is more entries than the table holds"
+ALIKE = "an entry for each 32 KiB beside the table, taken from these curves"
 EARLY = (
     "the simulated table of extents is exactly full at one moment; the real drive slows down "
     "gradually, as if it began to merge before"
@@ -90,7 +90,7 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     lines += _points(found["16k-raw"], "16 KiB raw", RAW_16K)
     last = {block: found[f"{block}k-raw"].between(180, 241) for block in BLOCKS_KIB}
     what = "32 KiB / 128 KiB raw, mean of the last hour"
-    lines.append(Line(DRIVE, what, 1.0, "", last[32] / last[128], PIECES))
+    lines.append(Line(DRIVE, what, 1.0, "", last[32] / last[128], ALIKE, "fitted"))
     lines += _points(found["4k-partition"], "4 KiB partition", PARTITION_4K)
     figures = []
     for kind, blocks, title, points in (

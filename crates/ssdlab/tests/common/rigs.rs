@@ -119,7 +119,7 @@ pub const SAMPLES: &[Sample] = &[
                  transfer_mts = 400",
             ),
             ("ftl", "over_provisioning = 0.6"),
-            ("ftl.map", "kind = \"extent\"\nentries = 500\nsegment = \"64KiB\""),
+            ("ftl.map", "kind = \"extent\"\nentries = 500\nsegment = \"64KiB\"\nchunk = \"16KiB\""),
             ("ftl.gc", "pace = \"blocking\"\nscope = \"drive\""),
         ],
     },
@@ -1292,8 +1292,8 @@ prop_compose! {
         let least = ((1 << segment) - 1) / data + 4;
         let map = ["page", "cached", if extents { "extent" } else { "cached" }, "page"][map];
         tables.push(("ftl.map", format!(
-            "kind = \"{map}\"\ncache = \"{}KiB\"\nentries = {}\nsegment = \"{}KiB\"",
-            cache * 4, least * segments + entries, 4 << segment)));
+            "kind = \"{map}\"\ncache = \"{}KiB\"\nentries = {}\nsegment = \"{}KiB\"\nchunk = \"{}KiB\"",
+            cache * 4, least * segments + entries, 4 << segment, 4 << (1 + entries as u32 % segment))));
         if let (Some((bits, fixed, lent, keys)), false) = (slc, map == "extent") {
             tables[0].1 += &format!("\nbits_per_cell = {bits}");
             let unit = superblock * regions / bits * 4;

@@ -444,6 +444,7 @@ impl SsdKeys {
             cache_bytes: map.cache.0,
             entries: map.entries,
             segment_bytes: map.segment.0,
+            chunk_bytes: map.chunk.0,
         };
         let drive = mapping::Drive {
             geometry: *geometry,

@@ -219,6 +219,9 @@ pub struct MapKeys {
     /// `extent`: aligned part of the logical space that an entry can cover at most, and that is
     /// merged together.
     pub segment: Bytes,
+    /// `extent`: aligned parts of the logical space that have an entry each in a flat table, so that only what begins
+    /// within one takes room among `entries`; 0: the segments.
+    pub chunk: Bytes,
 }
 
 impl Default for MapKeys {
@@ -228,6 +231,7 @@ impl Default for MapKeys {
             cache: Bytes::mib(16),
             entries: 3_000_000,
             segment: Bytes::mib(1),
+            chunk: Bytes(0),
         }
     }
 }

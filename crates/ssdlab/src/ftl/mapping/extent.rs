@@ -9,6 +9,9 @@
 //! most entries is read and rewritten in order, with zeros where it held no data, and one entry replaces
 //! many.
 //!
+//! A flat table may hold an entry for each *chunk* beside it: then only runs that begin within a chunk take room here,
+//! and writes of whole chunks none.
+//!
 //! This is how Intel's X25-M is understood to work: its random writes slow down within minutes, long
 //! before free blocks run out. After µ-FTL (Lee et al., 2008) for the entries, simplified: a flat
 //! table instead of a tree in flash. Entries are counted, not stored: they follow from the page map.
@@ -34,6 +37,8 @@ pub struct ExtentTable {
     extents: u64,
     /// log2 of the units of a segment.
     shift: u32,
+    /// Units of a chunk, less one: where a chunk begins, the flat table has the entry.
+    chunk: u32,
     /// Logical units.
     units: u32,
     layout: Layout,
@@ -50,7 +55,7 @@ pub struct ExtentTable {
 persistent!(ExtentTable {
     state { extents, merges }
     parts { of_segment, most }
-    built { limit, shift, units, layout, worth }
+    built { limit, shift, chunk, units, layout, worth }
 });
 
 impl ExtentTable {
@@ -65,6 +70,16 @@ impl ExtentTable {
                 Bytes(2 * unit_bytes)
             );
             return Err(refused("segment", message));
+        }
+        let chunk_bytes = if parameters.chunk_bytes == 0 { bytes } else { parameters.chunk_bytes };
+        if !chunk_bytes.is_power_of_two() || !(2 * unit_bytes..=bytes).contains(&chunk_bytes) {
+            let message = format!(
+                "found {}, expected a power of two from two mapping units ({}) to ftl.map.segment ({})",
+                Bytes(chunk_bytes),
+                Bytes(2 * unit_bytes),
+                Bytes(bytes)
+            );
+            return Err(refused("chunk", message));
         }
         if drive.scope != Scope::Drive {
             let message = "\"extent\" needs ftl.gc.scope = \"drive\": a run of consecutive units \
@@ -101,6 +116,7 @@ impl ExtentTable {
             limit: parameters.entries,
             extents: u64::from(segments),
             shift: per_segment.ilog2(),
+            chunk: (chunk_bytes / unit_bytes) as u32 - 1,
             units: drive.units,
             layout: drive.layout,
             of_segment: vec![1; segments as usize],
@@ -136,15 +152,21 @@ impl ExtentTable {
         self.layout.data_number(next) == self.layout.data_number(last) + 1
     }
 
+    /// Whether a run that begins at `lpn` takes room: not where the flat table or a segment has its entry.
+    #[inline]
+    fn within(&self, lpn: u32) -> bool {
+        lpn & self.chunk != 0 && lpn < self.units
+    }
+
     /// `lpn` is about to be put at `ppn` in the map, or nowhere: keeps count of the runs that begin at `lpn` and
     /// behind it.
     #[inline]
     pub fn count(&mut self, map: &[u32], lpn: u32, ppn: u32) {
         let segment = lpn >> self.shift;
-        let units = self.segment(segment);
+        let next = lpn + 1;
         let count = |at: u32| {
-            u32::from(lpn > units.start && !self.follows(map[lpn as usize - 1], at))
-                + u32::from(lpn + 1 < units.end && !self.follows(at, map[lpn as usize + 1]))
+            u32::from(self.within(lpn) && !self.follows(map[lpn as usize - 1], at))
+                + u32::from(self.within(next) && !self.follows(at, map[next as usize]))
         };
         let (old, new) = (count(map[lpn as usize]), count(ppn));
         self.extents = self.extents + u64::from(new) - u64::from(old);
@@ -185,7 +207,10 @@ impl ExtentTable {
         for segment in 0..self.of_segment.len() as u32 {
             let units = self.segment(segment);
             let part = &map[units.start as usize..units.end as usize];
-            let count = 1 + part.windows(2).filter(|w| !self.follows(w[0], w[1])).count() as u32;
+            let runs = (units.start + 1..).zip(part.windows(2));
+            let count = 1 + runs
+                .filter(|&(at, w)| self.within(at) && !self.follows(w[0], w[1]))
+                .count() as u32;
             assert_eq!(self.of_segment[segment as usize], count, "extents of segment {segment}");
             assert!(self.most[segment as usize / GROUP] >= count, "group of segment {segment}");
             extents += u64::from(count);

@@ -39,6 +39,8 @@ pub struct Parameters {
     pub entries: u64,
     /// `extent`: bytes that an entry can cover at most, and that are merged together.
     pub segment_bytes: u64,
+    /// `extent`: bytes of the parts that have an entry each beside the table; 0: the segments.
+    pub chunk_bytes: u64,
 }
 
 /// The drive that the map is for.
