@@ -401,10 +401,14 @@ impl Array {
     }
 
     /// Whether a command must wait for the block that is being rebuilt; it does so then.
+    #[inline]
     pub(super) fn waits_for_block(&mut self, host: HostId) -> bool {
+        (self.rebuild.is_under_way() || self.resync.busy) && self.waits_for_busy_block(host)
+    }
+
+    fn waits_for_busy_block(&mut self, host: HostId) -> bool {
         let command = self.fleet.hosts[host].command;
-        let busy = self.rebuild.is_under_way() || self.resync.busy;
-        if !busy || matches!(command.op, Op::Read | Op::Flush) {
+        if matches!(command.op, Op::Read | Op::Flush) {
             return false;
         }
         let waits = match (command.op, &self.layout) {

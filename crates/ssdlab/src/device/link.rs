@@ -296,7 +296,7 @@ impl Link {
     }
 
     /// Makes the device's answer that of the link.
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, host: HostId, answer: &mut Completion) {
         let Passage { command: Command { tag, .. }, submitted, admitted, .. } = self.hosts[host];
         self.hosts.remove(host);
@@ -318,10 +318,9 @@ impl Link {
         out.min(back).min(answer.min(sent))
     }
 
-    /// What was planned first happens.
+    /// What was planned first happens, at `time`.
     #[inline]
-    fn step(&mut self, done: &mut Vec<Completion>) {
-        let time = self.next_step();
+    fn step(&mut self, time: u64, done: &mut Vec<Completion>) {
         let step = match self.firsts.map(|first| first == time) {
             [true, ..] => Step::Out,
             [_, true, ..] => Step::In,
@@ -412,7 +411,7 @@ impl Device for Link {
             } else if self.power.back <= step {
                 self.start();
             } else {
-                self.step(done);
+                self.step(step, done);
             }
         }
     }

@@ -50,7 +50,7 @@ impl<C: Composite> Device for C {
             if time > limit || time == NEVER {
                 return limit;
             }
-            step(self, limit);
+            step(self, time, limit);
         }
     }
 
@@ -67,7 +67,8 @@ impl<C: Composite> Device for C {
         fleet.settling = true;
         self.begin_settling();
         while self.is_working() || self.fleet().power.is_off() {
-            step(self, NEVER - 1);
+            let due = self.fleet().due();
+            step(self, due, NEVER - 1);
         }
         self.end_settling();
         let fleet = self.fleet_mut();
@@ -130,43 +131,51 @@ impl<C: Composite> Device for C {
     }
 }
 
-/// Lets the next event happen.
+/// Lets the next event happen, which is due then.
 #[inline]
-fn step<C: Composite>(device: &mut C, limit: u64) {
+fn step<C: Composite>(device: &mut C, due: u64, limit: u64) {
     let watched = C::SOLE && device.watches_below();
     let fleet = device.fleet_mut();
-    let (time, slot) = (fleet.calendar.earliest(), fleet.calendar.first());
-    let sole_first = C::SOLE && fleet.sole_due < time;
-    if fleet.power.back <= if sole_first { fleet.sole_due } else { time } {
-        fleet.now = fleet.now.max(fleet.power.back);
+    let own = fleet.calendar.earliest();
+    if fleet.power.back == due {
+        fleet.now = fleet.now.max(due);
         fleet.power.back = NEVER;
         device.start_up();
-        return device.after_event();
-    }
-    if !sole_first && slot >= fleet.first_timer {
-        let which = slot - fleet.first_timer;
-        fleet.now = fleet.now.max(time);
-        device.timer(which);
-    } else {
-        let member = if C::SOLE { 0 } else { slot as usize };
+    } else if C::SOLE && due < own {
         // The only member may go on by itself until something of the device's own is due.
-        let bound = match (C::SOLE, fleet.ready.is_empty()) {
-            (true, _) if watched => fleet.sole_due,
-            (true, true) => time.min(fleet.power.back).min(limit),
-            (true, false) => fleet.now,
-            (false, _) => time,
+        let until = own.min(fleet.power.back).min(limit);
+        let bound = match fleet.ready.is_empty() {
+            _ if watched => due,
+            true => until,
+            false => fleet.now,
         };
-        if !C::SOLE || watched {
-            fleet.now = fleet.now.max(if C::SOLE { fleet.sole_due } else { time });
+        if watched {
+            fleet.now = fleet.now.max(due);
         }
-        let next = fleet.members[member].device.proceed(bound, &mut fleet.arrived);
-        fleet.plan(member, next);
-        if let Some(first) = fleet.arrived.first() {
-            fleet.now = fleet.now.max(first.time);
-            answers(device, member);
+        proceed(device, 0, bound);
+    } else {
+        let slot = fleet.calendar.first();
+        fleet.now = fleet.now.max(due);
+        if slot >= fleet.first_timer {
+            let which = slot - fleet.first_timer;
+            device.timer(which);
+        } else {
+            proceed(device, slot as usize, due);
         }
     }
     device.after_event();
+}
+
+/// Lets a member go on, at most to an instant.
+#[inline]
+fn proceed<C: Composite>(device: &mut C, member: usize, bound: u64) {
+    let fleet = device.fleet_mut();
+    let next = fleet.members[member].device.proceed(bound, &mut fleet.arrived);
+    fleet.plan(member, next);
+    if let Some(first) = fleet.arrived.first() {
+        fleet.now = fleet.now.max(first.time);
+        answers(device, member);
+    }
 }
 
 /// Hands on what a member has answered.

@@ -58,6 +58,10 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         (self.in_flight, self.last_host) = (self.in_flight - 1, time);
         let mut left = time - submitted - parts.total();
         self.ready.push(Completion { tag, time, parts: parts.clone(), digest });
+        // Mostly all of it.
+        if left == 0 {
+            return;
+        }
         let parts = &mut self.ready.last_mut().expect("just put there").parts;
         for (part, time) in more {
             parts.add(part, time);

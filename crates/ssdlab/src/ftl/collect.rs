@@ -44,7 +44,7 @@ impl Settings {
 
 impl PageMap {
     /// Lets the next host unit, of so many physical ones, find room in `region`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn make_room<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
         if self.reclaim.is_moving(region, Cause::Wear) {
             self.pace_leveling(region, length, sink);

@@ -456,7 +456,7 @@ impl PageMap {
         per_program == 1 || offset % per_program < self.last_length
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose_region<S: Sink>(&mut self, lpn: u32, sink: &S) -> u32 {
         let regions = self.layout.regions;
         if regions == 1 {

@@ -70,10 +70,18 @@ impl Sampler {
     }
 
     /// The next block.
-    #[inline]
+    #[inline(always)]
     pub fn draw(&self, rng: &mut Stream) -> u64 {
         match self {
             Sampler::Uniform { blocks } => rng.below(*blocks),
+            shaped => shaped.draw_shaped(rng),
+        }
+    }
+
+    /// The same where blocks are not alike.
+    fn draw_shaped(&self, rng: &mut Stream) -> u64 {
+        match self {
+            Sampler::Uniform { .. } => unreachable!("blocks that are alike are drawn at once"),
             Sampler::Zipf(zipf, scatter) => scatter.place(zipf.rank(rng.unit())),
             Sampler::Pareto { power, scatter } => {
                 scatter.place(((scatter.blocks - 1) as f64 * power_of(rng.unit(), *power)) as u64)

@@ -134,32 +134,49 @@ impl Generator {
 
     /// The next I/Os, behind those in `ahead`, which becomes so long; fewer where no more come.
     pub fn draw_ahead(&mut self, ahead: &mut Vec<Io>, length: usize) {
-        while ahead.len() < length
-            && let Some(io) = self.draw_plain().or_else(|| self.draw(None))
-        {
+        loop {
+            self.draw_plain(ahead, length);
+            if ahead.len() >= length {
+                return;
+            }
+            let Some(io) = self.draw(None) else { return };
             ahead.push(io);
         }
     }
 
-    /// What [`Generator::draw`] would, without asking of each I/O what is the same for all; `None` where there is
-    /// more to ask.
-    #[inline(always)]
-    fn draw_plain(&mut self) -> Option<Io> {
-        let Plain { direction, order, len } = self.plain?;
-        if self.finished || self.regions[0].done || self.is_exhausted() {
-            return None;
+    /// What [`Generator::draw`] would, without asking of each I/O what is the same for all; fewer where there is more
+    /// to ask.
+    fn draw_plain(&mut self, ahead: &mut Vec<Io>, length: usize) {
+        let Some(Plain { direction, order, len }) = self.plain else { return };
+        if self.finished || self.regions[0].done {
+            return;
         }
-        let region = &mut self.regions[0];
-        let draw = |_: &mut Stream, room: u64| (len <= room).then_some(len);
-        let Some((offset, len)) =
-            region.place(direction, order, self.rules, &mut self.streams, draw)
-        else {
-            region.done = true;
-            return None;
-        };
-        let offset = region.base() + offset;
+        let wanted = length.saturating_sub(ahead.len()) as u64;
+        let due = if self.rules.endless { wanted } else { wanted.min(self.ios_left(len)) };
         let compressible = if direction == WRITE { self.pattern.compressible } else { 0 };
-        Some(self.count(Io { op: OPS[direction], offset, len, compressible }, direction))
+        let region = &mut self.regions[0];
+        let base = region.base();
+        let draw = |_: &mut Stream, room: u64| (len <= room).then_some(len);
+        let (mut ios, mut bytes) = (0, 0);
+        while ios < due {
+            let place = region.place(direction, order, self.rules, &mut self.streams, draw);
+            let Some((offset, len)) = place else {
+                region.done = true;
+                break;
+            };
+            ahead.push(Io { op: OPS[direction], offset: base + offset, len, compressible });
+            (ios, bytes) = (ios + 1, bytes + len);
+        }
+        if ios > 0 {
+            self.count(ios, bytes, direction);
+        }
+    }
+
+    /// I/Os of so many bytes before the amount is done, or that of a pass.
+    fn ios_left(&self, len: u64) -> u64 {
+        let bytes = self.amounts.bytes.saturating_sub(self.bytes);
+        let of_pass = self.amounts.pass.saturating_sub(self.pass_bytes);
+        bytes.min(of_pass).div_ceil(len).min(self.amounts.ios.saturating_sub(self.ios))
     }
 
     /// The amount is done, or that of a pass.
@@ -174,7 +191,8 @@ impl Generator {
     #[inline]
     fn draw(&mut self, wanted: Option<usize>) -> Option<Io> {
         if let Some(io) = self.pending.take() {
-            return Some(self.count(io, WRITE));
+            self.count(1, io.len, WRITE);
+            return Some(io);
         }
         loop {
             if self.finished {
@@ -187,7 +205,8 @@ impl Generator {
                 }
                 let direction = wanted.unwrap_or_else(|| self.direction());
                 if let Some(io) = self.io(direction) {
-                    return Some(self.count(io, direction));
+                    self.count(1, io.len, direction);
+                    return Some(io);
                 }
             }
             if self.end_pass() {
@@ -298,19 +317,19 @@ impl Generator {
             && (every(self.pattern.fsync) || every(self.pattern.fdatasync))
     }
 
+    /// So many I/Os of a direction have been drawn.
     #[inline]
-    fn count(&mut self, io: Io, direction: usize) -> Io {
+    fn count(&mut self, ios: u64, bytes: u64, direction: usize) {
         self.last_was_flush = false;
-        self.ios += 1;
-        self.pass_ios += 1;
-        self.bytes_all += io.len;
-        self.writes += u64::from(direction == WRITE);
+        self.ios += ios;
+        self.pass_ios += ios;
+        self.bytes_all += bytes;
+        self.writes += if direction == WRITE { ios } else { 0 };
         // Of a trim-and-write only the write counts towards the amount.
         if !(self.pattern.trim_then_write && direction == TRIM) {
-            self.bytes += io.len;
-            self.pass_bytes += io.len;
+            self.bytes += bytes;
+            self.pass_bytes += bytes;
         }
-        io
     }
 
     /// Ends the pass and begins the next, if there is one; whether a flush comes between.

@@ -321,6 +321,7 @@ impl Flash {
     }
 
     /// Queues a program announced before.
+    #[inline(always)]
     pub fn close_program(&mut self, now: u64, index: u32, program: Program) {
         self.order += 1;
         let die = u32::from(self.ops[index as usize].die);
@@ -393,6 +394,12 @@ impl Flash {
         op.in_stream = true;
         op.ready = now;
         op.own_at_ready = own;
+        let state = &self.dies[die as usize];
+        let rests = state.phase == Phase::Idle && state.stream.head == NONE;
+        if rests && op.awaits == 0 && self.beside.is_empty() {
+            debug_assert!(state.reads.head == NONE && state.moving.head == NONE, "it rests");
+            return self.start(die, index, now);
+        }
         Self::push(&mut self.dies[die as usize].stream, &mut self.ops, index);
         self.arrival(die, now, false);
     }

@@ -12,7 +12,7 @@ use super::process::{Next, Process, Stage, direction};
 use super::recorder::{Done, JobSpan, Recorder};
 use super::replay::Replayed;
 use super::{DeviceSeries, IOS_PER_PROGRESS, Observer, Progress, RunOptions, RunResult};
-use crate::device::{Command, Completion, Device, Distance, Op};
+use crate::device::{Command, Completion, Device, Op};
 use crate::error::{Error, Result};
 use crate::job::{Generator, Io, JobFile};
 use crate::units::NEVER;
@@ -339,7 +339,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Submits an I/O of a process that has a slot free.
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, index: usize, now: u64, io: &Io) {
         let &Io { op, offset, len, compressible } = io;
         let process = &mut self.processes[index];
@@ -351,22 +351,16 @@ impl<'a> Driver<'a> {
         if now >= process.record_from && !process.flushing {
             self.recorder.issued(process.unit, process.in_flight);
         }
-        let process = index as u32;
+        let index = index as u32;
         self.slots[tag as usize] =
-            Slot { issued: now, sent: now, offset, len, process, op, compressible };
-        let tag = u64::from(tag);
-        let process = process + 1;
-        let command = Command { tag, op, offset, len, compressible, stamp: 0, process };
+            Slot { issued: now, sent: now, offset, len, process: index, op, compressible };
+        let (tag, of) = (u64::from(tag), index + 1);
+        let command = Command { tag, op, offset, len, compressible, stamp: 0, process: of };
         self.device.submit(now, command);
-        if !self.hints {
-            return;
-        }
-        let [later, soon] = self.processes[index].look_ahead();
-        if let Some(io) = later {
-            self.device.expect(io.op, io.offset, Distance::Far);
-        }
-        if let Some(io) = soon {
-            self.device.expect(io.op, io.offset, Distance::Near);
+        if self.hints {
+            for (io, ahead) in process.look_ahead().into_iter().flatten() {
+                self.device.expect(io.op, io.offset, ahead);
+            }
         }
     }
 
@@ -383,9 +377,7 @@ impl<'a> Driver<'a> {
         let ddir = direction(slot.op).unwrap_or(3);
         process.flushing &= ddir != 3;
         if now >= process.record_from {
-            let again = slot.sent > slot.issued;
-            let waited = again.then(|| power::waited(&slot, completion));
-            self.recorder.completed(&Done {
+            let done = Done {
                 process: index,
                 unit: process.unit,
                 ddir,
@@ -393,8 +385,14 @@ impl<'a> Driver<'a> {
                 bytes: slot.len,
                 lat_ns: now - slot.issued,
                 measured_ns: now - process.measure_from(),
-                parts: waited.as_ref().unwrap_or(&completion.parts),
-            });
+                parts: &completion.parts,
+            };
+            if slot.sent > slot.issued {
+                let parts = &power::waited(&slot, completion);
+                self.recorder.completed_late(&Done { parts, ..done });
+            } else {
+                self.recorder.completed(&done);
+            }
         }
         self.fill(index, now);
     }

@@ -2,7 +2,7 @@
 
 use super::LOOK_AHEAD;
 use super::replay::{Due, Replayed};
-use crate::device::Op;
+use crate::device::{Distance, Op};
 use crate::job::{Generator, Io, JobSpec, PerDirection};
 use crate::rng::Stream;
 use crate::units::NEVER;
@@ -177,8 +177,9 @@ impl Process {
     /// An I/O has been issued: those that will follow after a while, as far as they are known before their time, the
     /// later one first.
     #[inline]
-    pub fn look_ahead(&self) -> [Option<&Io>; 2] {
-        [LOOK_AHEAD - 1, LOOK_AHEAD / 2].map(|places| self.ahead.get(self.turn + places))
+    pub fn look_ahead(&self) -> [Option<(&Io, Distance)>; 2] {
+        [(LOOK_AHEAD - 1, Distance::Far), (LOOK_AHEAD / 2, Distance::Near)]
+            .map(|(places, ahead)| Some((self.ahead.get(self.turn + places)?, ahead)))
     }
 
     fn next_paced(&mut self, now: u64) -> Next {

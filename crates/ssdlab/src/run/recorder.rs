@@ -193,8 +193,14 @@ impl Recorder {
         self.units[unit as usize].depths[level] += 1;
     }
 
+    /// An I/O has completed that few are like.
+    #[cold]
+    pub fn completed_late(&mut self, done: &Done) {
+        self.completed(done);
+    }
+
     /// An I/O has completed.
-    #[inline]
+    #[inline(always)]
     pub fn completed(&mut self, done: &Done) {
         let bin = bin_of(done.lat_ns);
         let unit = &mut self.units[done.unit as usize];

@@ -111,6 +111,7 @@ pub struct Parts {
     count: u8,
     /// Which those are, in the order in which they came.
     which: [u8; FEW],
+    /// 0 behind them.
     few: [u64; FEW],
     /// The others, where there are more.
     more: Option<Box<[u64; PARTS]>>,
@@ -272,10 +273,15 @@ impl PartSums {
     /// Adds the time of a command here and there.
     #[inline(always)]
     pub fn add_to_both(&mut self, other: &mut PartSums, parts: &Parts) {
-        parts.each(|part, ns| {
-            self.0[usize::from(part)] += ns;
-            other.0[usize::from(part)] += ns;
-        });
+        let mut add = |part: usize, ns: u64| {
+            self.0[part] += ns;
+            other.0[part] += ns;
+        };
+        // How many there are cannot be foretold; what lies behind them is 0.
+        parts.which.iter().zip(parts.few).for_each(|(&part, ns)| add(usize::from(part), ns));
+        if let Some(more) = &parts.more {
+            more.iter().enumerate().for_each(|(part, &ns)| add(part, ns));
+        }
     }
     /// Adds those of `other`.
     pub fn merge(&mut self, other: &PartSums) {

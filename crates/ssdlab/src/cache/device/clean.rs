@@ -67,7 +67,6 @@ impl CacheDevice {
             self.draining = false;
             self.counts.drained_ns = self.fleet.now;
         }
-        self.plan_timer();
     }
 
     /// Dirty sub-blocks of a block that can be destaged now.
@@ -225,7 +224,7 @@ impl CacheDevice {
 
     /// Blocks of a range that are in the cache, or at which something is under way; in order.
     pub(super) fn known_blocks(&self, begin: u64, end: u64) -> Vec<u64> {
-        let (first, last) = (begin / self.keys.block.0, (end - 1) / self.keys.block.0);
+        let (first, last) = (self.key_of(begin), self.key_of(end - 1));
         let known = |key: &u64| self.store.find(*key).is_some() || self.busy.find(*key).is_some();
         if last - first <= u64::from(self.store.frames.len()) {
             return (first..=last).filter(known).collect();

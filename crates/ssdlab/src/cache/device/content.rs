@@ -7,7 +7,7 @@ use crate::fleet::{HostId, sectors};
 impl CacheDevice {
     /// Content of a sector of the pool's range, as the device that has the newest answers it.
     fn held(&self, at: u64) -> u64 {
-        let key = at / self.keys.block.0;
+        let key = self.key_of(at);
         let bit = self.touched(at, at + SECTOR);
         match self.store.find(key) {
             Some(frame) if self.store.valid[frame as usize] & bit != 0 => {
@@ -19,7 +19,7 @@ impl CacheDevice {
 
     /// Content of a sector as a read that begins now answers it: that of a write that is under way, or what is held.
     pub(super) fn content_at(&self, at: u64) -> u64 {
-        let Some(block) = self.busy.find(at / self.keys.block.0) else { return self.held(at) };
+        let Some(block) = self.busy.find(self.key_of(at)) else { return self.held(at) };
         let mut found = None;
         let mut next = self.busy.first(block);
         while next != PieceId::NONE {

@@ -67,6 +67,5 @@ impl CacheDevice {
             self.purged();
         }
         self.purge_if_quiet();
-        self.plan_timer();
     }
 }

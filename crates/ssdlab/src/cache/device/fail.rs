@@ -35,7 +35,6 @@ impl CacheDevice {
             self.fail();
         }
         self.clean();
-        self.plan_timer();
     }
 
     /// The cache device fails, with what it was doing.

@@ -25,7 +25,7 @@ impl CacheDevice {
             if write { (Kind::Write, Hold::Alone) } else { (Kind::Read, Hold::Read) };
         let (mut at, end) = (command.offset, command.offset + command.len);
         while at < end {
-            let key = at / self.keys.block.0;
+            let key = self.key_of(at);
             let to = end.min((key + 1) * self.keys.block.0);
             self.add_piece(host, kind, hold, at, to);
             at = to;
@@ -35,7 +35,7 @@ impl CacheDevice {
 
     /// Adds a piece to a host and to the line at its block. Answers whether it is its turn at once.
     pub(super) fn add_piece(&mut self, host: HostId, kind: Kind, hold: Hold, begin: u64, end: u64) {
-        let key = begin / self.keys.block.0;
+        let key = self.key_of(begin);
         let mask = self.touched(begin, end);
         let block = self.busy.open(key);
         let last = self.busy.line(block).last;
@@ -203,7 +203,6 @@ impl CacheDevice {
     /// A command of the host is done.
     pub(super) fn complete(&mut self, host: HostId, parts: &Parts) {
         self.fleet.complete(host, parts, [], Part::Cache);
-        self.plan_timer();
     }
 
     /// A piece leaves the line at its block.

@@ -101,21 +101,28 @@ persistent!(CacheDevice {
 });
 
 impl CacheDevice {
+    /// The block that a byte lies in. Sizes are powers of two, and a division takes long.
+    #[inline]
+    fn key_of(&self, at: u64) -> u64 {
+        at >> self.keys.block.0.trailing_zeros()
+    }
+
     /// The sub-blocks of a block that a range within it touches.
     #[inline]
     fn touched(&self, begin: u64, end: u64) -> u64 {
-        let (block, sub) = (self.keys.block.0, self.keys.sub_block.0);
-        let (first, last) = (begin % block / sub, (end - 1) % block / sub);
+        let sub = self.keys.sub_block.0.trailing_zeros();
+        let within = |at: u64| (at & (self.keys.block.0 - 1)) >> sub;
+        let (first, last) = (within(begin), within(end - 1));
         (u64::MAX >> (63 - (last - first))) << first
     }
 
     /// Those that it covers.
     #[inline]
     fn covered(&self, begin: u64, end: u64) -> u64 {
-        let sub = self.keys.sub_block.0;
-        let to =
-            if end == self.fleet.capacity { end.next_multiple_of(sub) } else { end / sub * sub };
-        let from = begin.next_multiple_of(sub);
+        let within = self.keys.sub_block.0 - 1;
+        let up = |at: u64| (at + within) & !within;
+        let to = if end == self.fleet.capacity { up(end) } else { end & !within };
+        let from = up(begin);
         if from < to { self.touched(from, to) } else { 0 }
     }
 
@@ -143,7 +150,7 @@ impl CacheDevice {
     /// Where a byte of the pool is in a frame.
     #[inline]
     fn place(&self, frame: u32, at: u64) -> u64 {
-        self.data + u64::from(frame) * self.keys.block.0 + at % self.keys.block.0
+        self.data + u64::from(frame) * self.keys.block.0 + (at & (self.keys.block.0 - 1))
     }
 
     /// A piece reads or writes a part of its frame.
@@ -190,12 +197,16 @@ impl CacheDevice {
     }
 
     /// Sends what has come together.
+    #[inline]
     fn flush_run(&mut self, run: &mut Run) {
-        let Run { op, offset, len, first, pieces, .. } = *run;
-        if len == 0 {
-            return;
+        if run.len > 0 {
+            self.send_run(run);
+            *run = Run::new(run.op);
         }
-        *run = Run::new(op);
+    }
+
+    fn send_run(&mut self, run: &Run) {
+        let Run { op, offset, len, first, pieces, .. } = *run;
         let Piece { kind, host, .. } = self.pieces[first];
         let (stamp, compressible) = match (op, kind) {
             (Op::Write, Kind::Write) => {
@@ -230,7 +241,6 @@ impl Composite for CacheDevice {
 
     fn begin(&mut self, host: HostId) {
         self.begin_command(host);
-        self.plan_timer();
     }
 
     fn answered(&mut self, io: Io<Purpose>, completion: &Completion) {
@@ -255,6 +265,14 @@ impl Composite for CacheDevice {
 
     fn timer(&mut self, _which: u32) {
         self.something_is_due();
+    }
+
+    fn after_submit(&mut self) {
+        self.plan_timer();
+    }
+
+    fn after_event(&mut self) {
+        self.plan_timer();
     }
 
     fn after_untimed(&mut self) {

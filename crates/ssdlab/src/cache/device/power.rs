@@ -73,8 +73,7 @@ impl CacheDevice {
         let len = end.saturating_sub(from).min(TABLE_READ);
         if len == 0 || self.store.dead {
             self.started();
-            self.clean();
-            return self.plan_timer();
+            return self.clean();
         }
         let purpose = Purpose::Table(from + len);
         self.fleet.send(Io { member: CACHE, op: Op::Read, offset: from, len, purpose }, 0, 0);

@@ -99,6 +99,7 @@ impl Controller {
         self.send_for(host, io, stamp, compressible);
     }
 
+    #[inline]
     fn forget(&mut self, run: Run) {
         if let Some(cache) = &mut self.cache {
             cache.ram.forget(run);
@@ -117,27 +118,29 @@ impl Controller {
         let now = self.fleet.now;
         let active = &mut self.fleet.hosts[host];
         (active.own.answered, active.own.mark) = (true, now);
-        let Command { op, .. } = active.command;
+        let op = active.command.op;
         let by_firmware = active.own.by_firmware;
+        if matches!(op, Op::Read | Op::Write) {
+            self.keep(host);
+        }
+        if op != Op::Read && !by_firmware {
+            return self.complete_with(host, &completion.parts);
+        }
+        // Kept until a core has seen it, and its data has crossed.
         if self.below.len() <= host.index() {
             self.below.resize(host.index() + 1, Parts::default());
         }
         self.below[host.index()] = completion.parts.clone();
-        if matches!(op, Op::Read | Op::Write) {
-            self.keep(host);
-        }
-        if by_firmware { self.assign_core(0, Work::Answer(host)) } else { self.pass_on(host, op) }
+        if by_firmware { self.assign_core(0, Work::Answer(host)) } else { self.transfer(host) }
     }
 
     /// A core has seen that it is answered.
     pub(super) fn answer_seen(&mut self, host: HostId) {
         self.lap(host, 0);
-        self.pass_on(host, self.fleet.hosts[host].command.op);
-    }
-
-    /// Hands on to the host what the devices below have answered.
-    fn pass_on(&mut self, host: HostId, op: Op) {
-        if op == Op::Read { self.transfer(host) } else { self.complete(host) }
+        match self.fleet.hosts[host].command.op {
+            Op::Read => self.transfer(host),
+            _ => self.complete(host),
+        }
     }
 
     /// RAM keeps what has passed it.
@@ -157,9 +160,16 @@ impl Controller {
     }
 
     pub(super) fn complete(&mut self, host: HostId) {
+        let answered = self.fleet.hosts[host].own.answered;
+        let below =
+            if answered { std::mem::take(&mut self.below[host.index()]) } else { Parts::default() };
+        self.complete_with(host, &below);
+    }
+
+    /// The same where the devices below needed so much.
+    fn complete_with(&mut self, host: HostId, below: &Parts) {
         let own = self.fleet.hosts[host].own;
         debug_assert_eq!(own.mark, self.fleet.now, "its time is not accounted for");
-        let below = if own.answered { &self.below[host.index()] } else { &Parts::default() };
         self.fleet.complete(host, below, SPENT.into_iter().zip(own.spent), Part::Card);
         match self.waiting.pop_front() {
             Some(next) => self.admit(next),

@@ -95,7 +95,7 @@ impl Ssd {
     }
 
     /// The unit at `ppn`, just placed, is in RAM until it has been programmed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&mut self, ppn: u32, length: u32) {
         if length == 1 {
             return self.engine.hold(ppn, 1);

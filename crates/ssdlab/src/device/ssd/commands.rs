@@ -9,6 +9,7 @@ use crate::nand::NONE;
 
 impl Ssd {
     /// The controller is done with the command.
+    #[inline(always)]
     pub(super) fn handled(&mut self, index: u32) {
         let now = self.engine.now;
         let active = &mut self.commands[index as usize];
@@ -223,8 +224,7 @@ impl Ssd {
             }
             placed += bytes;
         }
-        self.host_bytes_placed(index, placed);
-        self.commands[index as usize].entered = self.engine.now;
+        self.host_bytes_placed(index, placed).entered = self.engine.now;
         if self.buffer.is_some() {
             self.drain(false);
             self.complete_at_once(index);
@@ -239,10 +239,11 @@ impl Ssd {
 
     /// Of a write the bytes up to `placed` are in the buffer, or placed: they count with the units that they
     /// are in.
-    fn host_bytes_placed(&mut self, index: u32, placed: u64) {
+    fn host_bytes_placed(&mut self, index: u32, placed: u64) -> &mut Active {
         let active = &mut self.commands[index as usize];
         self.host.bytes_written += placed - active.placed;
         active.placed = placed;
+        active
     }
 
     fn flush(&mut self, index: u32) {

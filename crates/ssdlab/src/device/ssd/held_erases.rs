@@ -45,8 +45,9 @@ impl Engine {
         }
         self.closed[op] = Closed { sequence: self.sequence, first };
         let places = &mut self.placed[op * units..(op + 1) * units];
-        places[..placed.len()].copy_from_slice(placed);
-        places[placed.len()..].fill(NOTHING);
+        // One by one: mostly there is one.
+        let all = placed.iter().copied().chain(std::iter::repeat(NOTHING));
+        places.iter_mut().zip(all).for_each(|(place, unit)| *place = unit);
     }
 
     /// A program has ended: what it replaced need not be kept.
@@ -58,30 +59,30 @@ impl Engine {
         self.closed[f.op as usize].sequence = 0;
     }
 
-    /// The numbering of the units that a program writes, and the number in the drive of their first superblock and unit.
-    fn numbering(&self, op: usize) -> (&Layout, u32, u32) {
-        match self.table_first {
-            table if self.closed[op].first >= table => {
-                (&self.table, self.data.superblock_of(table), table)
-            }
+    /// The numbering of the units of a superblock, and the number in the drive of the first superblock and unit of it.
+    fn numbering(&self, superblock: u32) -> (&Layout, u32, u32) {
+        match self.data.superblock_of(self.table_first) {
+            table if superblock >= table => (&self.table, table, self.table_first),
             _ => (&self.data, 0, 0),
         }
     }
 
     /// Programs under way with units that hold a superblock back, of those closed after so many.
     fn holding(&self, superblock: u32, after: u64) -> Vec<u32> {
+        let (layout, first_superblock, first) = self.numbering(superblock);
+        let start = layout.first_unit(superblock - first_superblock);
+        let size = layout.units_per_superblock();
+        // Most have nothing to do with it, and are passed by at a glance.
+        let replaces = |unit: &Placed| unit.from.wrapping_sub(start) < size;
+        let of_table = |unit: u32| unit >= self.table_first;
         let units = self.units_per_program as usize;
         let programs = self.closed.iter().zip(self.placed.chunks_exact(units)).enumerate();
-        let under_way = programs.filter(|(_, (closed, _))| closed.sequence > after);
-        let holding = under_way.filter(|&(op, (closed, placed))| {
-            let (layout, first_superblock, first) = self.numbering(op);
-            let Some(own) = superblock.checked_sub(first_superblock) else { return false };
-            let (start, size) = (layout.first_unit(own), layout.units_per_superblock());
-            // Most have nothing to do with it, and are passed by at a glance.
-            placed
-                .iter()
-                .zip(closed.first - first..)
-                .any(|(unit, ppn)| unit.from.wrapping_sub(start) < size && unit.holds(layout, ppn))
+        let near = programs.filter(|(_, (_, placed))| placed.iter().any(replaces));
+        let holding = near.filter(|&(_, (closed, placed))| {
+            closed.sequence > after
+                && of_table(closed.first) == of_table(first)
+                && (placed.iter().zip(closed.first - first..))
+                    .any(|(unit, ppn)| replaces(unit) && unit.holds(layout, ppn))
         });
         holding.map(|(op, _)| op as u32).collect()
     }

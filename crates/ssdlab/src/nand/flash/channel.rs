@@ -43,7 +43,7 @@ struct Transfer {
 
 impl Flash {
     /// Books the transfer of the operation `index`; answers when it is over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn book(&mut self, index: u32, now: u64) -> u64 {
         let op = &self.ops[index as usize];
         let time = u64::from(op.units) * self.timing.transfer;

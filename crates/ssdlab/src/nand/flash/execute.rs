@@ -157,7 +157,7 @@ impl Flash {
     }
 
     #[inline(always)]
-    fn start(&mut self, d: u32, index: u32, now: u64) {
+    pub(super) fn start(&mut self, d: u32, index: u32, now: u64) {
         self.begin(d, index, now);
         let die = &mut self.dies[d as usize];
         let op = &self.ops[index as usize];
@@ -227,59 +227,71 @@ impl Flash {
     /// The event of what a die does, or of what takes all of it.
     #[inline(always)]
     pub(super) fn step_die(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
-        let die = &self.dies[d as usize];
-        match die.phase {
+        let over = match self.dies[d as usize].phase {
             Phase::Sense => {
-                if let Some(end) = self.sense_again(die.current, now) {
-                    self.plan(d, end);
-                    return false;
-                }
-                self.count_senses(d, 1);
-                self.transfer(d, now);
+                self.sense_is_over(d, now);
                 false
             }
-            Phase::Bus => {
-                let op = &self.ops[die.current as usize];
-                if op.kind == OpKind::Read && !self.beside.is_empty() {
-                    self.release_die(d, now);
-                    return false;
-                }
-                if op.kind == OpKind::Read {
-                    self.counters.units_read += u64::from(op.units);
-                    return self.finish(d, now, ended);
-                }
-                self.program_filled(d, now);
-                false
-            }
-            Phase::Program => self.programmed(d, now, ended),
-            Phase::Copying => self.row_is_over(d, now) && self.programmed(d, now, ended),
+            Phase::Bus => self.transfer_is_over(d, now),
+            Phase::Program => self.programmed(d, now),
+            Phase::Copying => self.row_is_over(d, now) && self.programmed(d, now),
             Phase::Erase => {
                 self.counters.erases += 1;
-                self.finish(d, now, ended)
+                true
             }
             Phase::Suspending => {
                 self.dispatch(d, now);
                 false
             }
             Phase::Idle | Phase::Planes => unreachable!("no event is planned in this phase"),
+        };
+        if over {
+            self.finish(d, now, ended);
         }
+        over
     }
 
-    /// What die `d` programs is over.
+    /// What die `d` reads has been sensed.
     #[inline]
-    fn programmed(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
+    fn sense_is_over(&mut self, d: u32, now: u64) {
+        if let Some(end) = self.sense_again(self.dies[d as usize].current, now) {
+            return self.plan(d, end);
+        }
+        self.count_senses(d, 1);
+        self.transfer(d, now);
+    }
+
+    /// A transfer of die `d` is over; whether the operation is.
+    #[inline]
+    fn transfer_is_over(&mut self, d: u32, now: u64) -> bool {
+        let op = &self.ops[self.dies[d as usize].current as usize];
+        let read = op.kind == OpKind::Read;
+        if !read {
+            self.program_filled(d, now);
+        } else if self.beside.is_empty() {
+            self.counters.units_read += u64::from(op.units);
+            return true;
+        } else {
+            self.release_die(d, now);
+        }
+        false
+    }
+
+    /// What die `d` programs is over; whether the operation is.
+    #[inline]
+    fn programmed(&mut self, d: u32, now: u64) -> bool {
         let op = &self.ops[self.dies[d as usize].current as usize];
         if op.kind == OpKind::Program {
             self.counters.programs += 1;
             self.counters.programs_slc += u64::from(op.slc);
             self.counters.units_programmed += u64::from(self.units_per_program);
-            return self.finish(d, now, ended);
+            return true;
         }
-        if self.copied(d, 1) == 0 {
-            return self.finish(d, now, ended);
+        let over = self.copied(d, 1) == 0;
+        if !over {
+            self.next_copy(d, now);
         }
-        self.next_copy(d, now);
-        false
+        over
     }
 
     /// So many of the copies that die `d` makes are programmed; answers how many are left.
@@ -346,15 +358,14 @@ impl Flash {
         self.dispatch(d, now);
     }
 
-    #[inline]
-    fn finish(&mut self, d: u32, now: u64, ended: &mut Finished) -> bool {
+    #[inline(always)]
+    fn finish(&mut self, d: u32, now: u64, ended: &mut Finished) {
         let die = &mut self.dies[d as usize];
         let index = die.current;
         die.worked(self.ops[index as usize].cause, now);
         die.current = NONE;
         self.conclude(index, now, ended);
         self.dispatch(d, now);
-        true
     }
 
     /// The operation `index` has ended: its place is free, and what awaits it goes on.

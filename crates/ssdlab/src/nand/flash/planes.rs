@@ -140,10 +140,15 @@ impl Flash {
     }
 
     /// The oldest read that waits for die `d`.
+    #[inline(always)]
     pub(super) fn oldest_read(&self, d: u32) -> u32 {
         if self.beside.is_empty() {
             return self.dies[d as usize].reads.head;
         }
+        self.oldest_of_planes(d)
+    }
+
+    fn oldest_of_planes(&self, d: u32) -> u32 {
         let heads = self.planes[self.planes_of(d)].iter().map(|plane| plane.reads.head);
         let waiting = heads.filter(|&read| read != NONE);
         waiting.min_by_key(|&read| self.ops[read as usize].order).unwrap_or(NONE)
