@@ -377,13 +377,19 @@ impl PageMap {
     }
 
     /// Places one unit of host data; answers its first physical unit.
-    #[inline]
+    #[inline(always)]
     pub fn write<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
         if self.map.packs() {
-            self.write_unit::<S, true>(write, sink)
+            self.write_packed(write, sink)
         } else {
             self.write_unit::<S, false>(write, sink)
         }
+    }
+
+    /// By itself, so that the other way has all registers.
+    #[inline(never)]
+    fn write_packed<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+        self.write_unit::<S, true>(write, sink)
     }
 
     /// The same; `PACKED` says whether units are packed, so that those that are not are not asked for their length.

@@ -329,12 +329,18 @@ impl<'a> Driver<'a> {
                 }
             }
         }
-        let process = &mut self.processes[index];
+        let process = &self.processes[index];
         if process.stage == Stage::Draining && process.in_flight == 0 {
-            match process.flush_at_end() {
-                Some(flush) => self.issue(index, now, &flush),
-                None => self.end(index, now),
-            }
+            self.drained(index, now);
+        }
+    }
+
+    /// Nothing of a process is in flight that issues no more.
+    #[cold]
+    fn drained(&mut self, index: usize, now: u64) {
+        match self.processes[index].flush_at_end() {
+            Some(flush) => self.issue(index, now, &flush),
+            None => self.end(index, now),
         }
     }
 

@@ -182,6 +182,7 @@ impl Process {
             .map(|(places, ahead)| Some((self.ahead.get(self.turn + places)?, ahead)))
     }
 
+    #[inline(never)]
     fn next_paced(&mut self, now: u64) -> Next {
         let Some(pacing) = &mut self.pacing else { return Next::End };
         if let Some(wait) = pacing.think.wait(now, self.in_flight) {

@@ -18,7 +18,7 @@ pub struct Tally {
 
 impl Tally {
     /// Takes one I/O of `bytes` that took `lat_ns`, whose bin is `bin`, and adds its parts to `row` as well.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, bytes: u64, lat_ns: u64, bin: usize, parts: &Parts, row: &mut PartSums) {
         self.bytes += bytes;
         self.lat.add(lat_ns);

@@ -278,7 +278,7 @@ impl Flash {
     }
 
     /// What die `d` programs is over; whether the operation is.
-    #[inline]
+    #[inline(always)]
     fn programmed(&mut self, d: u32, now: u64) -> bool {
         let op = &self.ops[self.dies[d as usize].current as usize];
         if op.kind == OpKind::Program {
