@@ -5,7 +5,7 @@ The numbers (`measured.csv`) come from
 - fio-plot (SATA drives): benchmark data once kept in github.com/louwrentius/fio-plot, commits
   7b1576b45~1 and c8c3479a4 (BSD-3-Clause); 60 s a point, jobs and depth varied. Runs behind the
   RAID card are left out, since repeats of the same drive differ by 10 to 20 %. Reads behind AHCI
-  are `fob`: they took less time than the flash of these drives does (docs/fit.md says more);
+  are `fob`: by the files' own times they came before the drives' writes (docs/fit.md);
 - the study of I/O schedulers (980 PRO, ICPE 2024),
   github.com/stonet-research/icpe24_io_scheduler_study_artifact at 013f1e15 (MIT), io_uring, filled
   and overwritten at random;
