@@ -42,7 +42,7 @@ MORE_ASSUMED: dict[str, int] = {
     "intel-dc-s4610-480": 62,
     "intel-x25-e-32": 67,
     "intel-x25-e-64": 67,
-    "kioxia-cm7-r-3840": 49,
+    "kioxia-cm7-r-3840": 43,
     "micron-5200-eco-960": 69,
     "micron-7450-960": 49,
     "samsung-840-pro-128": 58,
