@@ -12,7 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+import foreign_samples
 import ssdlab
+from foreign_samples import direction, document, job, write
 from scheduling import LONG
 from ssdlab import _core
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
@@ -224,6 +226,36 @@ def test_a_data_sheet_counts_less_than_what_was_measured(
     for old, new, said in (("iops", "iosp", 'mean "iops"'), ("520MB/s", "fast", "workload 2: bw")):
         sheet.write_text(SHEET.replace(old, new))
         assert ssdlab_command("fit", sheet, "--quick", "-q") == 2
+        assert said in capsys.readouterr().err
+
+
+def test_documents_of_fio_are_fitted_to_without_being_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign_samples.bench_fio(tmp_path)
+    (tmp_path / "nvme7n1" / "readme.txt").write_text("not of fio")
+    of_folder = gather([str(tmp_path)])
+    of_file = gather([str(tmp_path / "nvme7n1" / "4k" / "randread-8-1.json")])
+    loads = [str(one.load) for one in of_folder.observed]
+    assert loads == [
+        "randread 4 KiB, depth 1, filled",
+        "randread 4 KiB, depth 8, filled",
+        "randrw 4 KiB, 75 % reads, depth 1, steady",
+    ]
+    (alone,) = of_file.observed
+    assert (of_folder.capacity, alone.measured) == (None, of_folder.observed[1].measured)
+    one = write(tmp_path / "one.json", document(job("j", None, read=direction())))
+    run = ssdlab.run("[j]\nrw=randread\nnumber_ios=400", on="demo-client", prepare="sequential")
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps(run.document))
+    assert gather([str(own)]).capacity == run.document["ssdlab"]["target"]["capacity_bytes"]
+    for places, said in (
+        ((own, tmp_path / "nvme7n1"), "a twin is of one drive"),
+        ((one,), "no job of it reads or writes in a way that a table can say"),
+        ((tmp_path / "nvme7n1" / "readme.txt",), "holds no JSON document of fio"),
+        ((tmp_path / "gone.json",), 'no run is called "'),
+    ):
+        assert ssdlab_command("fit", *places, "--quick", "--capacity", "960GB") == 2
         assert said in capsys.readouterr().err
 
 

@@ -49,8 +49,8 @@ def fit(
     """Fits a rig to measurements of a drive: its twin, which is taken wherever a drive is.
 
     Args:
-        sources: What was measured: tables (``*.csv``), kept runs, or folders of either; one or
-            several.
+        sources: What was measured: tables (``*.csv``), kept runs, JSON of fio, or folders of
+            these; one or several.
         out: Writes the twin there, a rig file.
         capacity: Bytes of the drive, such as ``"960GB"``.
         start: Profile or rig file to start from; else the nearest of those that come with ssdlab.
@@ -76,7 +76,9 @@ def fit(
         return Report(blind_answer.answer(done, quick=quick))
     places = several(sources)
     if not places:
-        raise InputError("what was measured? give tables (.csv), runs, or folders of either")
+        raise InputError(
+            "what was measured? give tables (.csv), runs, JSON of fio, or folders of them"
+        )
     gathered = gather(places)
     if check is not None:
         return _checked(str(check), gathered.observed, seed, progress)

@@ -40,11 +40,11 @@ def command(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="TABLE.csv|SHEET.toml|RUN|DIR...",
+            metavar="TABLE.csv|SHEET.toml|FIO.json|RUN|DIR...",
             help="What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, "
             "namespace; iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), "
-            "numbers of a data sheet (a small TOML, see docs/fit.md), runs, or folders of tables "
-            "and runs.",
+            "numbers of a data sheet (a small TOML, see docs/fit.md), JSON of fio or of "
+            "`run --json`, runs, or folders of these.",
         ),
     ] = None,
     capacity: Annotated[

@@ -1,4 +1,4 @@
-"""Where observations come from: tables, data sheets, kept runs, and folders."""
+"""Where observations come from: tables, data sheets, kept runs, documents of fio, and folders."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NoReturn
 
 from ssdlab.analysis import changepoints
 from ssdlab.analysis.measurement import JobMeasurement
@@ -14,6 +15,7 @@ from ssdlab.errors import InputError
 from ssdlab.fits import datasheet
 from ssdlab.fits.conclusions import TRIMMED, TWICE, Conclusion, conclusions, counted, mapped, states
 from ssdlab.fits.observations import Observation, observations, read
+from ssdlab.imports import foreign_documents
 from ssdlab.store import RunStore, open_run
 
 CHANGED = 1.3
@@ -34,8 +36,8 @@ class Gathered:
 
 
 def gather(places: Sequence[str]) -> Gathered:
-    """The observations of tables (``*.csv``), data sheets (``*.toml``), runs, and folders of tables
-    and runs, in the order given.
+    """The observations of tables (``*.csv``), data sheets (``*.toml``), runs, documents of fio, and
+    folders of tables and runs or of such documents, in the order given.
 
     Raises InputError where a place is none of these, has nothing measured, or where runs are of
     several drives.
@@ -52,6 +54,8 @@ def gather(places: Sequence[str]) -> Gathered:
                 numbers, told = datasheet.read(path)
                 found += numbers
                 capacity = told if capacity is None else capacity
+            elif path.exists() and str(path) == place and not _is_run(path):
+                found += _of_documents(path, drives)
             else:
                 found += _of_run(path, drives, concluded)
     if len(drives) > 1:
@@ -63,20 +67,33 @@ def gather(places: Sequence[str]) -> Gathered:
     return Gathered(found, capacity if measured is None else measured, concluded)
 
 
+def _is_run(path: Path) -> bool:
+    return (path / "manifest.json").is_file()
+
+
 def _inside(place: str) -> list[Path]:
     path = Path(place)
-    if path.suffix in (".csv", ".toml") or (path / "manifest.json").is_file():
-        return [path]
-    if path.is_dir():
-        inside = sorted(
-            one
-            for one in path.iterdir()
-            if one.suffix == ".csv" or (one / "manifest.json").is_file()
-        )
-        if not inside:
-            raise InputError(f"{place}: holds neither tables (.csv) nor runs")
-        return inside
-    return [RunStore().find(place)]
+    if path.is_dir() and not _is_run(path):
+        inside = sorted(one for one in path.iterdir() if one.suffix == ".csv" or _is_run(one))
+        return inside or [path]
+    return [path if path.exists() or path.suffix in (".csv", ".toml") else RunStore().find(place)]
+
+
+def _of_documents(path: Path, drives: dict[tuple[str, int | None], str]) -> list[Observation]:
+    """What others measured, or ``run --json`` wrote, in a file or anywhere in a folder."""
+    found: list[Observation] = []
+    for document in foreign_documents(path):
+        result, where = document.result, str(document.path)
+        if document.device is not None:
+            capacity = result.ssdlab.get("target", {}).get("capacity_bytes")
+            drives.setdefault((document.device, capacity), where)
+        _check_steady(result.measurement.jobs, where)
+        found += observations(result)
+    return found or _nothing_said(path)
+
+
+def _nothing_said(path: Path) -> NoReturn:
+    raise InputError(f"{path}: no job of it reads or writes in a way that a table can say")
 
 
 def _of_run(
@@ -110,9 +127,7 @@ def _of_run(
             f"{path}: the same reads did {first} and {last} IOPS: the drive changed between these "
             "steps (heat, other work beside it); characterise it again"
         )
-    if not found:
-        raise InputError(f"{path}: no job of it reads or writes in a way that a table can say")
-    return found
+    return found or _nothing_said(path)
 
 
 def _as_said(observation: Observation, key: str, missing: bool) -> Observation:

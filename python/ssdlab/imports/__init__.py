@@ -8,7 +8,7 @@ places that are named are read, and no link is followed out of them.
 from __future__ import annotations
 
 from ssdlab.imports.find import ForeignDocument, ImportScan, Refused, scan
-from ssdlab.imports.keep import ImportedRun, Keeper, imported_runs
+from ssdlab.imports.keep import ImportedRun, Keeper, foreign_documents, imported_runs
 
 __all__ = [
     "ForeignDocument",
@@ -16,6 +16,7 @@ __all__ = [
     "ImportedRun",
     "Keeper",
     "Refused",
+    "foreign_documents",
     "imported_runs",
     "scan",
 ]

@@ -43,10 +43,10 @@ class Keeper:
         return ImportedRun(foreign, folder, True)
 
 
-def imported_runs(path: Path | str, *, name: str | None = None) -> list[Result]:
-    """The results in a file or folder of others, in the order of their names; nothing is kept.
+def foreign_documents(path: Path | str, *, name: str | None = None) -> list[ForeignDocument]:
+    """The documents in a file or folder of others, in the order of their names.
 
-    ``name``: what they are called, instead of the drive as far as it is known.
+    ``name``: what their runs are called, instead of the drive as far as it is known.
 
     Raises InputError where there is none; what else could not be read is left out.
     """
@@ -58,7 +58,12 @@ def imported_runs(path: Path | str, *, name: str | None = None) -> list[Result]:
             else ""
         )
         raise InputError(why or f"{path}: holds no JSON document of fio")
-    return [document.result for document in import_scan.found]
+    return import_scan.found
+
+
+def imported_runs(path: Path | str, *, name: str | None = None) -> list[Result]:
+    """The results of :func:`foreign_documents`; nothing is kept."""
+    return [document.result for document in foreign_documents(path, name=name)]
 
 
 def _measured(foreign: ForeignDocument) -> datetime | None:
