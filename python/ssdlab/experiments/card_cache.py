@@ -41,8 +41,8 @@ SCALING = (
 )
 DISKS_WHY = (
     "which disks, how many commands the card gives one at a time and whether their write caches "
-    "are on is not stated: with 4 commands at a disk instead of 32 ours read 2,200 blocks a "
-    "second, with their write caches on they write 3,700"
+    "are on is not stated: with 4 commands at a disk instead of 32 ours read 1,700 blocks a "
+    "second, with their write caches on they write 1,600"
 )
 FRESH = (
     "fresh SSDs that see 10 GB of their 240 write as many as their controller takes, nearly as in "

@@ -44,8 +44,6 @@ impl Hdd {
         let place = self.mechanics.place(sector);
         let (here, there) =
             (self.mechanics.cylinder(self.track), self.mechanics.cylinder(place.track));
-        let Positioning { seek, rotation } =
-            self.mechanics.positioning(now, self.track, place, write);
         Candidate {
             order,
             distance: here.abs_diff(there),
@@ -54,7 +52,7 @@ impl Hdd {
             } else {
                 there + self.mechanics.cylinders() - here
             },
-            positioning: seek + rotation,
+            positioning: self.mechanics.planned(now, self.track, place, write),
             waited: 0,
         }
     }
@@ -87,10 +85,25 @@ impl Hdd {
         }
     }
 
-    /// The next command of the host, by its place in the queue, and its score.
-    fn best_command(&self, now: u64) -> Option<(u64, usize)> {
+    /// The command of the host that is best begun at `now`, by its place in the queue.
+    fn best_command(&self, now: u64) -> Option<usize> {
         let shown = self.queue.iter().take(self.keys.queue_depth as usize).enumerate();
-        shown.map(|(place, active)| (self.score(now, active), place)).min()
+        shown.map(|(place, active)| (self.score(now, active), place)).min().map(|(_, place)| place)
+    }
+
+    /// Chooses what comes after that which the heads are doing.
+    pub(super) fn choose_ahead(&mut self) {
+        if self.keys.choose_ahead && self.work.task != Task::Idle {
+            let place = self.best_command(self.work.end);
+            self.chosen = place.map(|place| self.queue[place].order);
+        }
+    }
+
+    /// The next command of the host, by its place in the queue: the one that was chosen, if it still waits.
+    fn next_command(&mut self, now: u64) -> Option<usize> {
+        let order = self.chosen.take();
+        let place = order.and_then(|order| self.queue.iter().position(|a| a.order == order));
+        place.or_else(|| self.best_command(now))
     }
 
     /// The next stretch of the write cache, by its start, and its score.
@@ -119,12 +132,12 @@ impl Hdd {
         }
         self.read_on(now);
         self.answer_hits(now);
-        let command = self.best_command(now);
+        let command = self.next_command(now);
         let destage_at = if cached { self.destage_at() } else { NEVER };
         let old = now >= destage_at;
         // Commands go first; of what has to be destaged a stretch goes behind each of them.
         match command {
-            Some((_, place)) if !old || self.destaged => {
+            Some(place) if !old || self.destaged => {
                 let active = self.queue.remove(place);
                 self.start_command(now, active);
             }
@@ -134,6 +147,7 @@ impl Hdd {
             }
             _ => self.choose_at = destage_at,
         }
+        self.choose_ahead();
     }
 
     fn start_command(&mut self, now: u64, active: Active) {
@@ -228,5 +242,10 @@ impl Hdd {
             }
         }
         self.choose_at = end;
+        if self.chosen.is_some() {
+            // Before anybody hears that this one is done.
+            self.choose_at = NEVER;
+            self.start(end);
+        }
     }
 }

@@ -62,6 +62,7 @@ pub struct Mechanics {
     curve: [f64; 3],
     head_switch: u64,
     write_settle: u64,
+    margin: u64,
     zones: Vec<Zone>,
 }
 
@@ -83,6 +84,7 @@ impl Mechanics {
             curve,
             head_switch: keys.head_switch.0,
             write_settle: keys.write_settle.0,
+            margin: keys.seek_margin.0,
             zones: Vec::new(),
         };
         let lengths = this.track_lengths(keys);
@@ -184,6 +186,15 @@ impl Mechanics {
     pub fn positioning(&self, now: u64, track: u64, place: Place, write: bool) -> Positioning {
         let seek = self.travel(track, place.track, write);
         Positioning { seek, rotation: self.wait(now + seek, place) }
+    }
+
+    /// What the drive plans with: as `positioning`, but with a turn more where the sector passes so soon after the seek that
+    /// it may be missed. Tracks of a cylinder and of its neighbours are laid out for the switch between them.
+    pub fn planned(&self, now: u64, track: u64, place: Place, write: bool) -> u64 {
+        let Positioning { seek, rotation } = self.positioning(now, track, place, write);
+        let far = self.cylinder(track).abs_diff(self.cylinder(place.track)) > 1;
+        let missed = if far && rotation < self.margin { self.revolution } else { 0 };
+        seek + rotation + missed
     }
 
     /// Until the sector at `place` comes around.
@@ -289,6 +300,7 @@ fn check(keys: &HddKeys) -> Result<()> {
         ("seek_full", keys.seek_full.unwrap_or_default()),
         ("head_switch", keys.head_switch),
         ("write_settle", keys.write_settle),
+        ("seek_margin", keys.seek_margin),
         ("command_time", keys.command_time),
         ("spin_up", keys.spin_up),
     ];

@@ -115,6 +115,8 @@ pub struct Hdd {
     /// For the heads, in order of arrival.
     queue: Vec<Active>,
     arrivals: u64,
+    /// The one of them that is next, by its order, if it was chosen ahead.
+    chosen: Option<u64>,
     /// Answers of the electronics, in order of time.
     answers: VecDeque<Completion>,
     electronics_free: u64,
@@ -150,7 +152,7 @@ persistent!(Counts {
 });
 persistent!(Hdd {
     state {
-        track, work, choose_at, ahead, queue, arrivals, answers, electronics_free, segments, dirty, destaging,
+        track, work, choose_at, ahead, queue, arrivals, chosen, answers, electronics_free, segments, dirty, destaging,
         dirty_since, quiet_at, destaged, waiting, flushes, versions, counts, ready_at, power,
     }
     built { keys, policy, mechanics }
@@ -190,6 +192,7 @@ impl Hdd {
             ahead: Ahead::default(),
             queue: Vec::new(),
             arrivals: 0,
+            chosen: None,
             answers: VecDeque::new(),
             electronics_free: 0,
             segments: Segments::new(keys.read_cache.0 / SECTOR, keys.segments),
@@ -337,6 +340,8 @@ impl Device for Hdd {
         }
         if self.work.task == Task::Idle {
             self.choose_at = now.max(self.ready_at);
+        } else if self.chosen.is_none() {
+            self.choose_ahead();
         }
     }
 

@@ -45,6 +45,7 @@ impl Hdd {
         (self.work, self.ahead, self.track) = (Work::default(), Ahead::default(), 0);
         self.choose_at = NEVER;
         self.queue.clear();
+        self.chosen = None;
         self.answers.clear();
         self.waiting.clear();
         self.flushes.clear();
