@@ -112,12 +112,27 @@ class Run:
         return Records(load=self.records.__getitem__, keys_=list(known), rounds=rounds)
 
 
+def corners(patch: pytest.MonkeyPatch) -> None:
+    """Of grids, unless there is time, the corners.
+
+    Each point is the same job with other numbers. The core and fio's parser take those of all
+    points, and answers are made of whole grids (`test_pts`).
+    """
+    if not LONG:
+        counts = (32, 4, 1)
+        patch.setattr(pts_iops, "MIXES", (100, 65, 0))
+        patch.setattr(pts_iops, "SIZES", (1 << 20, 8 << 10, 512))
+        patch.setattr(pts_demand, "COUNTS", counts)
+        patch.setattr(pts_demand, "POINTS", tuple(product(counts, counts)))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_protocol_runs_on_a_simulated_drive_and_answers_from_whatever_was_measured(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As many as a window of steady state takes: more are more of the same.
     monkeypatch.setattr(setup, "QUICK_ROUNDS", 5)
+    corners(monkeypatch)
     protocol = find(name)
     # Only the shortest jobs: what is asked is whether all goes through.
     run = Run(replace(protocol, quick_divisor=20 * protocol.quick_divisor), tmp_path)
@@ -165,19 +180,10 @@ def short(protocol: Protocol) -> Protocol:
 
 
 def on_a_file(patch: pytest.MonkeyPatch) -> None:
-    """Makes protocols short; of grids, unless there is time, the corners.
-
-    Each point is a fio of its own, with other numbers in the same job. Its parser takes those of
-    all points (`test_pts`), and simulated drives run them all.
-    """
+    """Makes protocols short; of grids, unless there is time, the corners."""
     patch.setattr(setup, "QUICK_ROUNDS", 1)
     patch.setattr(setup, "LEAST_REAL_S", 0.1)
-    if not LONG:
-        counts = (32, 4, 1)
-        patch.setattr(pts_iops, "MIXES", (100, 65, 0))
-        patch.setattr(pts_iops, "SIZES", (1 << 20, 8 << 10, 512))
-        patch.setattr(pts_demand, "COUNTS", counts)
-        patch.setattr(pts_demand, "POINTS", tuple(product(counts, counts)))
+    corners(patch)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ use std::process::Command;
 const MIB: u64 = 1 << 20;
 
 fn read(text: &str) -> Result<JobFile, Error> {
-    let include = |name: &str| std::fs::read_to_string(folder("tests/jobs").join(name));
+    let include = |name: &str| std::fs::read_to_string(folder("jobs").join(name));
     let env = BTreeMap::from([("RW_MODE".to_string(), "randread".to_string())]);
     parse(text, &ParseSource { file: "test.fio".into(), env, include: &include })
 }
@@ -23,7 +23,7 @@ fn folder(name: &str) -> PathBuf {
 
 fn job_files() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in [folder("tests/jobs"), folder("../../examples")] {
+    for folder in [folder("jobs"), folder("../../../examples")] {
         for entry in std::fs::read_dir(&folder).unwrap() {
             found.push(entry.unwrap().path());
         }
@@ -70,7 +70,7 @@ fn fio_accepts_the_fixtures_and_examples_too() {
     for path in job_files() {
         let mut fio = Command::new("fio");
         let out = fio
-            .current_dir(folder("tests/jobs"))
+            .current_dir(folder("jobs"))
             .env("RW_MODE", "randread")
             .args(["--parse-only", path.to_str().unwrap()])
             .output()

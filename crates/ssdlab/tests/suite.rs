@@ -2,7 +2,8 @@
 //! instantiate are compiled and linked once, and the threads of one process are never idle while a long
 //! test of another file is under way. `cargo test --test suite laws::` runs one file.
 
-mod common;
+use ssdlab_suite_common as common;
+
 mod support;
 
 mod analytic;

@@ -1,5 +1,8 @@
 //! What the integration tests share: rigs, an auditing closed-loop driver, a version oracle.
 
+// Fields of what tests alone see; their names say it.
+#![allow(missing_docs)]
+
 pub mod audit;
 pub mod cache_models;
 pub mod draws;
@@ -121,6 +124,18 @@ pub fn closed_loop(
     start: u64,
     mut next: impl FnMut() -> Command,
     mut seen: impl FnMut(u64, &Completion),
+) -> Measured {
+    closed(device, depth, total, start, &mut next, &mut seen)
+}
+
+/// The same, compiled here and not where it is called.
+fn closed(
+    device: &mut dyn Device,
+    depth: u64,
+    total: u64,
+    start: u64,
+    next: &mut dyn FnMut() -> Command,
+    seen: &mut dyn FnMut(u64, &Completion),
 ) -> Measured {
     let mut submitted = vec![0u64; depth as usize];
     let mut issued = 0;
