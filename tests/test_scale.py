@@ -13,12 +13,19 @@ import pytest
 from ssdlab.experiments.measure import course
 from ssdlab.jobfile import JobText
 from ssdlab.results import Result
-from ssdlab.rig import SUPERBLOCKS_MIN, profile, reduced
+from ssdlab.rig import (
+    PERIOD_MISSES,
+    SCALE_MISSES,
+    SUPERBLOCKS_MIN,
+    profile,
+    reduced,
+    scale_doubt,
+)
 from ssdlab.target import Settings, Sim
 from ssdlab.wear import Stretch
 
 LONG = bool(os.environ.get("SSDLAB_LONG"))
-WA_NEAR, RATE_NEAR = 0.02, 0.03
+WA_NEAR, RATE_NEAR, PERIOD_NEAR = 0.02, 0.03, 0.1
 PAGES = 64
 """Program units of a die in a superblock; with fewer of them how many are valid comes in coarse
 steps. A Micron 7450 writes 4 % less with 33 than with 66, for no cause known."""
@@ -41,6 +48,8 @@ class Reached:
     bytes: int
     iops: float
     amplification: float
+    period: float | None = None
+    """From one dip to the next, s of the full drive, where collection goes in batches."""
 
 
 def reach(drive: str, factor: int, share: float = 0.5) -> Reached:
@@ -58,7 +67,7 @@ def reach(drive: str, factor: int, share: float = 0.5) -> Reached:
     writes = course(result, "random", 1)
     end = float(writes.time[-1])
     if profile(drive).rig().get("ftl.gc.pace") == "periodic":
-        return Reached(capacity, *over_batches(result, end / 2))
+        return Reached(capacity, *over_batches(result, end / 2), factor * between_dips(result))
     amplification = Stretch.of(result, end / 2, end).amplification
     assert amplification is not None
     return Reached(capacity, writes.between(end / 2, end), amplification)
@@ -77,9 +86,20 @@ def over_batches(result: Result, begin: float) -> tuple[float, float]:
     return float(np.polyfit(time, host, 1)[0]), 1 + float(np.polyfit(host, copied, 1)[0])
 
 
+def between_dips(result: Result) -> float:
+    """Seconds from the beginning of one batch of collection to that of the next, on average."""
+    series = result.device_series()
+    assert series is not None
+    time, begun = (series[name].to_numpy() for name in ("time_s", "below/collection_batches"))
+    begins = time[1:][np.diff(begun) > 0]
+    assert len(begins) > 3, f"{len(begins)} batches"
+    return float(np.diff(begins).mean())
+
+
 def near(one: Reached, other: Reached) -> None:
     assert other.amplification == pytest.approx(one.amplification, rel=WA_NEAR), (one, other)
     assert other.iops == pytest.approx(one.iops, rel=RATE_NEAR), (one, other)
+    assert (other.period or 0.0) == pytest.approx(one.period or 0.0, rel=PERIOD_NEAR), (one, other)
 
 
 def smallest(drive: str) -> int:
@@ -122,12 +142,6 @@ SMALL_AT_FULL_SIZE = (
     "micron-p400e-100",
 )
 """Of which an eighth is written in seconds."""
-MISSES = {
-    # WA and steady rate at 1/32, to those at 1/8: docs/experiments.md says what is known of them.
-    "intel-x25-m-g2-160": (0.954, 1.048),
-    "intel-x25-m-g2-80": (0.954, 1.048),
-    "lab-reference": (1.003, 0.949),
-}
 INSIDE = (
     "crucial-mx200-250",
     "demo-client",
@@ -171,9 +185,12 @@ INSIDE = (
 
 def check_law(drive: str) -> None:
     eighth, less = reach(drive, 8), reach(drive, 32)
-    wa, rate = MISSES.get(drive, (1.0, 1.0))
+    wa, rate = SCALE_MISSES.get(drive, (1.0, 1.0))
     assert less.amplification / eighth.amplification == pytest.approx(wa, abs=WA_NEAR)
     assert less.iops / eighth.iops == pytest.approx(rate, abs=RATE_NEAR)
+    if eighth.period is not None and less.period is not None:
+        expected = PERIOD_MISSES.get(drive, 1.0)
+        assert less.period / eighth.period == pytest.approx(expected, abs=PERIOD_NEAR)
 
 
 @pytest.mark.parametrize("drive", SMALL_AT_FULL_SIZE)
@@ -182,6 +199,20 @@ def test_an_eighth_and_a_thirty_second_of_a_small_drive_are_the_same(drive: str)
 
 
 @pytest.mark.skipif(not LONG, reason="takes an hour; ./lab test --long")
-@pytest.mark.parametrize("drive", [*INSIDE, *MISSES])
+@pytest.mark.parametrize("drive", [*INSIDE, *SCALE_MISSES])
 def test_an_eighth_and_a_thirty_second_are_the_same(drive: str) -> None:
     check_law(drive)
+
+
+def test_a_drive_that_changes_with_its_size_says_so() -> None:
+    def doubt(drive: str, factor: int) -> str | None:
+        return scale_doubt(Sim(drive, profile(drive).text), factor)
+
+    for drive, (wa, rate) in SCALE_MISSES.items():
+        told = doubt(drive, 32)
+        assert told is not None
+        assert f"{wa:g}" in told
+        assert f"{rate:g}" in told
+        assert doubt(drive, 1) is None
+    assert "1.14" in str(doubt("intel-dc-s3700-200", 8))
+    assert doubt("micron-7450-960", 32) is None

@@ -15,7 +15,7 @@ from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice
 from ssdlab.rating import Rating
 from ssdlab.results import Result
-from ssdlab.rig import SUPERBLOCKS_MIN
+from ssdlab.rig import SUPERBLOCKS_MIN, scale_doubt
 from ssdlab.target import Settings, Target
 from ssdlab.tracefile import FITS, Replay, existing
 from ssdlab.units import parse_bytes
@@ -98,6 +98,9 @@ def settings_of(
     logs: bool = False,
 ) -> Settings:
     """How a job is run; keys are those of the drive at its scale. Raises InputError."""
+    doubt = scale_doubt(target, scale)
+    if doubt is not None and notice is not None:
+        notice(doubt)
     return Settings(
         seed=seed,
         prepare=prepare,

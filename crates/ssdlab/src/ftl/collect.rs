@@ -1,6 +1,8 @@
 //! Garbage collection: making room in a region, and how fast.
 
 use super::Sink;
+use super::blocks::OPEN;
+use super::pace::Batches;
 use super::page_map::{PageMap, Settings};
 use super::relocate::Relocation;
 use super::space::{Lane, Space};
@@ -158,10 +160,16 @@ impl PageMap {
 
     /// Lets the next host unit, of so many physical ones, which goes to `region`, carry its copies of a batch.
     fn carry_batch<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
+        if self.reclaim.batches.as_ref().is_some_and(Batches::is_counted) {
+            self.reclaim.count_clean(region, self.clean(region));
+        } else {
+            let regions = 0..self.layout.regions;
+            regions.for_each(|region| self.reclaim.count_clean(region, self.clean(region)));
+        }
         // Where others are not written and keep their share, the last superblocks of a region decide.
-        let (all, free) = (self.space.free(), (self.space.free_in(region), self.is_scarce(region)));
+        let free = (self.space.free_in(region), self.is_scarce(region));
         let Some(batches) = &mut self.reclaim.batches else { return };
-        let copies = batches.carry(all, free, length, &mut self.counters.batches);
+        let copies = batches.carry(free, length, &mut self.counters.batches);
         if copies <= 0.0 {
             return;
         }
@@ -180,12 +188,30 @@ impl PageMap {
             let moved = self.counters.programs_collection - before;
             // Below 0 where copies go on to the end of a program unit.
             owed -= moved as f64;
-            let all = self.space.free();
-            if moved == 0 || self.reclaim.batches.as_ref().is_some_and(|b| b.is_full(all)) {
+            self.reclaim.count_clean(region, self.clean(region));
+            if moved == 0 || self.reclaim.batches.as_ref().is_some_and(Batches::is_full) {
                 break;
             }
         }
         *self.reclaim.owed(region) = owed;
+    }
+
+    /// Units of a region that can be written, on average those of its free superblocks: what is left of those being
+    /// written, and of the one being collected the share of which nothing is valid any more, less half of each.
+    fn clean(&self, region: u32) -> i64 {
+        let whole = i64::from(self.layout.units_per_superblock());
+        let rest = |lane: Lane| match self.space.frontier(region, lane) {
+            frontier if frontier.superblock == NONE => 0,
+            frontier => whole - i64::from(frontier.offset),
+        };
+        let apart = self.settings.separate_frontier;
+        let left = rest(Lane::Host) + if apart { rest(Lane::Collected) } else { 0 };
+        let gained = self.reclaim.moving(region, Cause::Collection).map_or(0, |job| {
+            let valid = i64::from(self.space.blocks.valid[job.victim as usize] & !OPEN);
+            whole - whole * valid / i64::from(job.valid.max(1))
+        });
+        let halves = 2 + i64::from(apart);
+        whole * i64::from(self.space.free_in(region)) + left + gained - halves * whole / 2
     }
 
     /// Collects ahead of need while the host is quiet; `true` if there was anything to do.

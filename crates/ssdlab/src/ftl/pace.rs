@@ -18,7 +18,9 @@
 //! so that a batch ends only if `c > u / (1 - u)`, and write amplification is 1 / (1 - u) as ever. One
 //! that does not end settles where victims hold as much as it can copy: at `u = c / (1 + c)`. A
 //! region that is not written keeps what it has; the batch ends when those that are have their share.
-//! Cost: constant for a unit of the host.
+//! Free superblocks are counted in units, what is left of those being written and what is gained of
+//! those being collected among them: whole ones come and go by chance, and a mark is reached when
+//! they do so for the first time, the earlier the closer the marks are. Cost: constant for a unit of the host.
 
 use super::layout::Layout;
 use crate::persist::persistent;
@@ -39,16 +41,20 @@ pub struct Batch {
 /// The batches of a drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batches {
-    /// The marks in free superblocks of the drive.
-    start: u32,
-    end: u32,
-    /// The end mark of a region.
+    /// The marks in clean units of the drive.
+    start: i64,
+    end: i64,
+    /// The end mark of a region, in superblocks.
     share: f64,
+    /// Units of one.
+    superblock: f64,
     copies: f64,
     between: f64,
     regions: u32,
     /// Physical units of the host that see all regions once.
     round: u32,
+    /// Clean units of the drive, once they are counted.
+    clean: Option<i64>,
     on: bool,
     /// Running mean of what the regions of host units lack of the end mark, and one more.
     lacking: f64,
@@ -59,36 +65,49 @@ pub(super) struct Batches {
 impl Batches {
     pub fn new(batch: &Batch, layout: &Layout) -> Self {
         let regions = layout.regions;
-        let all = f64::from(regions);
+        let superblock = f64::from(layout.units_per_superblock());
+        let all = f64::from(regions) * superblock;
         Batches {
-            start: (batch.start * all).floor() as u32,
-            end: (batch.end * all).ceil() as u32,
+            start: (batch.start * all).floor() as i64,
+            end: (batch.end * all).ceil() as i64,
             share: batch.end,
+            superblock,
             copies: batch.copies,
             between: batch.between,
             regions,
             round: regions * layout.units_per_program(),
+            clean: None,
             on: false,
             lacking: 0.0,
             satisfied: 0,
         }
     }
 
-    /// Copies that the next host unit, of so many physical ones, carries: `all` superblocks are free in the drive, `free`
-    /// of them in its region, which with `scarce` needs them; `begun` counts batches.
-    pub fn carry(
-        &mut self,
-        all: u32,
-        (free, scarce): (u32, bool),
-        length: u32,
-        begun: &mut u64,
-    ) -> f64 {
-        let lacks = all < self.end;
+    /// Whether the clean units of the drive are known.
+    pub fn is_counted(&self) -> bool {
+        self.clean.is_some()
+    }
+
+    /// So many clean units more than before, or fewer.
+    pub fn count(&mut self, more: i64) {
+        *self.clean.get_or_insert(0) += more;
+    }
+
+    /// Clean units of the drive.
+    fn clean(&self) -> i64 {
+        self.clean.unwrap_or(0)
+    }
+
+    /// Copies that the next host unit, of so many physical ones, carries: so many superblocks are free in its region, which
+    /// with `scarce` needs them; `begun` counts batches.
+    pub fn carry(&mut self, (free, scarce): (u32, bool), length: u32, begun: &mut u64) -> f64 {
+        let lacks = !self.is_full();
         if self.on {
             self.on = lacks;
-        } else if all <= self.start || scarce && lacks {
+        } else if self.clean() <= self.start || scarce && lacks {
             (self.on, self.satisfied) = (true, 0);
-            self.lacking = f64::from(self.end - all) / f64::from(self.regions) + 1.0;
+            let lacking = (self.end - self.clean()) as f64 / self.superblock;
+            self.lacking = lacking / f64::from(self.regions) + 1.0;
             *begun += 1;
         }
         let round = (self.round / length).max(1);
@@ -107,9 +126,9 @@ impl Batches {
         copies
     }
 
-    /// Whether the drive has its share with so many free superblocks.
-    pub fn is_full(&self, all: u32) -> bool {
-        all >= self.end
+    /// Whether the drive has its share.
+    pub fn is_full(&self) -> bool {
+        self.clean() >= self.end
     }
 
     /// Copies that a host unit carries in a region with so many free superblocks; `round` host units
@@ -125,6 +144,6 @@ impl Batches {
 }
 
 persistent!(Batches {
-    state { on, lacking, satisfied }
-    built { start, end, share, copies, between, regions, round }
+    state { clean, on, lacking, satisfied }
+    built { start, end, share, superblock, copies, between, regions, round }
 });

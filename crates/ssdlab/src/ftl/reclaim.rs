@@ -16,6 +16,8 @@ struct Region {
     jobs: [Option<Relocation>; 3],
     /// Copies of periodic collection that host units have carried and that are still to be made.
     owed: f64,
+    /// Clean units, as periodic collection counted them last.
+    clean: i64,
     /// What was read last, where the drive compresses.
     sensed: Sensed,
     /// Victims in a row that gained nothing, where the drive compresses.
@@ -41,7 +43,7 @@ persistent!(Reclaim {
     parts { wear, batches, regions }
     built { copies }
 });
-persistent!(Region { state { jobs, owed, sensed, fruitless } });
+persistent!(Region { state { jobs, owed, clean, sensed, fruitless } });
 
 /// Where a region has what it moves on this behalf.
 #[inline]
@@ -92,6 +94,12 @@ impl Reclaim {
     /// Copies of periodic collection that a region owes.
     pub fn owed(&mut self, region: u32) -> &mut f64 {
         &mut self.regions[region as usize].owed
+    }
+
+    /// Counts so many clean units in a region, for the batches of periodic collection.
+    pub fn count_clean(&mut self, region: u32, clean: i64) {
+        let before = std::mem::replace(&mut self.regions[region as usize].clean, clean);
+        self.batches.iter_mut().for_each(|batches| batches.count(clean - before));
     }
 
     /// What a region read last, where the drive compresses.

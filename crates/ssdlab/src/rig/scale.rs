@@ -16,6 +16,10 @@ const SUPERBLOCKS_TOGETHER: u64 = 400;
 /// superblocks of few segments are emptier when they are collected: of an X25-M 5 MiB amplify 18 % less than 20 MiB.
 const SUPERBLOCKS_OF_SEGMENTS: u64 = 128;
 
+/// The same of a region where collection goes on between batches. Of few superblocks the marks are so low that single regions
+/// begin batches, not the drive: an S3700 whose dies have 62 begins 60 times as many as one of the same size with 248.
+const SUPERBLOCKS_BETWEEN_BATCHES: u64 = 128;
+
 /// Superblocks of a region: those that its data fills, all of them, and how many are kept free beyond those that are
 /// collected when need be.
 struct Superblocks {
@@ -211,6 +215,7 @@ impl Rig {
         let together = match self.get("ftl.gc.scope").as_deref() {
             Some("drive") if extents => SUPERBLOCKS_OF_SEGMENTS,
             Some("drive" | "channel") => SUPERBLOCKS_TOGETHER,
+            _ if self.collects_between_batches() => SUPERBLOCKS_BETWEEN_BATCHES,
             _ => 1,
         };
         let wanted = fewest.max(together) as f64;
@@ -242,6 +247,11 @@ impl Rig {
             (most as u64).max(1)
         );
         Err(Error::rig(format!("{}: capacity", self.file), problem))
+    }
+
+    fn collects_between_batches(&self) -> bool {
+        let between = self.get("ftl.gc.batch.between").and_then(|text| text.parse::<f64>().ok());
+        self.get("ftl.gc.pace").as_deref() == Some("periodic") && between.is_some_and(|b| b > 0.0)
     }
 
     /// Whether a superblock with so many pages in a block consists of whole stripes of parity, where those of the drive
