@@ -99,12 +99,12 @@ def scale_doubt(target: Target, factor: int) -> str | None:
     off = []
     if name in SCALE_MISSES:
         wa, rate = SCALE_MISSES[name]
-        off += [f"write amplification is {wa:g}", f"the rate {rate:g} times what it is at 1/8"]
+        off += [f"random writes amplify {wa:g} times as much", f"are {rate:g} times as fast"]
     if name in PERIOD_MISSES:
-        off += [f"from dip to dip takes {PERIOD_MISSES[name]:g} times as long, times 32, as at 1/8"]
+        off += [f"dips, times the factor, are {PERIOD_MISSES[name]:g} times as far apart"]
     if not off:
         return None
-    return f"{name} changes as it is made smaller: at 1/32 of random writes {' and '.join(off)}"
+    return f"{name} changes with its size: at 1/32 {' and '.join(off)} as at 1/8"
 
 
 def smaller(drive: str, factor: int, *, fewest: int = SUPERBLOCKS_MIN) -> dict[str, str]:
