@@ -1,6 +1,6 @@
 //! Hit ratios against closed forms, and sampled curves against whole ones.
 
-use crate::common::draws;
+use crate::common::{draws, models};
 
 use draws::{draws, zipf_law};
 use ssdlab::cache::curve::{Curve, Sampling, lru_curve, replay_curve, sizes_up_to};
@@ -18,28 +18,6 @@ fn steady_hits(policy: &str, capacity: u32, requests: &[Request], warm: usize) -
     let cold = tally.counts.misses();
     cache.replay(&requests[warm..], &mut tally);
     1.0 - (tally.counts.misses() - cold) as f64 / (requests.len() - warm) as f64
-}
-
-/// The root of a rising function.
-fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
-    for _ in 0..200 {
-        let middle = 0.5 * (low + high);
-        if f(middle) < 0.0 { low = middle } else { high = middle }
-    }
-    low
-}
-
-/// Che, Tung & Wang 2002: LRU under independent draws. Answers the hit ratio and the characteristic time.
-fn che(law: &[f64], capacity: f64) -> (f64, f64) {
-    let held = |t: f64| law.iter().map(|p| 1.0 - (-p * t).exp()).sum::<f64>();
-    let t = root(0.0, 1e9, |t| held(t) - capacity);
-    (law.iter().map(|p| p * (1.0 - (-p * t).exp())).sum(), t)
-}
-
-/// The fixed point of FIFO and RANDOM (Gelenbe 1973; Dan & Towsley 1990).
-fn fifo_theory(law: &[f64], capacity: f64) -> f64 {
-    let t = root(0.0, 1e12, |t| law.iter().map(|p| p * t / (1.0 + p * t)).sum::<f64>() - capacity);
-    law.iter().map(|p| p * p * t / (1.0 + p * t)).sum()
 }
 
 /// King 1971, exactly: the hit ratio of LRU, over all ordered contents of the cache.
@@ -82,8 +60,16 @@ fn zipf_hit_ratios_are_those_of_the_fixed_points() {
     ] {
         let law = zipf_law(100_000, a);
         let size = f64::from(capacity);
-        assert!((che(&law, size).0 - lru).abs() < 1e-4, "Che: {}", che(&law, size).0);
-        assert!((fifo_theory(&law, size) - fifo).abs() < 1e-4, "{}", fifo_theory(&law, size));
+        assert!(
+            (models::che(&law, size).0 - lru).abs() < 1e-4,
+            "Che: {}",
+            models::che(&law, size).0
+        );
+        assert!(
+            (models::fifo_theory(&law, size) - fifo).abs() < 1e-4,
+            "{}",
+            models::fifo_theory(&law, size)
+        );
         let static_best: f64 = law[..capacity as usize].iter().sum();
         assert!((static_best - best).abs() < 1e-4, "{static_best}");
         let requests = draws(&law, 3_000_000, 0.3, 2);
@@ -105,7 +91,7 @@ fn zipf_hit_ratios_are_those_of_the_fixed_points() {
 #[test]
 fn an_lru_cache_fills_in_the_characteristic_time() {
     let law = zipf_law(100_000, 1.0);
-    let (_, time) = che(&law, 10_000.0);
+    let (_, time) = models::che(&law, 10_000.0);
     assert!((time - 29_039.0).abs() < 1.0, "{time}");
     let fills = (0..40).map(|seed| {
         let requests = draws(&law, 40_000, 0.0, seed);

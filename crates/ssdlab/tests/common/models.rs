@@ -1,5 +1,5 @@
-//! Closed forms of write amplification under random writes, solved here, independently of the
-//! simulator.
+//! Closed forms, solved here, independently of the simulator: of write amplification under random writes, and of
+//! hit ratios.
 //!
 //! `alpha` is physical / logical with only the blocks that may hold data while collection runs;
 //! `b` is the mapping units of a superblock. Sources: Desnoyers, ACM ToS 10 (2014); Xiang & Kurkoski,
@@ -124,4 +124,18 @@ fn at_least(n: u32, p: f64) -> Vec<f64> {
         probability[i] += probability[i + 1];
     }
     probability
+}
+
+/// Che, Tung & Wang 2002: LRU under independent draws. Answers the hit ratio and the characteristic time.
+pub fn che(law: &[f64], capacity: f64) -> (f64, f64) {
+    let held = |t: f64| law.iter().map(|p| 1.0 - (-p * t).exp()).sum::<f64>();
+    let t = bisect(0.0, 1e9, |t| held(t) - capacity);
+    (law.iter().map(|p| p * (1.0 - (-p * t).exp())).sum(), t)
+}
+
+/// The fixed point of FIFO and RANDOM (Gelenbe 1973; Dan & Towsley 1990).
+pub fn fifo_theory(law: &[f64], capacity: f64) -> f64 {
+    let t =
+        bisect(0.0, 1e12, |t| law.iter().map(|p| p * t / (1.0 + p * t)).sum::<f64>() - capacity);
+    law.iter().map(|p| p * p * t / (1.0 + p * t)).sum()
 }
