@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ssdlab
 from conftest import Outcome
 from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.losses import UNREADABLE, WORN, simulate
@@ -421,6 +422,23 @@ def test_the_command_prints_and_writes_the_same(cli: Cli, tmp_path: Path) -> Non
     assert for_page(document["sentences"][0]) in page.read_text("utf-8")
 
 
+def test_a_drive_tells_its_capacity_and_what_its_flash_takes() -> None:
+    """Its cycles times its flash, over the write amplification that a run of its own says."""
+    rig = ssdlab.Rig("demo-client")
+    found = ssdlab.reliability(drive=rig, writes_per_day="99GB", level=1, members=2, runs=100)
+    question = found.answer.data["question"]
+    assert question["capacity_bytes"] == rig.capacity
+    job = "[j]\nrw=randwrite\nbs=4k\niodepth=16\nnorandommap\nio_size=40g"
+    run = ssdlab.run(job, on=rig, prepare="steady")
+    flash = run.document["ssdlab"]["wear"]
+    assert run.waf is not None
+    endured = flash["rated_pe_cycles"] * flash["physical_bytes"] / run.waf
+    assert question["tbw_bytes"] == pytest.approx(endured, rel=0.02)
+    assert "its flash, 3,000 cycles" in question["tbw_source"]
+    given = ssdlab.reliability(drive=rig, tbw="10TB", writes_per_day="99GB", level=1, runs=100)
+    assert given.answer.data["question"]["tbw_bytes"] == 10 * TB
+
+
 def test_mtbf_is_the_other_way_to_say_afr(cli: Cli) -> None:
     told = [
         json.loads(cli("reliability", "--runs", 100, *rate, "--json", "-").out)
@@ -456,6 +474,10 @@ def test_mtbf_is_the_other_way_to_say_afr(cli: Cli) -> None:
         (("--tbw", "7PB", "--writes-per-day", "1TB", "--stagger", "0,0,0,900"), "still work"),
         (("--tbw", "3TB", "--writes-per-day", "1GB"), "a rebuild alone"),
         (("--tbw", "7PB", "--writes-per-day", "1TB", "--renew-at", 0), "share above 0"),
+        (("--writes-per-day", "1TB"), "--tbw or --drive"),
+        (("--drive", "demo-client", "--capacity", "1TB"), "not both"),
+        (("--drive", "demo-klient"), 'did you mean "demo-client"'),
+        (("--drive", "hgst-he10-10000", "--writes-per-day", "1TB"), "is no SSD alone"),
         (("--json", "/nowhere/r.json"), "/nowhere"),
     ],
 )

@@ -100,6 +100,9 @@ def _notes(study: Study) -> list[str]:
             f"{ACCELERATED} rare losses: failures were made frequent, and each life weighted by "
             "its likelihood (importance sampling)."
         )
+    if question.tbw_bytes is not None and question.tbw_source:
+        rated = units.size_text(question.tbw_bytes)
+        said.append(f"Of a drive {rated} can be written, by {question.tbw_source}.")
     if study.worn:
         said.append(
             "The rating is what 97 % of drives reach (JESD218); endurance is Weibull-distributed "

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from ssdlab import units
 from ssdlab.analysis.reliability import HOURS_PER_YEAR
 from ssdlab.answers import reliability as study_answer
 from ssdlab.api.given import Many, Size, listed, size, text
 from ssdlab.api.report import Report
+from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.target import rated
-from ssdlab.api.watching import Watch
+from ssdlab.api.watching import Watch, shown
 from ssdlab.api.working import working
+from ssdlab.arrays.rigs import DriveRig, named
+from ssdlab.engine.ratings import under_random_writes
 from ssdlab.errors import InputError
 from ssdlab.studies import reliability as study
 from ssdlab.studies.reliability import Question
+from ssdlab.target import Sim
 
+CAPACITY = "3.84TB"
 AFR_PERCENT = 1.0
 """2 906 SSDs of a cloud provider: 25 failures in 934 441 drive days, 0.98 failures per 100 drive
 years (Backblaze Drive Stats, SSD edition, 2022)."""
@@ -26,7 +32,8 @@ def reliability(
     level: Many | None = None,
     members: int = 4,
     copies: int = 2,
-    capacity: Size = "3.84TB",
+    drive: Drive | None = None,
+    capacity: Size | None = None,
     afr: float | None = None,
     mtbf: float | None = None,
     uber: float = 1e-17,
@@ -53,7 +60,10 @@ def reliability(
         level: RAID levels, of 0, 1, 10, 5, 6; all that the members allow without it.
         members: Drives.
         copies: Copies of RAID 10: 2 or 3.
-        capacity: Bytes of a drive, such as ``"3.84TB"``.
+        drive: Profile or rig, such as a twin, that the members are: it tells their capacity and,
+            with ``writes_per_day``, how much may be written to one, unless ``tbw`` does: what its
+            flash takes in steady 4 KiB random writes, simulated.
+        capacity: Bytes of a drive, such as ``"3.84TB"``, which is the default.
         afr: Failures per 100 drive years; 1 unless given.
         mtbf: Hours between failures, instead of ``afr``.
         uber: Unrecoverable errors per bit read.
@@ -79,15 +89,17 @@ def reliability(
         InputError: an option is wrong, or does not go with another.
         Interrupted: it was stopped; nothing was kept.
     """
-    if (tbw is None) != (writes_per_day is None):
+    if tbw is not None and writes_per_day is None:
         raise InputError("wear takes both --tbw and --writes-per-day, found one of them")
+    if writes_per_day is not None and tbw is None and drive is None:
+        raise InputError("wear takes --tbw or --drive beside --writes-per-day, found neither")
     wear_only = {"--stagger": stagger, "--models": models, "--renew-at": renew_at}
     for name, value in wear_only.items():
-        if value is not None and tbw is None:
+        if value is not None and writes_per_day is None:
             raise InputError(f"{name} changes how drives wear: give --tbw and --writes-per-day too")
     question = Question(
         members=members,
-        capacity_bytes=size("--capacity", capacity),
+        capacity_bytes=size("--capacity", CAPACITY if capacity is None else capacity),
         levels=_levels(listed(level)),
         copies=copies,
         failures_per_year=_failures(afr, mtbf),
@@ -109,8 +121,25 @@ def reliability(
         runs=runs,
         seed=seed,
     )
+    if drive is not None:
+        question = _of_drive(question, drive, capacity, progress)
     with working("simulating lives", progress, cluster) as callback:
         return Report(study_answer.answer(study.study(question, callback)))
+
+
+def _of_drive(question: Question, drive: Drive, capacity: Size | None, progress: Watch) -> Question:
+    """With what the drive says of itself: its capacity, and its endurance where that is asked."""
+    if capacity is not None:
+        raise InputError("give --drive or --capacity, not both")
+    (given,) = named_or_rigs(drive)
+    rig = given if isinstance(given, DriveRig) else named(given)
+    found = replace(question, capacity_bytes=rig.tree().capacity_bytes)
+    if question.writes_per_day_bytes is None or question.tbw_bytes is not None:
+        return found
+    sim = Sim(rig.name, rig.rig, rig.source)
+    with shown(progress, "how the drive wears") as callback:
+        rating = under_random_writes(sim, int(found.capacity_bytes), question.seed, callback)
+    return replace(found, tbw_bytes=rating.bytes, tbw_source=rating.source)
 
 
 def _levels(text: str | None) -> tuple[str, ...]:

@@ -35,9 +35,21 @@ def command(
     copies: Annotated[
         int, typer.Option("--copies", min=2, max=3, metavar="N", help="Copies of RAID 10.")
     ] = 2,
+    drive: Annotated[
+        str | None,
+        typer.Option(
+            "--drive",
+            metavar="DRIVE",
+            help="Profile or rig file, such as a twin, that the members are: tells their capacity "
+            "and, beside --writes-per-day, what its flash takes in steady random writes "
+            "(simulated), unless --tbw does.",
+            autocompletion=light.complete("drives"),
+        ),
+    ] = None,
     capacity: Annotated[
-        str, typer.Option("--capacity", metavar="SIZE", help="Of a drive, such as 3.84TB.")
-    ] = "3.84TB",
+        str | None,
+        typer.Option("--capacity", metavar="SIZE", help="Of a drive (3.84TB)."),
+    ] = None,
     afr: Annotated[
         float | None,
         typer.Option(
@@ -151,6 +163,7 @@ def command(
         level=level,
         members=members,
         copies=copies,
+        drive=drive,
         capacity=capacity,
         afr=afr,
         mtbf=mtbf,

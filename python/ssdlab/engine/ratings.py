@@ -9,16 +9,20 @@ from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.fio import surroundings
+from ssdlab.jobfile import JobText
+from ssdlab.progress import ProgressCallback
 from ssdlab.rating import Rating
-from ssdlab.rig import Profile, capacity_of, profiles
+from ssdlab.rig import SUPERBLOCKS_MIN, Profile, capacity_of, profiles, smaller_rig
 from ssdlab.smart import smartctl
 from ssdlab.system import System
-from ssdlab.target import SimSession, Target, real
-from ssdlab.wear import rated_bytes
+from ssdlab.target import Sim, SimSession, Target, Terms, real
+from ssdlab.wear import Stretch, rated_bytes
 
 LEAST_USED = 5
 """Percent of wear from which on what was written so far says what may be written in all: wear is
 told in steps of 1 %."""
+SIMULATED_BYTES = 4 << 30
+"""A drive is made smaller towards this to see how much it amplifies writes."""
 _SIZES = 0.05
 """Capacities that differ by less than this share are those of the same model."""
 
@@ -96,6 +100,37 @@ def of_flash(session: SimSession) -> Rating | None:
         return None
     cycles = min(value for name, value in counters.items() if name.endswith("rated_pe_cycles"))
     return Rating(rated, _flash_of(cycles))
+
+
+def under_random_writes(
+    drive: Sim, capacity: int, seed: int, progress: ProgressCallback | None
+) -> Rating:
+    """What the host can write to a simulated drive of ``capacity`` bytes in steady 4 KiB random
+    writes, simulated at reduced size, until the rated cycles of its flash are used up.
+
+    Raises InputError where no SSD alone is written to, and Interrupted.
+    """
+    name = drive.source or drive.name
+    factor = max(1, capacity // SIMULATED_BYTES)
+    keys = smaller_rig(drive.rig, name, factor, fewest=SUPERBLOCKS_MIN)
+    with drive.open(Terms(keys, seed)) as session:
+        rating = of_flash(session)
+        if rating is None:
+            raise InputError(f"{name}: is no SSD alone, which would tell its endurance; give --tbw")
+        session.prepare("steady", progress)
+        text = (
+            f"[writes]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\nio_size={session.capacity}\n"
+        )
+        result = session.run(JobText("writes", text, Path()), None)
+        wear = Stretch.of(result).wear
+        assert wear is not None
+        assert wear.endurance is not None
+        endurance = wear.endurance
+        return Rating(
+            endurance.host_bytes * capacity / session.capacity,
+            f"{rating.source}, at a write amplification of {endurance.write_amplification:.3g} "
+            "under steady 4 KiB random writes",
+        )
 
 
 def _flash_of(cycles: int) -> str:

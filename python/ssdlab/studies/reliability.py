@@ -62,6 +62,8 @@ class Question:
     one_at_a_time: bool = False
     years: float = 5.0
     tbw_bytes: float | None = None
+    tbw_source: str = ""
+    """Who says so, where it was not asked for."""
     writes_per_day_bytes: float | None = None
     """Of the host, to the array."""
     full_stripes: bool = False
