@@ -234,8 +234,8 @@ def test_documents_of_fio_are_fitted_to_without_being_kept(
 ) -> None:
     foreign_samples.bench_fio(tmp_path)
     (tmp_path / "nvme7n1" / "readme.txt").write_text("not of fio")
-    of_folder = gather([str(tmp_path)])
-    of_file = gather([str(tmp_path / "nvme7n1" / "4k" / "randread-8-1.json")])
+    of_folder = gather([f"{tmp_path}/"])
+    of_file = gather([f"{tmp_path}/./nvme7n1/4k/randread-8-1.json"])
     loads = [str(one.load) for one in of_folder.observed]
     assert loads == [
         "randread 4 KiB, depth 1, filled",

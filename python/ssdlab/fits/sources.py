@@ -54,7 +54,7 @@ def gather(places: Sequence[str]) -> Gathered:
                 numbers, told = datasheet.read(path)
                 found += numbers
                 capacity = told if capacity is None else capacity
-            elif path.exists() and str(path) == place and not _is_run(path):
+            elif Path(place).exists() and not _is_run(path):
                 found += _of_documents(path, drives)
             else:
                 found += _of_run(path, drives, concluded)
