@@ -28,10 +28,9 @@ PART_FILES = Path(__file__).parents[1] / "crates/ssdlab/src/nand/parts"
 ASSUMED_MAX = 0.4
 FITTED_MAX = 3
 MORE_ASSUMED: dict[str, int] = {
-    "crucial-mx200-250": 53,
-    "hgst-c15k600-300": 56,
+    "crucial-mx200-250": 43,
+    "hgst-c15k600-300": 50,
     "hgst-he10-10000": 59,
-    "hitachi-5k320-320": 44,
     "intel-660p-1024": 45,
     "intel-dc-p3520-2000": 42,
     "intel-dc-p4500-2000": 41,
@@ -43,9 +42,7 @@ MORE_ASSUMED: dict[str, int] = {
     "intel-dc-s4610-480": 56,
     "intel-x25-e-32": 61,
     "intel-x25-e-64": 61,
-    "kioxia-cm7-r-3840": 46,
-    "micron-5200-eco-960": 62,
-    "micron-7450-960": 43,
+    "micron-5200-eco-960": 59,
     "samsung-840-pro-128": 52,
     "samsung-840-pro-256": 48,
     "samsung-840-pro-512": 52,
@@ -60,10 +57,10 @@ MORE_ASSUMED: dict[str, int] = {
     "seagate-enterprise-10k8-1800": 74,
     "seagate-savvio-10k5-300": 68,
     "solidigm-p5520-1920": 66,
-    "toshiba-al15seb120ny-1200": 61,
+    "toshiba-al15seb120ny-1200": 56,
     "toshiba-mk4001grzb-400": 79,
     "toshiba-xg5-512": 47,
-    "toshiba-xg6-512": 53,
+    "toshiba-xg6-512": 50,
 }
 """Percent of the values that are assumed, of the drives of which it is more than 40: what is not
 found yet. The numbers fall, but where a source is found to have said too much; a drive that comes
