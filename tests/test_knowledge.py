@@ -32,7 +32,6 @@ MORE_ASSUMED: dict[str, int] = {
     "hgst-c15k600-300": 50,
     "hgst-he10-10000": 59,
     "intel-660p-1024": 42,
-    "intel-dc-p3520-2000": 42,
     "intel-dc-p4500-2000": 41,
     "intel-dc-p4500-4000": 41,
     "intel-dc-p4510-2000": 45,
