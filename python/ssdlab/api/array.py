@@ -108,7 +108,7 @@ def array(
         Interrupted: it was stopped; nothing was kept.
     """
     studies_ = _studies(several(study) or ["arrays"])
-    asked = ask(
+    asked = question(
         drive, levels=levels, count=count, chunk=chunk, measured=measured, controller=controller,
         bus=bus,
     )  # fmt: skip
@@ -147,7 +147,7 @@ def array(
     )
 
 
-def ask(
+def question(
     drive: Drive | None,
     *,
     levels: Many,

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
+
+from typer.models import OptionInfo
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
@@ -39,6 +43,7 @@ if light.BODIES:
     from ssdlab.api.watching import PIPE_WIDTH
     from ssdlab.cli.output import check_stdout, results, say, write_json
 
+T = TypeVar("T")
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
 GAP = 2
@@ -126,19 +131,50 @@ class View:
         print_table(console, table, wide=self.wide or not console.is_terminal)
 
 
+class Ask:
+    """All that a command line gives, for a function of the package to be asked with."""
+
+    def __init__(self, given: Mapping[str, Any], groups: Iterable[Any]) -> None:
+        self.begun = time.monotonic()
+        self.given = {name.strip("_"): value for name, value in given.items()}
+        for group in groups:
+            own = {"progress": not group.quiet} if isinstance(group, View) else group.given
+            self.given |= own
+
+    def __call__(self, function: Callable[..., T], *places: Any, **more: Any) -> T:
+        """What a function answers to those of its parameters that are given, and to ``more``."""
+        kinds = inspect.signature(function).parameters
+        taken = {name for name, one in kinds.items() if one.kind is not one.VAR_POSITIONAL}
+        given = {name: value for name, value in self.given.items() if name in taken}
+        return function(*places, **given | more)
+
+    @property
+    def seconds(self) -> float:
+        """Since the command began."""
+        return time.monotonic() - self.begun
+
+
 def answering(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command, in the place of each parameter that is a group of options (a dataclass such
-    as :class:`View`), the options of that group: its fields."""
+    as :class:`View`), the options of that group: its fields; an :class:`Ask` if it takes one."""
     hints = inspect.get_annotations(command, eval_str=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    asks = next((name for name, kind in hints.items() if kind is Ask), None)
     options: list[inspect.Parameter] = []
     for name, own in inspect.signature(command).parameters.items():
+        if name == asks:
+            continue
         if name not in groups:
-            options.append(own.replace(annotation=hints[name], kind=own.KEYWORD_ONLY))
+            kind = _named(name, hints[name])
+            options.append(own.replace(annotation=kind, kind=own.KEYWORD_ONLY))
             continue
         kinds = get_type_hints(groups[name], include_extras=True)
         options += [
-            own.replace(name=field.name, annotation=kinds[field.name], default=field.default)
+            own.replace(
+                name=field.name,
+                annotation=_named(field.name, kinds[field.name]),
+                default=field.default,
+            )
             for field in fields(groups[name])
         ]
 
@@ -151,11 +187,23 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
         for one in made.values():
             if isinstance(one, View):
                 one.check()
+        if asks is not None:
+            made[asks] = Ask(given, made.values())
         command(**made, **given)
 
     answered.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     answered.__annotations__ = {option.name: option.annotation for option in options}
     return answered
+
+
+def _named(parameter: str, kind: Any) -> Any:
+    """The kind of a parameter, its option named as it is unless it has a name."""
+    base, *more = get_args(kind) or (kind,)
+    if not (more and isinstance(more[0], OptionInfo)) or more[0].param_decls:
+        return kind
+    option = copy(more[0])
+    option.param_decls = (f"--{parameter.strip('_').replace('_', '-')}",)
+    return Annotated[base, option]
 
 
 def _print(console: Console, answer: Answer, view: View, *, whole: bool, most: int | None) -> None:

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import QuietButTrouble
+from ssdlab.cli.options import QuietButTrouble, argument, option
 
 if light.BODIES:
     from ssdlab.answers import audit as audit_answer
@@ -29,18 +27,10 @@ class AuditView(View):
 @answering
 def command(
     target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET", help="A drive (/dev/...), a mount point, or any file or folder."
-        ),
+        str, argument("TARGET", "A drive (/dev/...), a mount point, or any file or folder.")
     ],
     root: Annotated[
-        Path,
-        typer.Option(
-            "--root",
-            metavar="DIR",
-            help="Audit a recorded system: a folder with its /sys, /proc and /etc.",
-        ),
+        Path, option("DIR", "Audit a recorded system: a folder with its /sys, /proc and /etc.")
     ] = Path("/"),
     *,
     view: AuditView,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import BenchOptions, Seed, document
+from ssdlab.cli.answer import Ask, View, answering
+from ssdlab.cli.options import BenchOptions, Seed, argument, document, option
 from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.output import Output
 from ssdlab.rig import registered
@@ -29,43 +26,39 @@ def _policies(incomplete: str) -> list[str]:
 
 @answering
 def command(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")],
+    trace: Annotated[Path, argument("TRACE", "A trace, compressed or not.")],
     *,
     policies: Annotated[
         str,
-        typer.Option(
-            "--policies",
-            metavar="LIST",
-            help="Replacement policies, such as lru,arc,s3-fifo, or all; with what is let in: "
+        option(
+            "LIST",
+            "Replacement policies, such as lru,arc,s3-fifo, or all; with what is let in: "
             "lru+ghost,all+nhit:3 (ssdlab list policies).",
             autocompletion=_policies,
         ),
     ] = "all",
     sizes: Annotated[
         str,
-        typer.Option(
-            "--sizes",
-            metavar="LIST",
-            help="Sizes of the cache: percentages of the working set (1%..100%/8), bytes "
-            "(1g,2g), or counts (1425blocks; not of objects).",
+        option(
+            "LIST",
+            "Sizes of the cache: percentages of the working set (1%..100%/8), bytes (1g,2g), or "
+            "counts (1425blocks; not of objects).",
         ),
     ] = "1%..100%/8",
     block: Annotated[
         str | None,
-        typer.Option(
-            "--block",
-            metavar="SIZE",
-            help="Of a block of the cache: 4KiB. A trace that names objects is played as objects "
+        option(
+            "SIZE",
+            "Of a block of the cache: 4KiB. A trace that names objects is played as objects "
             "without it.",
         ),
     ] = None,
     sample: Annotated[
         str | None,
-        typer.Option(
-            "--sample",
-            metavar="PERCENT",
-            help="Follow this share of the blocks in each of eight samples (SHARDS): estimates "
-            "with a standard error; else every access is followed.",
+        option(
+            "PERCENT",
+            "Follow this share of the blocks in each of eight samples (SHARDS): estimates with a "
+            "standard error; else every access is followed.",
         ),
     ] = None,
     how: TraceOptions,
@@ -76,6 +69,7 @@ def command(
         document("--parquet", metavar="FILE", help="Write a row for each cache, as --json has."),
     ] = None,
     view: View,
+    ask: Ask,
 ) -> None:
     """Misses of caches for a trace by replacement policy and size; the working set.
 
@@ -83,21 +77,10 @@ def command(
     block_bytes, requests (blocks looked up), misses and miss_ratio of each cache; of objects with
     cache_bytes and byte_miss_ratio.
     """
-    started = time.monotonic()
-    report = cache(
-        trace,
-        policies=policies,
-        sizes=sizes,
-        block=block,
-        sample=sample,
-        **how.given,
-        seed=seed,
-        cluster=where.cluster,
-        progress=not view.quiet,
-    )
+    report = ask(cache)
     if parquet is not None:
         content = BytesIO()
         report.frame().write_parquet(content)
         parquet.write(content.getvalue())
     rows = list(report.answer.lead.rows)
-    view.show(report.answer, seconds=time.monotonic() - started, whole=True, document=rows)
+    view.show(report.answer, seconds=ask.seconds, whole=True, document=rows)

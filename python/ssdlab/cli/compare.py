@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere
+from ssdlab.cli.options import KeptWhere, argument, flag
 
 if light.BODIES:
     from ssdlab.api.compare import compare
@@ -18,18 +16,15 @@ if light.BODIES:
 def command(
     runs: Annotated[
         list[str],
-        typer.Argument(
-            metavar="RUN",
-            help="Run folders, or ids as `ssdlab list runs` shows them; RUN,RUN are repeats that "
-            "count as one side. The first is what the others are compared to.",
+        argument(
+            "RUN",
+            "Run folders, or ids as `ssdlab list runs` shows them; RUN,RUN are repeats that count "
+            "as one side. The first is what the others are compared to.",
             autocompletion=light.complete_runs,
         ),
     ],
     each: Annotated[
-        bool,
-        typer.Option(
-            "--each", help="Every run by itself, also where several are repeats of the same."
-        ),
+        bool, flag("Every run by itself, also where several are repeats of the same.")
     ] = False,
     out: KeptWhere = None,
     *,

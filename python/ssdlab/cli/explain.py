@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere, OneRun, ReuseOptions
+from ssdlab.cli.answer import Ask, View, answering
+from ssdlab.cli.options import KeptWhere, OneRun, ReuseOptions, flag
 
 if light.BODIES:
     from ssdlab.api.explain import explain
@@ -18,16 +16,13 @@ if light.BODIES:
 def command(
     run: OneRun,
     tries: Annotated[
-        bool,
-        typer.Option("--try/--no-try", help="Repeat the run with one thing changed at a time."),
+        bool, flag("Repeat the run with one thing changed at a time.", "--try/--no-try")
     ] = True,
     out: KeptWhere = None,
     *,
     where: ReuseOptions,
     view: View,
+    ask: Ask,
 ) -> None:
     """Say where the time of a simulated run went, and what would help."""
-    report = explain(
-        run, tries=tries, out=out, fresh=where.fresh, cluster=where.cluster, progress=not view.quiet
-    )
-    view.show(report.answer, whole=True)
+    view.show(ask(explain).answer, whole=True)

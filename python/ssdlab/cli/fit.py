@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed, document, keys
+from ssdlab.cli.answer import Ask, View, answering
+from ssdlab.cli.options import Seed, argument, document, flag, keys, option
 from ssdlab.output import Output
 
 if light.BODIES:
@@ -39,72 +36,46 @@ class FitView(View):
 def command(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TABLE.csv|SHEET.toml|FIO.json|RUN|DIR...",
-            help="What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, "
-            "namespace; iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), "
-            "numbers of a data sheet (a small TOML, see docs/fit.md), JSON of fio or of "
-            "`run --json`, runs, or folders of these.",
+        argument(
+            "TABLE.csv|SHEET.toml|FIO.json|RUN|DIR...",
+            "What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, namespace; "
+            "iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), numbers of a data "
+            "sheet (a small TOML, see docs/fit.md), JSON of fio or of `run --json`, runs, or "
+            "folders of these.",
         ),
     ] = None,
-    capacity: Annotated[
-        str | None,
-        typer.Option("--capacity", metavar="SIZE", help="Of the drive, as 960GB or 1.92TB."),
-    ] = None,
+    capacity: Annotated[str | None, option("SIZE", "Of the drive, as 960GB or 1.92TB.")] = None,
     start: Annotated[
         str | None,
-        typer.Option(
-            "--start",
-            metavar="DRIVE",
-            help="Profile or rig file to start from, instead of the nearest of those that come "
-            "with ssdlab.",
+        option(
+            "DRIVE",
+            "Profile or rig file to start from, instead of the nearest of those that come with "
+            "ssdlab.",
             autocompletion=light.complete("drives"),
         ),
     ] = None,
     fix: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fix", metavar="KEY=VALUE", help="A key of the rig that is known and not fitted."
-        ),
+        list[str] | None, option("KEY=VALUE", "A key of the rig that is known and not fitted.")
     ] = None,
     check: Annotated[
         str | None,
-        typer.Option(
-            "--check",
-            metavar="TWIN.toml",
-            help="Fit nothing: show the measurements beside what this twin predicts.",
-        ),
+        option("TWIN.toml", "Fit nothing: show the measurements beside what this twin predicts."),
     ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="By closed forms and few simulations, in seconds."),
-    ] = False,
+    quick: Annotated[bool, flag("By closed forms and few simulations, in seconds.")] = False,
     selftest: Annotated[
         int | None,
-        typer.Option(
-            "--selftest",
-            min=1,
-            metavar="N",
-            help="Fit nothing: make twins of N random simulated drives, measured only through "
+        option(
+            "N",
+            "Fit nothing: make twins of N random simulated drives, measured only through "
             "characterise, and say how near they come under loads not measured.",
+            min=1,
         ),
     ] = None,
     seed: Seed = 1,
     *,
     view: FitView,
+    ask: Ask,
 ) -> None:
     """Fit a rig to measurements of a drive: its twin, which any command takes as a drive."""
-    started = time.monotonic()
-    report = fit(
-        sources,
-        out=view.out,
-        capacity=capacity,
-        start=start,
-        fix=keys(fix, "--fix", "nand.channels=8"),
-        check=check,
-        quick=quick,
-        selftest=selftest,
-        seed=seed,
-        progress=not view.quiet,
-    )
-    view.show(report.answer, seconds=time.monotonic() - started, whole=True)
+    report = ask(fit, out=view.out, fix=keys(fix, "--fix", "nand.channels=8"))
+    view.show(report.answer, seconds=ask.seconds, whole=True)

@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere, QuietButTrouble, Redact, Tbw
+from ssdlab.cli.options import KeptWhere, QuietButTrouble, Redact, Tbw, argument, flag, option
 from ssdlab.cli.options import document as document_option
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
@@ -31,24 +31,22 @@ EXIT_CODE = "--exit-code"
 
 Targets = Annotated[
     list[str],
-    typer.Argument(
-        metavar="TARGET",
-        help="A drive (/dev/...), a document of smartctl --json, a folder of them, a run, "
-        "or - for a document on standard input. Any number.",
+    argument(
+        "TARGET",
+        "A drive (/dev/...), a document of smartctl --json, a folder of them, a run, or - for "
+        "a document on standard input. Any number.",
     ),
 ]
 History = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "PATH",
+        "Earlier snapshots of the same drives: a document, a folder, a run, a folder of runs, or "
+        "`runs` for all that are kept. May be given again.",
         "--history",
-        metavar="PATH",
-        help="Earlier snapshots of the same drives: a document, a folder, a run, a folder of "
-        "runs, or `runs` for all that are kept. May be given again.",
     ),
 ]
-Attributes = Annotated[
-    bool, typer.Option("--attributes", help="Show every attribute of ATA drives too.")
-]
+Attributes = Annotated[bool, flag("Show every attribute of ATA drives too.", "--attributes")]
 ExitCode = Annotated[
     bool,
     typer.Option(

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere, document
+from ssdlab.cli.options import KeptWhere, argument, document, flag, option
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 
@@ -48,23 +46,18 @@ class ImportView(View):
 def command(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="PATH",
-            help="A JSON document of fio, or a folder: of bench-fio (fio-plot), ezFIO, CBT, or "
-            "any other; all that is below it is looked at, links are not followed.",
+        argument(
+            "PATH",
+            "A JSON document of fio, or a folder: of bench-fio (fio-plot), ezFIO, CBT, or any "
+            "other; all that is below it is looked at, links are not followed.",
         ),
     ],
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="What the runs are called; else the drive, as far as the documents say.",
-        ),
+        option("NAME", "What the runs are called; else the drive, as far as the documents say."),
     ] = None,
     plan: Annotated[
-        bool,
-        typer.Option("--plan", "--dry-run", "-n", help="Say what was recognised; keep nothing."),
+        bool, flag("Say what was recognised; keep nothing.", "--plan", "--dry-run", "-n")
     ] = False,
     out: KeptWhere = None,
     *,

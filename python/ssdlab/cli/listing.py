@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ssdlab import _core
 from ssdlab.cli import light
-from ssdlab.cli.options import Json, KeptWhere
+from ssdlab.cli.options import Json, KeptWhere, argument
 from ssdlab.errors import InputError, unknown_name
 
 if light.BODIES:
@@ -40,9 +38,9 @@ KINDS = (
 def command(
     kind: Annotated[
         str,
-        typer.Argument(
-            metavar="KIND",
-            help=f"What to list: {', '.join(KINDS)}.",
+        argument(
+            "KIND",
+            f"What to list: {', '.join(KINDS)}.",
             autocompletion=lambda incomplete: [k for k in KINDS if k.startswith(incomplete)],
         ),
     ],

@@ -30,84 +30,77 @@ def document(*names: str, metavar: str = "FILE|-", help: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, parser=str, callback=opened)
 
 
-KeptBelow = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Keep the run below this folder.")
-]
-KeptWhere = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Where the runs are kept.")
-]
+def argument(metavar: str, help: str, **more: Any) -> Any:
+    """What a command is given without a name; ``more`` is as for :func:`typer.Argument`."""
+    return typer.Argument(metavar=metavar, help=help, **more)
+
+
+def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """An option with a value. Where it has no ``names`` it is called as its parameter is; ``more``
+    is as for :func:`typer.Option`."""
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def flag(help: str, *names: str) -> Any:
+    """An option without a value, named alike."""
+    return typer.Option(*names, help=help)
+
+
+KeptBelow = Annotated[Path | None, option("DIR", "Keep the run below this folder.", "--out")]
+KeptWhere = Annotated[Path | None, option("DIR", "Where the runs are kept.", "--out")]
 Json = Annotated[
     Output | None, document("--json", help="Write the result as JSON there; - is standard output.")
 ]
 LogFolder = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "DIR",
+        "Write fio's logs (bw, iops, lat, slat, clat, histograms) and a JSON document of each job "
+        "there, named as bench-fio names them: fio-plot -i DIR draws from it.",
         "--logs",
-        metavar="DIR",
-        help="Write fio's logs (bw, iops, lat, slat, clat, histograms) and a JSON document of each "
-        "job there, named as bench-fio names them: fio-plot -i DIR draws from it.",
     ),
 ]
 Page = Annotated[
     Output | None, document("--report", "-o", "--output", help="Write an HTML report there.")
 ]
-Csv = Annotated[
-    Path | None, typer.Option("--csv", metavar="DIR", help="Write each table there as a CSV file.")
-]
+Csv = Annotated[Path | None, option("DIR", "Write each table there as a CSV file.", "--csv")]
 Xlsx = Annotated[
     Output | None,
     document("--xlsx", metavar="FILE", help="Write the tables as a workbook, a sheet each."),
 ]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print every sentence, table and check.")
-]
-Wide = Annotated[
-    bool, typer.Option("--wide", help="Print tables in columns in a pipe too, at any width.")
-]
+Verbose = Annotated[bool, flag("Print every sentence, table and check.", "--verbose", "-v")]
+Wide = Annotated[bool, flag("Print tables in columns in a pipe too, at any width.", "--wide")]
 Quiet = Annotated[
     bool,
-    typer.Option(
+    flag(
+        "No progress, no table: the answer's sentence, unless it is written somewhere.",
         "--quiet",
         "-q",
-        help="No progress, no table: the answer's sentence, unless it is written somewhere.",
     ),
 ]
 QuietButTrouble = Annotated[
-    bool,
-    typer.Option(
-        "--quiet", "-q", help="Print only what needs attention; nothing where all is good."
-    ),
+    bool, flag("Print only what needs attention; nothing where all is good.", "--quiet", "-q")
 ]
-Redact = Annotated[bool, typer.Option("--redact", help="Leave out serial numbers and paths.")]
-JobFile = Annotated[
-    Path | None, typer.Option("--job", metavar="JOB.fio", help="The load, as a fio job file.")
-]
-Prices = Annotated[
-    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of drives (TOML).")
-]
+Redact = Annotated[bool, flag("Leave out serial numbers and paths.", "--redact")]
+JobFile = Annotated[Path | None, option("JOB.fio", "The load, as a fio job file.", "--job")]
+Prices = Annotated[Path | None, option("FILE", "Prices of drives (TOML).", "--prices")]
 DiskCache = Annotated[
     bool,
-    typer.Option(
-        "--disk-cache",
-        help="Disks acknowledge writes in their volatile caches: lost with the power.",
-    ),
+    flag("Disks acknowledge writes in their volatile caches: lost with the power.", "--disk-cache"),
 ]
 SetKeys = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the simulated rig."),
+    list[str] | None, option("KEY=VALUE", "Change a key of the simulated rig.", "--set")
 ]
 Scale = Annotated[
     int,
-    typer.Option(
+    option(
+        "N",
+        "Scale the capacity of simulated drives down by N; the job stays as it is.",
         "--scale",
         min=1,
-        metavar="N",
-        help="Scale the capacity of simulated drives down by N; the job stays as it is.",
     ),
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, max=SEED_MAX, metavar="N", help="Seed of a simulated run.")
-]
+Seed = Annotated[int, option("N", "Seed of a simulated run.", "--seed", min=0, max=SEED_MAX)]
 
 
 def naming(option: str, fate: str) -> Any:
@@ -124,89 +117,91 @@ Destroy = Annotated[
 ]
 SetUp = Annotated[
     str,
-    typer.Option(
-        "--setup",
-        metavar="NAME|NAME=VALUE,...",
-        help="Set a real drive and its system up for the run and restore everything after it: "
-        "none, pts, or settings from `ssdlab list setups`, such as "
+    option(
+        "NAME|NAME=VALUE,...",
+        "Set a real drive and its system up for the run and restore everything after it: none, "
+        "pts, or settings from `ssdlab list setups`, such as "
         "pts,write-cache=on,governor=performance.",
+        "--setup",
     ),
 ]
 Tbw = Annotated[
     str | None,
-    typer.Option(
-        "--tbw",
-        metavar="SIZE",
-        help="Rated endurance of a drive: 600TB, 1.2PB, or a number of TB.",
-    ),
+    option("SIZE", "Rated endurance of a drive: 600TB, 1.2PB, or a number of TB.", "--tbw"),
 ]
 AssumeSpeed = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "SPEED",
+        "How fast the drive is, for the plan: 200MB/s, 5000iops, or both, 500MB/s,20kiops.",
         "--assume-speed",
-        metavar="SPEED",
-        help="How fast the drive is, for the plan: 200MB/s, 5000iops, or both, 500MB/s,20kiops.",
     ),
 ]
 UseExistingFile = Annotated[
-    bool, typer.Option("--use-existing-file", help="Allow a plain file that exists to be written.")
+    bool, flag("Allow a plain file that exists to be written.", "--use-existing-file")
 ]
 
 
 TargetName = Annotated[
     str,
-    typer.Argument(
-        metavar="TARGET",
-        help="A profile's name, a rig file (.toml), a plain file, or a block device.",
+    argument(
+        "TARGET",
+        "A profile's name, a rig file (.toml), a plain file, or a block device.",
         autocompletion=light.complete("drives"),
     ),
 ]
 OneRun = Annotated[
     str,
-    typer.Argument(
-        metavar="RUN",
-        help="A run: its folder, its id, a piece of that, or last.",
+    argument(
+        "RUN",
+        "A run: its folder, its id, a piece of that, or last.",
         autocompletion=light.complete_runs,
     ),
 ]
 SeveralRuns = Annotated[
     list[str],
-    typer.Argument(
-        metavar="RUN",
-        help="Run folders, or ids as `ssdlab list runs` shows them; last is the newest.",
+    argument(
+        "RUN",
+        "Run folders, or ids as `ssdlab list runs` shows them; last is the newest.",
         autocompletion=light.complete_runs,
     ),
 ]
 PlanOnly = Annotated[
-    bool,
-    typer.Option(
-        "--plan", "-n", help="Say what would be done and what would be refused; do nothing."
-    ),
+    bool, flag("Say what would be done and what would be refused; do nothing.", "--plan", "-n")
 ]
 Prepare = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "STATE",
+        "State of a simulated drive at the start: fob, or steps joined by commas: sequential, "
+        "random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the steps after it "
+        "shrinks by N percent).",
         "--prepare",
-        metavar="STATE",
-        help="State of a simulated drive at the start: fob, or steps joined by commas: "
-        "sequential, random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the "
-        "steps after it shrinks by N percent).",
     ),
 ]
 ProtocolHelp = "What to do: a name from `ssdlab list protocols`."
 
 
 @dataclass(frozen=True)
-class BenchOptions:
+class Options:
+    """A group of options that several commands have."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options as functions take them."""
+        return {field.name.strip("_"): getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class BenchOptions(Options):
     """Where many simulations run."""
 
     cluster: Annotated[
         str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="Run the simulations on a Dask cluster: tcp://HOST:PORT of its scheduler, or "
-            "local:N for N worker processes here.",
+        option(
+            "ADDRESS",
+            "Run the simulations on a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N "
+            "for N worker processes here.",
         ),
     ] = None
 
@@ -224,42 +219,26 @@ class ReuseOptions(BenchOptions):
 
     fresh: Annotated[
         bool,
-        typer.Option(
-            "--fresh",
-            help="Run all simulations again. Else results of earlier runs of the same rig, job, "
-            "state, seed and version are taken.",
+        flag(
+            "Run all simulations again. Else results of earlier runs of the same rig, job, state, "
+            "seed and version are taken."
         ),
     ] = False
 
 
 @dataclass(frozen=True)
-class ProtocolOptions:
+class ProtocolOptions(Options):
     """How a protocol is carried out."""
 
     param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param", metavar="NAME=VALUE", help="A parameter; `ssdlab show PROTOCOL` lists them."
-        ),
+        list[str] | None, option("NAME=VALUE", "A parameter; `ssdlab show PROTOCOL` lists them.")
     ] = None
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Minutes instead of hours: not steady state, not for publication."
-        ),
+        bool, flag("Minutes instead of hours: not steady state, not for publication.")
     ] = False
-    size: Annotated[
-        str | None,
-        typer.Option("--size", metavar="SIZE", help="Size of the file that is a target: 8g."),
-    ] = None
+    size: Annotated[str | None, option("SIZE", "Size of the file that is a target: 8g.")] = None
     scale: Annotated[
-        int,
-        typer.Option(
-            "--scale",
-            min=1,
-            metavar="N",
-            help="Scale a simulated drive and all durations down by N.",
-        ),
+        int, option("N", "Scale a simulated drive and all durations down by N.", min=1)
     ] = 1
 
     @property
@@ -269,13 +248,12 @@ class ProtocolOptions:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options as functions take them; InputError where a parameter has no value."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**own, "param": keys(self.param, "--param", "depth=16")}
+        """As the base class; InputError where a parameter has no value."""
+        return {**super().given, "param": keys(self.param, "--param", "depth=16")}
 
 
 @dataclass(frozen=True)
-class DriveOptions:
+class DriveOptions(Options):
     """What a real target is taken for, and how it is set up."""
 
     destroy: Destroy = None

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Seed, document
+from ssdlab.cli.options import Seed, argument, document, option
 from ssdlab.output import Output
 
 if light.BODIES:
@@ -47,25 +45,23 @@ class PredictView(View):
 def command(
     twin: Annotated[
         str,
-        typer.Argument(
-            metavar="TWIN.toml",
-            help="What `ssdlab fit` wrote; another rig or profile is as sure as drives of a kind "
-            "are alike.",
+        argument(
+            "TWIN.toml",
+            "What `ssdlab fit` wrote; another rig or profile is as sure as drives of a kind are "
+            "alike.",
             autocompletion=light.complete("drives"),
         ),
     ],
     jobs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="JOB.fio...", help="Job files; each section is a workload."),
+        list[Path] | None, argument("JOB.fio...", "Job files; each section is a workload.")
     ] = None,
     table: Annotated[
-        Path | None,
-        typer.Option("--table", metavar="ASK.csv", help="A table of workloads, as `fit` takes it."),
+        Path | None, option("ASK.csv", "A table of workloads, as `fit` takes it.")
     ] = None,
     seed: Seed = 1,
     *,
     view: PredictView,
-) -> None:  # fmt: skip
+) -> None:
     """Predict what a drive does under workloads, with 90 % intervals."""
     started = time.monotonic()
     answer, predictions = predicted(twin, jobs, table, seed, not view.quiet)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Tbw, naming, rated
+from ssdlab.cli.options import Tbw, argument, flag, naming, option, rated
 from ssdlab.errors import InputError
 from ssdlab.units import size_text
 
@@ -28,30 +26,22 @@ if light.BODIES:
 
 @answering
 def command(
-    target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="A block device, or a plain file.")
-    ],
+    target: Annotated[Path, argument("TARGET", "A block device, or a plain file.")],
     destroy: Annotated[
         str | None, naming("--destroy", "the drive with this serial to be purged")
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="The way to do it; the strongest that the drive has unless given. "
-            "--dry-run names those it has.",
+        option(
+            "NAME",
+            "The way to do it; the strongest that the drive has unless given. --dry-run names "
+            "those it has.",
             autocompletion=light.complete("methods"),
         ),
     ] = None,
-    use_existing_file: Annotated[
-        bool,
-        typer.Option("--use-existing-file", help="Allow a plain file to lose what is in it."),
-    ] = False,
+    use_existing_file: Annotated[bool, flag("Allow a plain file to lose what is in it.")] = False,
     tbw: Tbw = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only say which ways the drive has.")
-    ] = False,
+    dry_run: Annotated[bool, flag("Only say which ways the drive has.", "--dry-run", "-n")] = False,
     *,
     view: View,
 ) -> None:

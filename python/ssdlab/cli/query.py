@@ -6,10 +6,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ssdlab.cli import light
-from ssdlab.cli.options import Json, Quiet, Wide, document
+from ssdlab.cli.answer import answering
+from ssdlab.cli.options import Json, Quiet, Wide, argument, document, option
 from ssdlab.output import Output
 
 if light.BODIES:
@@ -24,21 +23,18 @@ if light.BODIES:
     from ssdlab.sweeps.query import ask, sources
 
 
+@answering
 def command(
     sql: Annotated[
-        str,
-        typer.Argument(
-            metavar="SQL",
-            help="One SELECT over the tables runs, summary and series, joined by key.",
-        ),
+        str, argument("SQL", "One SELECT over the tables runs, summary and series, joined by key.")
     ],
     folders: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
+            "DIR",
+            "A sweep's folder, a kept run, or a store of runs; may be given again. Without: the "
+            "store, and sweeps in this folder or right below it.",
             "--in",
-            metavar="DIR",
-            help="A sweep's folder, a kept run, or a store of runs; may be given again. Without: "
-            "the store, and sweeps in this folder or right below it.",
         ),
     ] = None,
     json_: Json = None,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.care.livewrite import SLICE_S
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Tbw, naming, rated
+from ssdlab.cli.options import Tbw, argument, flag, naming, option, rated
 
 if light.BODIES:
     from ssdlab.answers import refresh as refresh_answer
@@ -24,33 +22,20 @@ if light.BODIES:
 
 @answering
 def command(
-    target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="A plain file, a drive or a partition.")
-    ],
+    target: Annotated[Path, argument("TARGET", "A plain file, a drive or a partition.")],
     rewrite: Annotated[
         str | None,
         naming("--rewrite", "the drive with this serial to be rewritten with its own data"),
     ] = None,
-    freeze: Annotated[
-        bool,
-        typer.Option("--freeze", help="Allow a mounted file system to be frozen for moments."),
-    ] = False,
+    freeze: Annotated[bool, flag("Allow a mounted file system to be frozen for moments.")] = False,
     slice_s: Annotated[
-        float,
-        typer.Option(
-            "--slice", metavar="SECONDS", help="How long it is frozen at a time, and then rests."
-        ),
+        float, option("SECONDS", "How long it is frozen at a time, and then rests.", "--slice")
     ] = SLICE_S,
     unshare: Annotated[
-        bool,
-        typer.Option(
-            "--unshare", help="Allow a file to lose what it shares with reflinks and snapshots."
-        ),
+        bool, flag("Allow a file to lose what it shares with reflinks and snapshots.")
     ] = False,
     tbw: Tbw = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only say what would be written.")
-    ] = False,
+    dry_run: Annotated[bool, flag("Only say what would be written.", "--dry-run", "-n")] = False,
     *,
     view: View,
 ) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
-from ssdlab.cli.options import KeptWhere, Page, SeveralRuns
+from ssdlab.cli.answer import answering
+from ssdlab.cli.options import KeptWhere, Page, SeveralRuns, flag
 from ssdlab.output import Output
 
 if light.BODIES:
@@ -17,10 +16,11 @@ if light.BODIES:
     from ssdlab.store import RunStore
 
 
+@answering
 def command(
     runs: SeveralRuns,
     output: Page = None,
-    title: Annotated[str | None, typer.Option("--title", help="Heading of the report.")] = None,
+    title: Annotated[str | None, flag("Heading of the report.")] = None,
     out: KeptWhere = None,
 ) -> None:
     """Write one HTML report (report.html) that compares runs, or shows what a protocol found."""

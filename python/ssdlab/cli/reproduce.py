@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import ReuseOptions
+from ssdlab.cli.answer import Ask, View, answering
+from ssdlab.cli.options import ReuseOptions, argument, flag, option
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
@@ -24,46 +21,31 @@ if light.BODIES:
 def command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help=f"{', '.join(light.index()['experiments'])}; all without a name. After measured "
+        argument(
+            "NAME",
+            f"{', '.join(light.index()['experiments'])}; all without a name. After measured "
             f"also drives: {', '.join(light.index()['measured'])}. By itself, twin: fits to drives "
             "that others measured, held to what they were not fitted to.",
             autocompletion=light.complete("experiments", "measured"),
         ),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Very small drives: a few minutes in all, rough.")
-    ] = False,
-    full: Annotated[bool, typer.Option("--full", help="Drives and times at full size.")] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the runs.")] = 1,
+    quick: Annotated[bool, flag("Very small drives: a few minutes in all, rough.")] = False,
+    full: Annotated[bool, flag("Drives and times at full size.")] = False,
+    seed: Annotated[int, option("N", "Seed of the runs.", min=0)] = 1,
     save_jobs: Annotated[
-        Path | None,
-        typer.Option(
-            "--save-jobs",
-            metavar="DIR",
-            help="Only write the job files, as they run on a real drive.",
-        ),
+        Path | None, option("DIR", "Only write the job files, as they run on a real drive.")
     ] = None,
     *,
     where: ReuseOptions,
     view: View,
+    ask: Ask,
 ) -> None:
     """Repeat published experiments on simulated drives; print published beside simulated."""
     if save_jobs is not None:
         _save_jobs(find(names or []), save_jobs)
         return
-    started = time.monotonic()
-    report = reproduce(
-        *(names or []),
-        quick=quick,
-        full=full,
-        seed=seed,
-        fresh=where.fresh,
-        cluster=where.cluster,
-        progress=not view.quiet,
-    )
-    view.show(report.answer, seconds=time.monotonic() - started, whole=names == [TWIN])
+    report = ask(reproduce, *(names or []))
+    view.show(report.answer, seconds=ask.seconds, whole=names == [TWIN])
 
 
 def _save_jobs(experiments: list[Experiment], folder: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import Destroy, KeptWhere, OneRun, PlanOnly, Tbw, UseExistingFile
 
 if light.BODIES:
@@ -28,6 +26,7 @@ def command(
     out: KeptWhere = None,
     *,
     view: View,
+    ask: Ask,
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
     folder = RunStore(out).open(run)
@@ -35,13 +34,4 @@ def command(
         what = rest(folder, find(folder.manifest.protocol), rating_left(folder, tbw))
         say_plan(what, view)
         return
-    started = time.monotonic()
-    report = go_on(
-        folder.path,
-        tbw=tbw,
-        destroy=destroy,
-        use_existing_file=use_existing_file,
-        progress=not view.quiet,
-        notice=notice,
-    )
-    show(report, folder, view, started)
+    show(ask(go_on, run=folder.path, notice=notice), folder, view, ask.seconds)

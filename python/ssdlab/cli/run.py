@@ -7,8 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import (
@@ -20,7 +18,9 @@ from ssdlab.cli.options import (
     Scale,
     Seed,
     SetKeys,
+    argument,
     keys,
+    option,
 )
 from ssdlab.errors import InputError
 from ssdlab.output import Output
@@ -40,16 +40,12 @@ if light.BODIES:
 
 @answering
 def command(
-    jobs: Annotated[
-        list[Path],
-        typer.Argument(metavar="JOB.fio", help="fio job files; each is a run of its own."),
-    ],
+    jobs: Annotated[list[Path], argument("JOB.fio", "fio job files; each is a run of its own.")],
     on: Annotated[
         str,
-        typer.Option(
-            "--on",
-            metavar="TARGET",
-            help="A profile's name, a rig file (.toml), a plain file, or a block device.",
+        option(
+            "TARGET",
+            "A profile's name, a rig file (.toml), a plain file, or a block device.",
             autocompletion=light.complete("drives"),
         ),
     ],
@@ -68,7 +64,7 @@ def command(
     if view.json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
     texts = [read_job(job) for job in jobs]
-    target, rating = target_of(on, **asdict(drive))
+    target, rating = target_of(on, **drive.given)
     settings = settings_of(
         target,
         set=keys(set_),

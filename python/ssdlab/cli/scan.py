@@ -8,7 +8,7 @@ import typer
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import SetKeys, keys
+from ssdlab.cli.options import SetKeys, argument, flag, keys, option
 from ssdlab.errors import ExperimentError, Interrupted
 from ssdlab.units import size_text
 
@@ -44,25 +44,18 @@ LOOKS: dict[State, tuple[str, str]] = {
 def command(
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="TARGET",
-            help="A block device, a file, a profile's name or a rig file (.toml).",
+        argument(
+            "TARGET",
+            "A block device, a file, a profile's name or a rig file (.toml).",
             autocompletion=light.complete("drives"),
         ),
     ],
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Read everything, not only the first 1.5 GB.")
-    ] = False,
-    size: Annotated[
-        str | None,
-        typer.Option("--size", metavar="SIZE", help="Read so much from the beginning: 20GB."),
-    ] = None,
+    whole: Annotated[bool, flag("Read everything, not only the first 1.5 GB.")] = False,
+    size: Annotated[str | None, option("SIZE", "Read so much from the beginning: 20GB.")] = None,
     prepare: Annotated[
         str | None,
-        typer.Option(
-            "--prepare",
-            metavar="STATE",
-            help="State of a simulated drive at the start, as for run; sequential unless given.",
+        option(
+            "STATE", "State of a simulated drive at the start, as for run; sequential unless given."
         ),
     ] = None,
     set_: SetKeys = None,

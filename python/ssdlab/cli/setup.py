@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
-from ssdlab.cli.options import Destroy, Json, SetUp
+from ssdlab.cli.answer import answering
+from ssdlab.cli.options import Destroy, Json, SetUp, argument, flag
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
 
@@ -29,21 +28,17 @@ if light.BODIES:
 PTS = "pts"
 
 
+@answering
 def command(
     target: Annotated[
-        str | None,
-        typer.Argument(metavar="[TARGET]", help="A block device, or a plain file on the drive."),
+        str | None, argument("[TARGET]", "A block device, or a plain file on the drive.")
     ] = None,
     setup: SetUp = PTS,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", "-n", help="Say what would be set where, and what cannot be."),
+        bool, flag("Say what would be set where, and what cannot be.", "--dry-run", "-n")
     ] = False,
     restore: Annotated[
-        bool,
-        typer.Option(
-            "--restore", help="Restore what killed runs have left set, on TARGET or everywhere."
-        ),
+        bool, flag("Restore what killed runs have left set, on TARGET or everywhere.")
     ] = False,
     destroy: Destroy = None,
     json_: Json = None,

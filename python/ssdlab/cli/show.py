@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
-
 from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, print_rows
-from ssdlab.cli.options import Json, KeptWhere
+from ssdlab.cli.options import Json, KeptWhere, argument
 from ssdlab.errors import UnknownNameError, nearest
 
 if light.BODIES:
@@ -38,10 +36,10 @@ NAMED = ("drives", "protocols", "controllers", "policies", "options")
 def command(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            help="A run, a drive profile, a NAND part, a controller, a protocol, a device, "
-            "a policy or a job option.",
+        argument(
+            "NAME",
+            "A run, a drive profile, a NAND part, a controller, a protocol, a device, a policy or "
+            "a job option.",
             autocompletion=light.complete(*NAMED),
         ),
     ],

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import BenchOptions, PlanOnly, Prepare, Prices, SetKeys, document, keys
+from ssdlab.cli.options import (
+    BenchOptions,
+    PlanOnly,
+    Prepare,
+    Prices,
+    SetKeys,
+    argument,
+    document,
+    flag,
+    keys,
+    option,
+)
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 
@@ -46,52 +55,39 @@ class Variants:
 
     vary: Annotated[
         list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar="KEY=VALUES",
-            help="Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of "
-            "the job (job.iodepth=1..256x2), of prepare, of target (drives and rig files) or of "
-            "trace (files to replay). May be given again: each with each.",
+        option(
+            "KEY=VALUES",
+            "Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of the job "
+            "(job.iodepth=1..256x2), of prepare, of target (drives and rig files) or of trace "
+            "(files to replay). May be given again: each with each.",
         ),
     ] = None
     zip_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--zip",
-            metavar="KEY,KEY",
-            help="The values of these keys go together: the first of each, then the second.",
+        option(
+            "KEY,KEY", "The values of these keys go together: the first of each, then the second."
         ),
     ] = None
     sample: Annotated[
         str | None,
-        typer.Option(
-            "--sample",
-            metavar="lhs:N|sobol:N",
-            help="Draw N points from the ranges among the keys (0.07..0.5, or 1..256x evenly by "
+        option(
+            "lhs:N|sobol:N",
+            "Draw N points from the ranges among the keys (0.07..0.5, or 1..256x evenly by "
             "factors) by a Latin hypercube or a Sobol sequence; lhs:N:SEED draws others.",
         ),
     ] = None
     where: Annotated[
         list[str] | None,
-        typer.Option(
-            "--where",
-            metavar="CONDITION",
-            help='Run only what meets this: "capacity x members <= 8 TB". Over what varies, keys '
-            "of the rig, capacity, usable, members, memory and price.",
+        option(
+            "CONDITION",
+            'Run only what meets this: "capacity x members <= 8 TB". Over what varies, keys of the '
+            "rig, capacity, usable, members, memory and price.",
         ),
     ] = None
-    seeds: Annotated[
-        int | None,
-        typer.Option("--seeds", min=1, metavar="N", help="Runs of each, with seeds from 1 on."),
-    ] = None
-    series: Annotated[
-        bool | None,
-        typer.Option("--series", help="Keep the series of every run too, in DIR/series."),
-    ] = None
+    seeds: Annotated[int | None, option("N", "Runs of each, with seeds from 1 on.", min=1)] = None
+    series: Annotated[bool | None, flag("Keep the series of every run too, in DIR/series.")] = None
     prices_: Prices = None
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Go on with more than a million runs as well.")
-    ] = False
+    yes: Annotated[bool, flag("Go on with more than a million runs as well.")] = False
 
 
 @dataclass(frozen=True)
@@ -100,65 +96,55 @@ class SearchOptions:
 
     search: Annotated[
         list[str] | None,
-        typer.Option(
-            "--search",
-            metavar="MEASURE,...",
-            help="Search the best instead of running all: a number of the summary (waf, iops, "
-            "p999, read.p99, endurance), price or another fact of the rig; max: or min: before it "
-            "says which way. Several: what none surpasses in all (Pareto).",
+        option(
+            "MEASURE,...",
+            "Search the best instead of running all: a number of the summary (waf, iops, p999, "
+            "read.p99, endurance), price or another fact of the rig; max: or min: before it says "
+            "which way. Several: what none surpasses in all (Pareto).",
         ),
     ] = None
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            "--target",
-            metavar="CONDITION",
-            help='What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".',
+        option(
+            "CONDITION",
+            'What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".',
         ),
     ] = None
-    budget: Annotated[
-        int | None,
-        typer.Option("--budget", min=1, metavar="N", help="Combinations that a search tries; 100."),
-    ] = None
+    budget: Annotated[int | None, option("N", "Combinations that a search tries; 100.", min=1)] = (
+        None
+    )
 
 
 @answering
 def command(
     job: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="JOB.fio|SWEEP.toml",
-            help="A fio job file, the same for all runs, or a file that says all of a sweep.",
+        argument(
+            "JOB.fio|SWEEP.toml",
+            "A fio job file, the same for all runs, or a file that says all of a sweep.",
         ),
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(
-            "--on",
-            metavar="TARGET",
-            help="A profile's name or a rig file (.toml).",
+        option(
+            "TARGET",
+            "A profile's name or a rig file (.toml).",
             autocompletion=light.complete("drives"),
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder of the table; what is in it is not run again.",
-        ),
+        option("DIR", "Folder of the table; what is in it is not run again.", "--out", "-o"),
     ] = None,
     set_: SetKeys = None,
     prepare: Prepare = None,
     plan: PlanOnly = False,
     run: Annotated[
         str | None,
-        typer.Option(
-            "--run",
-            metavar="KEY",
-            help="Do one of the runs alone, by its key in the table or the start of it, and show "
-            "and keep it as `ssdlab run` does.",
+        option(
+            "KEY",
+            "Do one of the runs alone, by its key in the table or the start of it, and show and "
+            "keep it as `ssdlab run` does.",
         ),
     ] = None,
     *,
@@ -225,9 +211,9 @@ def _line(
     options |= {"--zip": variants.zip_, "--sample": variants.sample, "--where": variants.where}
     options |= {"--seeds": variants.seeds, "--prices": variants.prices_}
     words = ["ssdlab", "sweep", *([] if job is None else [str(job)])]
-    for option, given in options.items():
+    for name, given in options.items():
         several = given if isinstance(given, list) else [] if given is None else [given]
-        words += [word for one in several for word in (option, str(one))]
+        words += [word for one in several for word in (name, str(one))]
     return shlex.join(words)
 
 

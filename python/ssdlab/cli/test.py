@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import functools
-import time
-from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import (
     AssumeSpeed,
     DriveOptions,
@@ -22,7 +18,9 @@ from ssdlab.cli.options import (
     Seed,
     SetKeys,
     TargetName,
+    flag,
     keys,
+    option,
 )
 from ssdlab.units import size_text
 
@@ -49,12 +47,8 @@ def command(
     target: TargetName,
     protocol: Annotated[
         str,
-        typer.Option(
-            "--protocol",
-            "-p",
-            metavar="NAME",
-            help=ProtocolHelp,
-            autocompletion=light.complete("protocols"),
+        option(
+            "NAME", ProtocolHelp, "--protocol", "-p", autocompletion=light.complete("protocols")
         ),
     ],
     plan: PlanOnly = False,
@@ -63,26 +57,25 @@ def command(
     assume_speed: AssumeSpeed = None,
     like: Annotated[
         str | None,
-        typer.Option(
-            "--like",
-            metavar="PROFILE",
-            help="Or a simulated drive that it is like, for the plan.",
+        option(
+            "PROFILE",
+            "Or a simulated drive that it is like, for the plan.",
             autocompletion=light.complete("drives"),
         ),
     ] = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
     gentle: Annotated[
-        bool,
-        typer.Option("--gentle", help="characterise: only read what is there; needs no --destroy."),
+        bool, flag("characterise: only read what is there; needs no --destroy.")
     ] = False,
     *,
     how: ProtocolOptions,
     drive: DriveOptions,
     view: View,
+    ask: Ask,
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
-    on, rating = target_of(target, **asdict(drive))
+    on, rating = target_of(target, **drive.given)
     order = order_of(protocol, on, rating, **how.given, set=keys(set_), seed=seed)
     order = informed(order, assume_speed=assume_speed, like=like, logs=logs, gentle=gentle)
     if plan:
@@ -91,7 +84,6 @@ def command(
         if not view.quiet:
             say_preview(view.console, order.target, what.setup.values)
         return
-    started = time.monotonic()
     console = stderr()
 
     def announce(what: Announcement) -> None:
@@ -99,14 +91,14 @@ def command(
             _say(console, what)
 
     folder = carried_out(order, RunStore(out), not view.quiet, notice, announce)
-    show(report_of(folder), folder, view, started)
+    show(report_of(folder), folder, view, ask.seconds)
 
 
-def show(report: Report, folder: RunFolder, view: View, started: float) -> None:
+def show(report: Report, folder: RunFolder, view: View, seconds: float) -> None:
     """Prints and writes what a run has found."""
     view.show(
         report.answer,
-        seconds=time.monotonic() - started,
+        seconds=seconds,
         kept=folder.path,
         follow=f"ssdlab report {folder.id} -o report.html",
     )

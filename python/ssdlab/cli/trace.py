@@ -10,8 +10,8 @@ import typer
 
 from ssdlab import _core
 from ssdlab.cli import light, trace_replay
-from ssdlab.cli.answer import View, answering, print_rows
-from ssdlab.cli.options import Json, Quiet, opened
+from ssdlab.cli.answer import Ask, View, answering, print_rows
+from ssdlab.cli.options import Json, Quiet, argument, flag, opened, option
 from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.errors import InputError
 from ssdlab.output import Output
@@ -34,26 +34,17 @@ app = typer.Typer(
 FORMAT_HEADS = ["format", "what it is", "written", "loses when written"]
 OutFile = Annotated[
     Output,
-    typer.Argument(
-        metavar="OUT|-",
-        help="File to write; .gz, .zst and .xz compress.",
-        parser=str,
-        callback=opened,
-    ),
+    argument("OUT|-", "File to write; .gz, .zst and .xz compress.", parser=str, callback=opened),
 ]
-TraceFile = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, compressed or not.")]
-To = Annotated[
-    str | None,
-    typer.Option("--to", metavar="FORMAT", help="Format to write (else as the name says)."),
-]
+TraceFile = Annotated[Path, argument("TRACE", "A trace, compressed or not.")]
+To = Annotated[str | None, option("FORMAT", "Format to write (else as the name says).", "--to")]
 
 
 @app.command("info")
 @answering
-def info(trace: TraceFile, *, how: TraceOptions, view: View) -> None:
+def info(trace: TraceFile, *, how: TraceOptions, view: View, ask: Ask) -> None:
     """Characterise a trace: request sizes, mix, footprint, working set, reuse, order, arrivals."""
-    report = characterise(trace, **how.given, progress=not view.quiet)
-    view.show(report.answer, whole=True)
+    view.show(ask(characterise).answer, whole=True)
 
 
 @app.command("convert")
@@ -64,9 +55,7 @@ def convert(
     *,
     to: To = None,
     how: TraceOptions,
-    file: Annotated[
-        str, typer.Option("--file", metavar="NAME", help="File or device that an iolog names.")
-    ] = "trace.dat",
+    file: Annotated[str, option("NAME", "File or device that an iolog names.")] = "trace.dat",
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -82,11 +71,10 @@ def sample(
     *,
     share: Annotated[
         str | None,
-        typer.Option(
-            "--share",
-            metavar="PERCENT",
-            help="Percent of the addresses, in whole chunks of 1 MiB chosen by a hash: all of "
-            "their requests stay, with their times.",
+        option(
+            "PERCENT",
+            "Percent of the addresses, in whole chunks of 1 MiB chosen by a hash: all of their "
+            "requests stay, with their times.",
         ),
     ] = None,
     to: To = None,
@@ -137,22 +125,18 @@ def _written(
 def to_fio(
     trace: TraceFile,
     job: Annotated[
-        Output,
-        typer.Argument(metavar="JOB.fio|-", help="Job file to write.", parser=str, callback=opened),
+        Output, argument("JOB.fio|-", "Job file to write.", parser=str, callback=opened)
     ],
     *,
     fit_: Annotated[
         bool,
-        typer.Option(
-            "--fit",
-            help="Not the requests themselves, but a job with their mix, sizes, hot spots, order "
-            "and rate.",
+        flag(
+            "Not the requests themselves, but a job with their mix, sizes, hot spots, order and "
+            "rate."
         ),
     ] = False,
     how: TraceOptions,
-    file: Annotated[
-        str, typer.Option("--file", metavar="NAME", help="File or device that the iolog names.")
-    ] = "trace.dat",
+    file: Annotated[str, option("NAME", "File or device that the iolog names.")] = "trace.dat",
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:

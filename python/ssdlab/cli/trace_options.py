@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Annotated, Any
-
-import typer
+from dataclasses import dataclass
+from typing import Annotated
 
 from ssdlab import _core
 from ssdlab.cli import light
+from ssdlab.cli.options import Options, flag, option
 
 if light.BODIES:
     from ssdlab.api.traces import reading
@@ -22,66 +21,57 @@ def _formats(incomplete: str) -> list[str]:
 
 Format = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "FORMAT",
+        "Format of the trace, where its content does not tell (trace list names them).",
         "--format",
-        metavar="FORMAT",
-        help="Format of the trace, where its content does not tell (trace list names them).",
         autocompletion=_formats,
     ),
 ]
 Action = Annotated[
     str,
-    typer.Option(
+    option(
+        "Q|D|C",
+        "Event of a block-layer trace that is the request: queued, issued, completed.",
         "--action",
-        metavar="Q|D|C",
-        help="Event of a block-layer trace that is the request: queued, issued, completed.",
     ),
 ]
 TraceBlock = Annotated[
-    str,
-    typer.Option(
-        "--trace-block",
-        metavar="SIZE",
-        help="Of a block, in formats that number blocks (lba, oracle).",
-    ),
+    str, option("SIZE", "Of a block, in formats that number blocks (lba, oracle).", "--trace-block")
 ]
-SkipDamaged = Annotated[
-    bool, typer.Option("--skip-damaged", help="Leave damaged lines out and count them.")
-]
+SkipDamaged = Annotated[bool, flag("Leave damaged lines out and count them.", "--skip-damaged")]
 Window = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "FROM-TO",
+        "Part of the time, such as 10s-20s, 1h-, -500ms (units ns, us, ms, s, min, h, d).",
         "--window",
-        metavar="FROM-TO",
-        help="Part of the time, such as 10s-20s, 1h-, -500ms (units ns, us, ms, s, min, h, d).",
     ),
 ]
-Device = Annotated[
-    int | None, typer.Option("--device", metavar="N", min=0, help="This device of the trace alone.")
-]
+Device = Annotated[int | None, option("N", "This device of the trace alone.", "--device", min=0)]
 
 Columns = Annotated[
     str | None,
-    typer.Option(
-        "--columns",
-        metavar="LIST",
-        help="Where the columns of a text stand, from 0 or by the names in its first line: "
+    option(
+        "LIST",
+        "Where the columns of a text stand, from 0 or by the names in its first line: "
         "time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, time_us, "
         "time_ns; of objects key, size, ttl).",
+        "--columns",
     ),
 ]
 Fit = Annotated[
     str,
-    typer.Option(
+    option(
+        "as-is|wrap|scale",
+        "Addresses beyond the target: refused, begun again at 0, or all scaled to it.",
         "--fit",
-        metavar="as-is|wrap|scale",
-        help="Addresses beyond the target: refused, begun again at 0, or all scaled to it.",
     ),
 ]
 
 
 @dataclass(frozen=True)
-class TraceOptions:
+class TraceOptions(Options):
     """What is read of a trace, and how."""
 
     format_: Format = None
@@ -95,8 +85,3 @@ class TraceOptions:
     def reading(self, share: float = 1.0) -> Reading:
         """What the options say; of a share of the blocks."""
         return reading(**self.given, share=share)
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options as functions take them."""
-        return {field.name.rstrip("_"): getattr(self, field.name) for field in fields(self)}

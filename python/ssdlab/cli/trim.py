@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
+from ssdlab.cli.options import argument, flag, option
 from ssdlab.units import parse_bytes
 
 if light.BODIES:
@@ -18,19 +17,9 @@ if light.BODIES:
 
 @answering
 def command(
-    path: Annotated[
-        Path,
-        typer.Argument(metavar="PATH", help="A mounted file system, or anything on it."),
-    ],
-    min_: Annotated[
-        str,
-        typer.Option(
-            "--min", metavar="SIZE", help="Skip free ranges shorter than this, such as 1MiB."
-        ),
-    ] = "0",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only say what there is to trim.")
-    ] = False,
+    path: Annotated[Path, argument("PATH", "A mounted file system, or anything on it.")],
+    min_: Annotated[str, option("SIZE", "Skip free ranges shorter than this, such as 1MiB.")] = "0",
+    dry_run: Annotated[bool, flag("Only say what there is to trim.", "--dry-run", "-n")] = False,
     *,
     view: View,
 ) -> None:
