@@ -6,7 +6,7 @@ traceback to a user. All exceptions can be pickled, so they cross threads and pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import ClassVar
 
 
@@ -81,6 +81,13 @@ def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> 
     return UnknownNameError(
         f'no {what} is called "{name}"{hint}; there are: {", ".join(names) or "none"}{more}'
     )
+
+
+def known_name(what: str, name: str, known: Collection[str], more: str = "") -> str:
+    """The name, which is one of ``known``; raises as :func:`unknown_name` where it is not."""
+    if name not in known:
+        raise unknown_name(what, name, known, more)
+    return name
 
 
 def _distance(a: str, b: str) -> int:

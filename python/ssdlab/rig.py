@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssdlab import _core
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name, unknown_name
 from ssdlab.jobfile import read_text
 
 if TYPE_CHECKING:
@@ -67,9 +67,7 @@ def profiles() -> tuple[Profile, ...]:
 def profile(name: str) -> Profile:
     """The profile called ``name``."""
     known = {one.name: one for one in profiles()}
-    if name not in known:
-        raise unknown_name("drive profile", name, known)
-    return known[name]
+    return known[known_name("drive profile", name, known)]
 
 
 def is_profile(name: str) -> bool:

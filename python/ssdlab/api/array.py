@@ -21,7 +21,7 @@ from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, named
 from ssdlab.arrays.workloads import DEPTH, workload
 from ssdlab.arrays.workloads import job as named_job
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice, ProgressCallback, stage
 from ssdlab.rig import capacity_of, reduced, smaller, smaller_rig
@@ -203,18 +203,12 @@ def _run(
 
 
 def _studies(names: Sequence[str]) -> list[str]:
-    for name in names:
-        if name not in STUDIES:
-            raise unknown_name("study of arrays", name, STUDIES)
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(known_name("study of arrays", name, STUDIES) for name in names))
 
 
 def _levels(text: str) -> list[str]:
     found = [word.lower().removeprefix("raid") for word in units.words("--levels", text)]
-    for one in found:
-        if one not in LEVELS:
-            raise unknown_name("RAID level", one, LEVELS)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(known_name("RAID level", one, LEVELS) for one in found))
 
 
 def _counts(text: str) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from ssdlab.answer import Curve, Figure, Style
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 
 if TYPE_CHECKING:
     from bokeh.models import LayoutDOM
@@ -85,14 +85,13 @@ class Chart:
             InputError: there are not as many values as places.
             UnknownNameError: there is no such style, or no such curve.
         """
-        if style not in STYLES:
-            raise unknown_name("style of a curve", style, STYLES)
+        known_name("style of a curve", style, STYLES)
         across, up = [float(one) for one in x], [float(one) for one in y]
         if len(across) != len(up):
             raise InputError(f"{name}: {len(across)} places and {len(up)} values; give one each")
         colours = {curve.name: curve.colour for curve in self.figure.curves}
-        if like is not None and like not in colours:
-            raise unknown_name("curve of this chart", like, self.curves)
+        if like is not None:
+            known_name("curve of this chart", like, self.curves)
         taken = [colour for colour in colours.values() if isinstance(colour, int)]
         colour = max(taken, default=-1) + 1 if like is None else colours[like]
         curve = Curve(name, across, up, style, colour)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from ssdlab.api.working import working
 from ssdlab.arrays.rigs import DriveRig
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 from ssdlab.jobfile import read_job
 from ssdlab.output import check_rigs, make_folder, write_rigs
 from ssdlab.plan.cache import CacheStudy
@@ -139,8 +139,7 @@ def plan_cache(
     """
     if (trace is None) == (job is None):
         raise InputError("name one load: --trace TRACE or --job JOB.fio")
-    if goal not in GOALS:
-        raise unknown_name("goal", goal, GOALS)
+    known_name("goal", goal, GOALS)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
     named = named_or_rigs([pool, *([cache] if isinstance(cache, Drive) else cache)])
@@ -248,8 +247,8 @@ def plan_storage(
 
 def _ram(given: Size | None, policy: str, mode: str) -> Ram | None:
     """RAM before everything, if there is any."""
-    _known("replacement policy", _policies(), [policy])
-    _known("mode of RAM", RAM_MODES, [mode])
+    known_name("replacement policy", policy, _policies())
+    known_name("mode of RAM", mode, RAM_MODES)
     if given is None:
         if (policy, mode) != (Ram.policy, Ram.mode):
             raise InputError("--ram-policy and --ram-mode are of RAM: say how much, as --ram 4GiB")
@@ -302,17 +301,11 @@ def _lists(
         )
     if policies is not None:
         named = units.words("--policies", policies)
-        found["policies"] = _known("replacement policy", _policies(), named)
+        found["policies"] = [known_name("replacement policy", one, _policies()) for one in named]
     if modes is not None:
-        found["modes"] = _known("mode of a cache", MODES, units.words("--modes", modes))
+        named = units.words("--modes", modes)
+        found["modes"] = [known_name("mode of a cache", one, MODES) for one in named]
     return found
-
-
-def _known(kind: str, known: Sequence[str], names: Sequence[str]) -> Sequence[str]:
-    for name in names:
-        if name not in known:
-            raise unknown_name(kind, name, known)
-    return names
 
 
 def _presets(names: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ from ssdlab.answer import (
     table_values,
 )
 from ssdlab.api.chart import Chart
-from ssdlab.errors import unknown_name
+from ssdlab.errors import known_name, unknown_name
 from ssdlab.output import Output
 from ssdlab.quantities import quantity
 from ssdlab.results import Result
@@ -117,9 +117,7 @@ class Report:
             UnknownNameError: no table has the name.
         """
         if table is not None:
-            if table not in self._tables:
-                raise unknown_name("table of this report", table, self.tables)
-            return table_frame(self._tables[table])
+            return table_frame(self._tables[known_name("table of this report", table, self.tables)])
         if self.table is not None:
             return self.table
         if self.answer.lead.rows:

@@ -11,7 +11,7 @@ from ssdlab.answers import trace as trace_answer
 from ssdlab.api.given import Size, size
 from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 from ssdlab.tracefile import TIME_MAX_NS, Reading
 from ssdlab.traces import profile
 
@@ -80,9 +80,8 @@ def reading(
     """What is read of a trace, and how; of a share of the blocks. Raises InputError."""
     if columns is not None and format is not None:
         raise InputError("--columns and --format exclude each other; give one of them")
-    known = [one["name"] for one in _core.trace_formats()]
-    if format is not None and format not in known:
-        raise unknown_name("trace format", format, known)
+    if format is not None:
+        known_name("trace format", format, [one["name"] for one in _core.trace_formats()])
     letter = action.upper()
     if letter not in ("Q", "D", "C"):
         raise InputError(f'--action "{action}": expected Q (queued), D (issued) or C (completed)')

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from ssdlab._core import Attachment as Attachment
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 from ssdlab.jobfile import read_text
 
 _RATE = re.compile(r"[0-9.]+ *[kKMGT]i?B/s\Z")
@@ -35,9 +35,7 @@ def attachment(name: str) -> Attachment:
     if name.endswith(".toml"):
         return parse(read_text(Path(name), "controller file"), name)
     known = shipped_attachments()
-    if name not in known:
-        raise unknown_name("controller", name, known)
-    return known[name]
+    return known[known_name("controller", name, known)]
 
 
 def parse(text: str, place: str) -> Attachment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssdlab.errors import unknown_name
+from ssdlab.errors import known_name
 from ssdlab.jobfile import JobText
 
 DEPTH = 32
@@ -44,9 +44,7 @@ WORKLOADS = (
 def workload(name: str) -> NamedLoad:
     """The workload called ``name``."""
     known = {load.name: load for load in WORKLOADS}
-    if name not in known:
-        raise unknown_name("load for arrays", name, known)
-    return known[name]
+    return known[known_name("load for arrays", name, known)]
 
 
 def job(options: str, name: str, *, depth: int = DEPTH, seconds: float = SECONDS) -> JobText:

@@ -14,7 +14,7 @@ from ssdlab import admin, safety
 from ssdlab.admin import controller, format_command
 from ssdlab.care.methods import KINDS, Method, available, remark, security_of
 from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
-from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, unknown_name
+from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, known_name
 from ssdlab.progress import Notice, ProgressCallback, tell
 from ssdlab.rating import Rating
 from ssdlab.safety import BlockDevice, Work
@@ -142,9 +142,7 @@ def purge_file(
 
 
 def _known(method: str) -> None:
-    names = [name for name in KINDS if name != "punch"]
-    if method not in names:
-        raise unknown_name("way to purge a device", method, names)
+    known_name("way to purge a device", method, [name for name in KINDS if name != "punch"])
 
 
 def _choice(device: BlockDevice, method: str | None, tried: list[str]) -> Iterator[Method]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.options import Json, KeptWhere, argument
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 
 if light.BODIES:
     from ssdlab.answers.kept import RUN_HEADS, run_row
@@ -48,8 +48,7 @@ def command(
     json_: Json = None,
 ) -> None:
     """List what can be named: drives, protocols, policies, checks, setups, runs and more."""
-    if kind not in KINDS:
-        raise unknown_name("list", kind, KINDS)
+    known_name("list", kind, KINDS)
     wrong: list[InputError] = []
     if kind == "runs":
         runs, wrong = RunStore(out).listing()

@@ -10,7 +10,7 @@ from ssdlab.answer import Section
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import COMPRESSIBLE, MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Step
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 
 GROUPS = {
     "pts": "SNIA PTS 2.0.2",
@@ -64,11 +64,9 @@ class Protocol:
         known = {parameter.name: parameter for parameter in self.parameters}
         found: dict[str, int | float | str] = {n: p.default for n, p in known.items()}
         for name, text in given.items():
-            if name not in known:
-                if not known:
-                    raise InputError(f"--param {name}: {self.name} has no parameters")
-                raise unknown_name(f"parameter of {self.name}", name, known)
-            found[name] = known[name].read(text)
+            if not known:
+                raise InputError(f"--param {name}: {self.name} has no parameters")
+            found[known_name(f"parameter of {self.name}", name, known)] = known[name].read(text)
         return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Shape
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 from ssdlab.results import TargetKind
 
 MIB = 1 << 20
@@ -41,9 +41,7 @@ class ProtocolParameter:
         Raises InputError where it is none.
         """
         if self.choices:
-            if text not in self.choices:
-                raise unknown_name(f"{self.name}", text, self.choices)
-            return text
+            return known_name(self.name, text, self.choices)
         kind = type(self.default)
         try:
             value = kind(text)

@@ -150,7 +150,7 @@ def store(text: str | DriveRig) -> Store:
         raise InputError(f'"{text}": expected {FORMS}')
     level = parts[0].lower().removeprefix("raid")
     if level not in LEVELS:
-        raise unknown_name("RAID level", parts[0], [LEVELS[level] for level in LEVELS])
+        raise unknown_name("RAID level", parts[0], LEVELS.values())
     if not parts[1].isdecimal() or not MEMBERS_MIN[level] <= int(parts[1]) <= 255:
         raise InputError(
             f'"{text}": found {parts[1]} drives, expected from {MEMBERS_MIN[level]} to 255'

@@ -10,7 +10,7 @@ import pkgutil
 from functools import cache
 
 from ssdlab.engine.protocol import GROUPS, Protocol
-from ssdlab.errors import unknown_name
+from ssdlab.errors import known_name
 
 
 @cache
@@ -31,6 +31,5 @@ def find(name: str) -> Protocol:
     Raises UnknownNameError where there is none.
     """
     known = {protocol.name: protocol for protocol in protocols()}
-    if name not in known:
-        raise unknown_name("protocol", name, known, '; "ssdlab list protocols" describes them')
-    return known[name]
+    more = '; "ssdlab list protocols" describes them'
+    return known[known_name("protocol", name, known, more)]

@@ -15,7 +15,7 @@ from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
-from ssdlab.errors import InputError, unknown_name
+from ssdlab.errors import InputError, known_name
 
 PREPARATIONS = {
     "none": "as it is",
@@ -115,10 +115,7 @@ def _mixes(setup: Setup) -> list[int]:
 def _patterns(setup: Setup) -> list[str]:
     text = setup.text("patterns")
     found = units.words(f"--param patterns={text}:", text)
-    for one in found:
-        if one not in PATTERNS:
-            raise unknown_name("pattern", one, PATTERNS)
-    return found
+    return [known_name("pattern", one, PATTERNS) for one in found]
 
 
 def plan(setup: Setup) -> list[Step]:

@@ -16,7 +16,7 @@ from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
-from ssdlab.errors import unknown_name
+from ssdlab.errors import known_name
 from ssdlab.protocols.pts_common import keys_of
 
 REFERENCE = "sequential"
@@ -67,10 +67,8 @@ def plan(setup: Setup) -> list[Step]:
 
 def _cases(setup: Setup) -> list[WafCase]:
     """Uniform writes on every share, the other patterns on all of the range, or on the largest."""
-    names = list(dict.fromkeys(one.strip() for one in setup.text("patterns").split(",")))
-    for name in names:
-        if name not in PATTERNS:
-            raise unknown_name("pattern of writes", name, PATTERNS)
+    words = dict.fromkeys(one.strip() for one in setup.text("patterns").split(","))
+    names = [known_name("pattern of writes", name, PATTERNS) for name in words]
     shares = choices.counts(setup, "shares", most=100)[::-1]
     return [
         WafCase(name, share)

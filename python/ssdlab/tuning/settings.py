@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from ssdlab.admin import abilities, controller, other_namespaces
 from ssdlab.audits.queue import scsi_cache
 from ssdlab.audits.scene import SystemDrive, ancestors
-from ssdlab.errors import ExperimentError, InputError, unknown_name
+from ssdlab.errors import ExperimentError, InputError, known_name
 from ssdlab.system import System
 from ssdlab.tuning.means import MANAGED, cpu_list, cpu_set, formats
 from ssdlab.tuning.model import Closed, Knob, Setting, SetupRequest, SetupSubject, SetupWish
@@ -377,16 +377,12 @@ def parse(text: str) -> SetupRequest:
     for part in _parts(text):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
-            if name not in PRESETS:
-                more = "; a single setting is written NAME=VALUE"
-                raise unknown_name("setup", name, PRESETS, more)
+            known_name("setup", name, PRESETS, "; a single setting is written NAME=VALUE")
             for setting in SETTINGS:
                 if name in setting.presets:
                     wishes[setting.name] = SetupWish(setting.presets[name], named=False)
             continue
-        if name not in known:
-            raise unknown_name("setting", name, known)
-        if not known[name].check(value):
+        if not known[known_name("setting", name, known)].check(value):
             raise InputError(f'--setup {name}: found "{value}", expected {known[name].values}')
         wishes[name] = SetupWish(value, named=True)
     return SetupRequest(text, wishes)
