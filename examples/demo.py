@@ -24,7 +24,7 @@ from ssdlab import units
 from ssdlab.answer import table
 from ssdlab.answers.run import answer
 from ssdlab.cli.answer import print_table
-from ssdlab.cli.console import progress, stdout
+from ssdlab.cli.output import progress, stdout
 from ssdlab.fits import observations
 from ssdlab.report import answer_page
 

@@ -58,11 +58,6 @@ def test_pts_window_has_five_rounds() -> None:
         steady.pts_window([1, 2, 3, 4])
 
 
-def test_pts_finds_the_first_steady_window() -> None:
-    assert steady.pts_first_steady([400, 200, 120, 100, 101, 99, 100, 102]) == 3
-    assert steady.pts_first_steady([100, 200, 300, 400, 500, 600]) is None
-
-
 def fresh_drive(n: int, knee: int, noise: float = 0.0) -> np.ndarray[Any, Any]:
     """Fast until the knee, then one eighth of that."""
     y = np.where(np.arange(n) < knee, 80_000.0, 10_000.0)

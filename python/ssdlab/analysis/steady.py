@@ -112,14 +112,6 @@ def pts_window(rounds: Sequence[float]) -> PtsWindow:
     )
 
 
-def pts_first_steady(rounds: Sequence[float]) -> int | None:
-    """Index of the first round of the first steady window, or None if there is none."""
-    for start in range(len(rounds) - ROUNDS + 1):
-        if pts_window(rounds[start : start + ROUNDS]).steady:
-            return start
-    return None
-
-
 def judge(values: npt.ArrayLike) -> Steadiness:
     """Finds the earliest sample from which the series stays steady until its end.
 

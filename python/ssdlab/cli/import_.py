@@ -17,7 +17,7 @@ from ssdlab.output import Output
 if light.BODIES:
     from ssdlab.answers.imported import short
     from ssdlab.api.imports import imported
-    from ssdlab.cli.console import progress
+    from ssdlab.cli.output import progress
     from ssdlab.fits import observations
     from ssdlab.imports import ForeignDocument
     from ssdlab.store import RunStore

@@ -14,8 +14,7 @@ if light.BODIES:
     from ssdlab.arrays.attachment import shipped_attachments
     from ssdlab.audits import CHECKS
     from ssdlab.cli.answer import print_rows
-    from ssdlab.cli.console import stdout
-    from ssdlab.cli.output import on_stdout, write_json
+    from ssdlab.cli.output import on_stdout, stdout, write_json
     from ssdlab.rig import profiles
     from ssdlab.store import RunStore
     from ssdlab.tuning import PRESETS, SETTINGS

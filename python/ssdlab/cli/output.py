@@ -1,17 +1,35 @@
-"""What commands write alike: words for people, and documents as JSON."""
+"""What commands write alike: words and progress for people, and documents as JSON."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from rich.console import Console
 
 from ssdlab.answer import finite
-from ssdlab.cli.console import stderr, stdout
+from ssdlab.api.watching import console_on, shown
 from ssdlab.errors import InputError
 from ssdlab.output import Output
+from ssdlab.progress import ProgressCallback
+
+
+def stdout() -> Console:
+    """The console for results; wide where nobody's window limits it."""
+    return console_on(sys.stdout)
+
+
+def stderr() -> Console:
+    """The console for messages."""
+    return console_on(sys.stderr)
+
+
+def progress(title: str, *, quiet: bool = False) -> AbstractContextManager[ProgressCallback]:
+    """A callback that shows how far a run is, on stderr, unless ``quiet``."""
+    return shown(not quiet, title)
 
 
 def on_stdout(*documents: Output | None) -> bool:

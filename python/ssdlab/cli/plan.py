@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
-from ssdlab.cli import plan_cache, plan_storage
+from ssdlab.arrays.workloads import WORKLOADS
+from ssdlab.cli import light
+from ssdlab.cli.answer import Ask, View, answering
+from ssdlab.cli.options import DiskCache, JobFile, Prices, ReuseOptions, Seed, flag, option
+from ssdlab.cli.trace_options import Fit, TraceOptions
+from ssdlab.plan.storage.candidates import SYNTAX
+from ssdlab.plan.storage.loads import WRITES_PER_DAY
+from ssdlab.plan.stores import FORMS, MODES, RAM_MODES
+
+if light.BODIES:
+    from ssdlab.api.plan import plan_cache, plan_storage
 
 app = typer.Typer(
     help="What to buy, simulated before it is bought.",
@@ -12,5 +25,136 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-app.command("cache")(plan_cache.command)
-app.command("storage")(plan_storage.command)
+
+
+@app.command("cache")
+@answering
+def for_pool(
+    pool: Annotated[str, option("STORE", f"What is cached: {FORMS}.")],
+    cache: Annotated[list[str], option("STORE", "What to cache on; may be given again.")],
+    trace: Annotated[Path | None, option("TRACE", "The load, as a trace.")] = None,
+    job: JobFile = None,
+    sizes: Annotated[
+        str | None,
+        option("LIST", "Sizes of the cache, such as 16G,32G; else by the working set of the load."),
+    ] = None,
+    blocks: Annotated[str | None, option("LIST", "Sizes of a block: 16k,64k.")] = None,
+    thresholds: Annotated[
+        str | None, option("LIST", "Admission thresholds: admit a block on its Nth access: 1,2.")
+    ] = None,
+    policies: Annotated[
+        str | None, option("LIST", "Replacement policies: lru,arc,s3-fifo.")
+    ] = None,
+    modes: Annotated[
+        str | None, option("LIST", f"Of {', '.join(MODES)}; else the first three.")
+    ] = None,
+    preset: Annotated[
+        list[str] | None,
+        option("NAME", "A product's cache with all of its settings, besides; may be given again."),
+    ] = None,
+    goal: Annotated[
+        str,
+        option(
+            "iops|p99|price",
+            "What counts: speed when warm, the 99th percentile, or price per 1000 IOPS.",
+        ),
+    ] = "iops",
+    accept_loss: Annotated[
+        bool, flag("Allow configurations where one drive failure loses acknowledged writes.")
+    ] = False,
+    years: Annotated[float, option("N", "How long the cache has to last.", min=0.0)] = 5.0,
+    prices: Prices = None,
+    top: Annotated[int | None, option("N", "Caches that are simulated in time.", min=1)] = None,
+    depth: Annotated[int, option("N", "Requests in flight at full speed.", min=1)] = 32,
+    passes: Annotated[
+        int | None,
+        option(
+            "N",
+            "How often a trace is run at full speed, the cache growing warm (more often while it "
+            "still gets faster).",
+            min=1,
+        ),
+    ] = None,
+    disk_cache: DiskCache = False,
+    ram: Annotated[
+        str | None,
+        option("SIZE", "RAM of the host as a cache before the pool and every cache alike: 4GiB."),
+    ] = None,
+    ram_policy: Annotated[str, option("NAME", "Its replacement policy.")] = "lru",
+    ram_mode: Annotated[
+        str,
+        option(
+            "|".join(RAM_MODES), "Its mode; write-back loses acknowledged writes with the power."
+        ),
+    ] = RAM_MODES[0],
+    sampled: Annotated[
+        str | None,
+        option(
+            "PERCENT",
+            "The trace is a sample of so much of the addresses (trace sample --share): say what "
+            "that means for the whole.",
+        ),
+    ] = None,
+    save_rigs: Annotated[
+        Path | None,
+        option("DIR", "Write what was simulated as rig files, which run takes; other files stay."),
+    ] = None,
+    fit: Fit = "as-is",
+    *,
+    how: TraceOptions,
+    seed: Seed = 1,
+    quick: Annotated[bool, flag("Fewer candidates and passes, for a first look.")] = False,
+    where: ReuseOptions,
+    view: View,
+    ask: Ask,
+) -> None:
+    """Find the cache for a load: size, block, policy, mode; speed, warm-up, wear and price."""
+    view.show(ask(plan_cache).answer, seconds=ask.seconds)
+
+
+@app.command("storage")
+@answering
+def stores(
+    candidate: Annotated[
+        list[str] | None,
+        option(
+            "STORE",
+            f"What may be bought: {SYNTAX}. STORE is a drive, a rig file, or "
+            "LEVEL:COUNT:DRIVE[:CHUNK]. Given several times; without it two large disks, twelve "
+            "fast ones, twelve SSDs, and two disks behind a cache are compared.",
+        ),
+    ] = None,
+    job: JobFile = None,
+    workload: Annotated[
+        str | None,
+        option(
+            "NAME",
+            f"A load by name instead: {', '.join(load.name for load in WORKLOADS)}.",
+            "--workload",
+        ),
+    ] = None,
+    prices: Prices = None,
+    depth: Annotated[int | None, option("N", "I/Os in flight; 256 unless given.", min=1)] = None,
+    hot: Annotated[
+        str | None,
+        option("SIZE|all", "Where random I/O goes; 20 million sectors (10.24GB) unless given."),
+    ] = None,
+    contiguous: Annotated[
+        bool, flag("The hot set lies at the beginning, not all over the store.")
+    ] = False,
+    writes_per_day: Annotated[
+        str, option("SIZE", "For the life of SSDs.")
+    ] = f"{WRITES_PER_DAY / 1e9:.0f}GB",
+    disk_cache: DiskCache = False,
+    scale: Annotated[
+        int | None, option("N", "With --job: scale capacity and duration down by N.", min=1)
+    ] = None,
+    seed: Seed = 1,
+    quick: Annotated[bool, flag("A rough look: shorter and smaller.")] = False,
+    *,
+    where: ReuseOptions,
+    view: View,
+    ask: Ask,
+) -> None:
+    """Compare what may be bought: speed, space, life, safety, price; and what to take for what."""
+    view.show(ask(plan_storage).answer, seconds=ask.seconds)

@@ -18,8 +18,7 @@ if light.BODIES:
     from ssdlab.care.blockio import place_of
     from ssdlab.care.methods import KINDS, Method, available, remark
     from ssdlab.care.purge import purge, purge_file, work_of
-    from ssdlab.cli.console import progress
-    from ssdlab.cli.output import notice
+    from ssdlab.cli.output import notice, progress
     from ssdlab.engine.ratings import rating_of
     from ssdlab.safety import BlockDevice
 

@@ -18,8 +18,7 @@ if light.BODIES:
 
     from ssdlab.answer import Cell
     from ssdlab.cli.answer import print_rows
-    from ssdlab.cli.console import progress
-    from ssdlab.cli.output import check_stdout, results, say, write_json
+    from ssdlab.cli.output import check_stdout, progress, results, say, write_json
     from ssdlab.sweeps.query import ask, sources
 
 

@@ -14,8 +14,7 @@ if light.BODIES:
     from ssdlab.answers import refresh as refresh_answer
     from ssdlab.care.blockio import place_of
     from ssdlab.care.refresh import plan, refresh_device, refresh_file, why_refused
-    from ssdlab.cli.console import progress
-    from ssdlab.cli.output import notice
+    from ssdlab.cli.output import notice, progress
     from ssdlab.engine.ratings import rating_of
     from ssdlab.rating import share_text
 

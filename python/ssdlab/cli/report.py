@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import answering
-from ssdlab.cli.options import KeptWhere, Page, SeveralRuns, flag
+from ssdlab.cli.options import KeptWhere, Page, SeveralRuns, option
 from ssdlab.output import Output
 
 if light.BODIES:
@@ -20,7 +20,7 @@ if light.BODIES:
 def command(
     runs: SeveralRuns,
     output: Page = None,
-    title: Annotated[str | None, flag("Heading of the report.")] = None,
+    title: Annotated[str | None, option("TEXT", "Heading of the report.")] = None,
     out: KeptWhere = None,
 ) -> None:
     """Write one HTML report (report.html) that compares runs, or shows what a protocol found."""

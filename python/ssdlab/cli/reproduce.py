@@ -12,7 +12,7 @@ from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
     from ssdlab.api.reproduce import TWIN, reproduce
-    from ssdlab.cli.console import stdout
+    from ssdlab.cli.output import stdout
     from ssdlab.experiments import find
     from ssdlab.experiments.base import Experiment
 

@@ -21,7 +21,7 @@ if light.BODIES:
     from ssdlab.api.looks import scanned
     from ssdlab.care.scan import STOPPED, Scan, require_whole
     from ssdlab.care.scanmap import STATES, State, cells
-    from ssdlab.cli.console import progress
+    from ssdlab.cli.output import progress
 
 
 COLUMNS = 64

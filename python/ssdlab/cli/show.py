@@ -17,8 +17,7 @@ if light.BODIES:
     from ssdlab._core import Attachment
     from ssdlab.answers import kept
     from ssdlab.arrays.attachment import shipped_attachments
-    from ssdlab.cli.console import stdout
-    from ssdlab.cli.output import on_stdout, say, write_json
+    from ssdlab.cli.output import on_stdout, say, stdout, write_json
     from ssdlab.engine import estimate
     from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
     from ssdlab.engine.speed import assumed

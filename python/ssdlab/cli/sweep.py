@@ -28,8 +28,7 @@ from ssdlab.output import Output
 if light.BODIES:
     from ssdlab import bench, units
     from ssdlab.api.sweep import searching, swept
-    from ssdlab.cli.console import progress
-    from ssdlab.cli.output import notice, say, write_json
+    from ssdlab.cli.output import notice, progress, say, write_json
     from ssdlab.cli.run import show as show_run
     from ssdlab.store import RunStore
     from ssdlab.sweeps import Dataset, Sweep, SweepOrder, forecast, from_line

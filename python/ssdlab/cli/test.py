@@ -31,8 +31,7 @@ if light.BODIES:
     from ssdlab.api.report import Report
     from ssdlab.api.target import order_of, target_of
     from ssdlab.api.test import carried_out, informed, report_of
-    from ssdlab.cli.console import stderr
-    from ssdlab.cli.output import notice, say, write_json
+    from ssdlab.cli.output import notice, say, stderr, write_json
     from ssdlab.cli.setup import say_preview
     from ssdlab.engine.plans import Announcement
     from ssdlab.engine.plans import plan as make_plan

@@ -19,8 +19,15 @@ from ssdlab.tracefile import Reading
 
 if light.BODIES:
     from ssdlab.api.traces import trace as characterise
-    from ssdlab.cli.console import progress, stdout
-    from ssdlab.cli.output import check_stdout, on_stdout, results, say, write_json
+    from ssdlab.cli.output import (
+        check_stdout,
+        on_stdout,
+        progress,
+        results,
+        say,
+        stdout,
+        write_json,
+    )
     from ssdlab.traces import fit, profile
     from ssdlab.traces.convert import convert as convert_trace
 
