@@ -55,7 +55,7 @@ def answer(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool
     sections = [
         Section(
             _said(items, scan, planned=planned),
-            tables=[*_tables(items, rows), *_refused(scan)],
+            tables=[*([_numbers(rows), _runs(items)] if items else []), *_refused(scan)],
             key="imported",
             title="What was found" if planned else "Imported",
             rows=[_document(item) for item in items],
@@ -143,10 +143,6 @@ def _spec(workload: Workload, *, known: bool) -> Spec | None:
         return None
     pattern = "random" if workload.rw.startswith(PATTERNS["random"]) else "sequential"
     return Spec(pattern, round(mix), size, int(depth), workload.workers)
-
-
-def _tables(items: Sequence[ImportedDocument], rows: Sequence[_Row]) -> list[Table]:
-    return [_numbers(rows), _runs(items)] if items else []
 
 
 def _numbers(rows: Sequence[_Row]) -> Table:

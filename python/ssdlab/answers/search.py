@@ -29,7 +29,8 @@ _SHOWN = {"ns": ("us", 1e-3), "B": ("GB", 1e-9)}
 
 def answer(result: SearchResult, where: str | None) -> Answer:
     """``where`` is the folder of the table; None where that is not kept."""
-    what = units.listed([_said(goal) for goal in result.goals])
+    ways = {True: "highest", False: "lowest"}
+    what = units.listed([f"{ways[goal.higher]} {goal.name}" for goal in result.goals])
     under = f" with {' and '.join(result.conditions)}" if result.conditions else ""
     best = result.best[0] if result.best else None
     numbers = [] if best is None else list(_numbers(result, best))
@@ -49,10 +50,6 @@ def answer(result: SearchResult, where: str | None) -> Answer:
         notes.append(f"In the table {RUNTIME} tells shortened runs from whole ones.")
     title = f"Search for {what}{under}"
     return Answer(title, "sweep", [lead], notes=notes, data=_document(result, where))
-
-
-def _said(goal: Goal) -> str:
-    return f"{'highest' if goal.higher else 'lowest'} {goal.name}"
 
 
 def _verdict(result: SearchResult) -> dict[str, float | str | None]:

@@ -28,7 +28,7 @@ def answer(
         figures=figures(sweep, means),
         key="runs",
         title="All combinations",
-        verdict=Verdict("swept", {"runs": float(len(sweep)), "failed": float(_failed(outcome))}),
+        verdict=Verdict("swept", {"runs": float(len(sweep)), "failed": float(len(outcome.failed))}),
     )
     notes = []
     if where is not None:
@@ -37,16 +37,12 @@ def answer(
     return Answer(title, "sweep", [lead], notes=notes, data=_document(sweep, outcome, where))
 
 
-def _failed(outcome: SweepOutcome) -> int:
-    return len(outcome.failed)
-
-
 def _count(sweep: Sweep, outcome: SweepOutcome) -> str:
     seeds = f", {sweep.seeds} seeds each" if sweep.seeds > 1 else ""
     said = f"{len(sweep) // sweep.seeds:,} combinations{seeds}: {outcome.ran:,} runs now"
     said += f", {outcome.before:,} done before" if outcome.before else ""
     said += f", {outcome.elsewhere:,} by other processes" if outcome.elsewhere else ""
-    return said + (f", {_failed(outcome):,} could not be run" if outcome.failed else "")
+    return said + (f", {len(outcome.failed):,} could not be run" if outcome.failed else "")
 
 
 def _document(sweep: Sweep, outcome: SweepOutcome, where: str | None) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class _Charts:
             axis.key,
             _label(measure),
             [curve for curve in curves if len(curve.x)],
-            log_x=_is_wide(axis),
+            log_x=axis.numeric and _far([float(value) for value in axis.values]),
             x_names=() if axis.numeric else tuple(texts_of(axis).values()),
             group=axis.key,
             note=self.note + (f"{note}." if note else ""),
@@ -343,7 +343,3 @@ def _shares(values: Sequence[float]) -> tuple[list[float], str, str]:
 
 def _far(values: Sequence[float]) -> bool:
     return bool(values) and min(values) > 0 and max(values) >= LOG_SPAN * min(values)
-
-
-def _is_wide(axis: Axis) -> bool:
-    return axis.numeric and _far([float(value) for value in axis.values])

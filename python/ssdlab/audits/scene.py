@@ -142,7 +142,7 @@ def look(system: System, target: str) -> Scene:
         if top.kind == "memory" or (system.number(f"{CLASS}/{name}/size") or 0) == 0:
             raise InputError(f"{target}: is a block device without a drive below it")
         return Scene(system, target, system.mount_on(name), (top,))
-    mount = system.mount_of(_absolute(system, target))
+    mount = system.mount_of(str(Path(target).resolve()) if system.live else target)
     if mount is None:
         raise InputError(f"{target}: no mounted file system holds it")
     tops = tuple(stack(system, one) for one in below_mount(system, mount))
@@ -181,10 +181,6 @@ def _device(system: System, target: str) -> str | None:
             raise InputError(f"{target}: there is no such device below {system.root}")
         return found
     return None
-
-
-def _absolute(system: System, target: str) -> str:
-    return str(Path(target).resolve()) if system.live else target
 
 
 def below_mount(system: System, mount: Mount) -> list[str]:

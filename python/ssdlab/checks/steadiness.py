@@ -12,14 +12,11 @@ PAUSE_S = 60.0
 finds done (idle-time collection begins after seconds to minutes). Ours."""
 
 
-def _steady(case: Case) -> list[Symptom]:
-    return [*_rounds(case), *(_series(case) if case.evidence.single else ())]
-
-
 def _rounds(case: Case) -> Iterator[Symptom]:
     """The rounds of a test against the rule of the PTS."""
     for record in case.evidence.records.rounds.values():
-        own = [key for key in case.facts if key.startswith(_prefixes(record.window_rounds()))]
+        rounds = tuple(f"round{number:02d}/" for number in record.window_rounds())
+        own = [key for key in case.facts if key.startswith(rounds)]
         if record.steady:
             yield Symptom("good", f"{record.title}: steady after {record.count} rounds")
             continue
@@ -34,10 +31,6 @@ def _rounds(case: Case) -> Iterator[Symptom]:
         yield from (Symptom("doubt", text, key) for key in own)
         if not own:
             yield Symptom("doubt", text)
-
-
-def _prefixes(rounds: range) -> tuple[str, ...]:
-    return tuple(f"round{number:02d}/" for number in rounds)
 
 
 def _series(case: Case) -> Iterator[Symptom]:
@@ -112,7 +105,7 @@ PROBES = (
         "20 % of their mean and a trend of at most 10 %",
         why="a drive that is not steady goes on to become slower or faster; its number holds "
         "for no longer than the run",
-        look=_steady,
+        look=lambda case: [*_rounds(case), *(_series(case) if case.evidence.single else ())],
     ),
     Probe(
         name="quick",

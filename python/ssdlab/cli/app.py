@@ -76,11 +76,6 @@ class _Anything:
         return value
 
 
-def _summarised(name: str) -> None:
-    """Lists a command in the help."""
-    app.command(name, help=light.index()["commands"].get(name))(lambda: None)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         from ssdlab import __version__
@@ -111,5 +106,5 @@ def _common(
     pass
 
 
-for _name in COMMANDS:
-    _summarised(_name)
+for _name in COMMANDS:  # each with its summary, for the help
+    app.command(_name, help=light.index()["commands"].get(_name))(lambda: None)

@@ -31,7 +31,7 @@ LATEST = 50
 
 def earlier(path: Path, store: RunStore) -> Speeds | None:
     """The speeds in the latest run of the same drive: the same path, or the same model."""
-    model = _model(System().disk_below(path))
+    model = System().of(System().disk_below(path), "device/model")
     for entry in reversed(store.entries()[-LATEST:]):
         if entry.manifest.kind == "sim":
             continue
@@ -45,10 +45,6 @@ def of_folder(folder: RunFolder) -> list[SpeedPoint]:
     """What the finished jobs of a protocol's run have moved."""
     found = (SpeedPoint.read(entry.moved) for entry in folder.journal())
     return [point for point in found if point is not None]
-
-
-def _model(disk: str | None) -> str | None:
-    return System().of(disk, "device/model")
 
 
 def _moved_in(folder: RunFolder, target: str, model: str | None) -> Iterator[SpeedPoint]:

@@ -152,7 +152,9 @@ def answers(
     different = list(dict.fromkeys(loads))
     groups = _groups(different)
     variants = [
-        bench.Variant(_body(rig, [different[place] for place in group], effort), len(group) + 3.0)
+        bench.Variant(
+            _Body(rig, tuple(different[place] for place in group), effort), len(group) + 3.0
+        )
         for rig in rigs
         for group in groups
     ]
@@ -177,10 +179,6 @@ def _groups(loads: Sequence[FitWorkload]) -> list[list[int]]:
         alone = load.reads < 1 and (load.sequential or load.bs > 4096 or load.state != "steady")
         found.setdefault((load.state, load.namespace, place if alone else None), []).append(place)
     return list(found.values())
-
-
-def _body(rig: str, loads: Sequence[FitWorkload], effort: Effort) -> _Body:
-    return _Body(rig, tuple(loads), effort)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class ForeignDocument:
         """Whether the document lists the options of its jobs; otherwise only its place tells."""
         jobs = self.document["jobs"]
         known = self.told.job_text or self.document.get("global options")
-        return bool(known) or any(_own(job["job options"]) for job in jobs)
+        return bool(known) or any(job["job options"].keys() - {"name"} for job in jobs)
 
     @cached_property
     def result(self) -> Result:
@@ -335,10 +335,6 @@ def _of_ssdlab(
     name = label or str(target.get("name") or "") or Path(where).stem
     plain = Result(name, document, "", logs.NONE.series)
     return document, plain.target_kind, name
-
-
-def _own(options: Mapping[str, str]) -> bool:
-    return bool(options.keys() - {"name"})
 
 
 def _job_text(document: Mapping[str, Any]) -> str:

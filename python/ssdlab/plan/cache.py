@@ -87,11 +87,13 @@ class CacheStudy(CacheQuestion):
             f"{', '.join(store.title for store in self.fasts)}; "
             f"{len(plan.caches)} caches simulated in time"
         )
+        # Which software of which version each stands for.
+        presets = [f"preset {one}: {registered(PRESETS)[one]}" for one in self.presets]
         return Answer(
             f"A cache for {plan.load.name}",
             "plan",
             chapters(plan),
-            notes=[note, *map(_described, self.presets), *plan.notes],
+            notes=[note, *presets, *plan.notes],
             texts=texts,
             data=plan.as_json(),
         )
@@ -372,11 +374,6 @@ class _Caches:
             return None
         request = self.order.load.request_bytes
         return Formula(candidate.size, candidate.threshold, self.disk_iops, request, disks)
-
-
-def _described(preset: str) -> str:
-    """Which software of which version a preset stands for."""
-    return f"preset {preset}: {registered(PRESETS)[preset]}"
 
 
 def _untried(short: ShortList, caches: Sequence[CacheRow], known: bool) -> Iterator[str]:

@@ -104,7 +104,9 @@ def life(
     stretch = wear.Stretch.since_new(passes.last.counters)
     rig = stretch.wear
     members = (
-        {path: member for path, member in rig.members.items() if _of_cache(path)} if rig else {}
+        {path: member for path, member in rig.members.items() if path.split("/")[0] == "cache"}
+        if rig
+        else {}
     )
     if not members:
         return None
@@ -133,10 +135,6 @@ def life(
         rated_host_bytes=rated,
         recording_is_long_enough=span_s >= TELLING_S,
     )
-
-
-def _of_cache(path: str) -> bool:
-    return path.split("/")[0] == "cache"
 
 
 def _per_day(outcome: JobOutcome, places: Iterable[str], span_s: float) -> float:

@@ -8,7 +8,7 @@ from ssdlab.engine.answers import figure
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
-from ssdlab.engine.steps import Job, Purge, Step
+from ssdlab.engine.steps import Purge, Step
 
 KEY = "random-write"
 LATE_SHARE = 0.7
@@ -17,13 +17,8 @@ LATE_SHARE = 0.7
 
 def plan(setup: Setup) -> list[Step]:
     """Purge, fill in order, random writes over everything."""
-    return [Purge(), setup.fill(), _job(setup)]
-
-
-def _job(setup: Setup) -> Job:
-    return setup.timed(
-        KEY, "4 KiB random writes over the whole range", "randwrite", setup.text("bs")
-    )
+    title = "4 KiB random writes over the whole range"
+    return [Purge(), setup.fill(), setup.timed(KEY, title, "randwrite", setup.text("bs"))]
 
 
 def judge(records: Records, setup: Setup) -> Section:

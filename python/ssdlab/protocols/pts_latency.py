@@ -59,12 +59,14 @@ def judge(records: Records, setup: Setup) -> Section:
         return grid(sizes, mixes, cell)
 
     means, longest = window("mean"), window("max")
+    length = setup.seconds(60 * setup.number("histogram_minutes"))
+    histogram = f"RND 4 KiB, {pts.mix_text(0)}, {length:g} s"
     tables = [
         means.table("Mean latency, means of the measurement window", "block", "us"),
         longest.table("Max latency of the measurement window", "block", "us"),
         _percentiles(records, [(mix, size) for mix in MIXES for size in pts.sizes(setup, SIZES)]),
         _histogram_table(records),
-        pts.conditions(setup, load="QD 1, TC 1", what=[("histogram", _histogram_text(setup))]),
+        pts.conditions(setup, load="QD 1, TC 1", what=[("histogram", histogram)]),
     ]
     group = "Latency by block size and mix"
     bars = [
@@ -87,12 +89,6 @@ def _said(means: CellGrid) -> list[str]:
         f"One at a time and at random, a read of 4 KiB takes {read:,.0f} us on average "
         f"and a write {write:,.0f} us."
     ]
-
-
-def _histogram_text(setup: Setup) -> str:
-    return (
-        f"RND 4 KiB, {pts.mix_text(0)}, {setup.seconds(60 * setup.number('histogram_minutes')):g} s"
-    )
 
 
 def _numbers(records: Records, means: CellGrid, longest: CellGrid) -> list[Number]:

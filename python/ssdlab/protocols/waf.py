@@ -196,7 +196,7 @@ def _course(records: Records, case: WafCase) -> list[tuple[float, Cell]]:
     against what was written since the purge in ranges; the fill is the first."""
     points: list[tuple[float, Cell]] = []
     written = 0.0
-    part = _range(records, f"layout-{case.key}")
+    part = sum(d.io_bytes for d in records.directions(f"layout-{case.key}", "write"))
     for place in itertools.count(1):
         key = in_round(place, case.key)
         if key not in records or not part:
@@ -205,10 +205,6 @@ def _course(records: Records, case: WafCase) -> list[tuple[float, Cell]]:
         told = records.cell("waf", key)
         points.append((1 + written / part, told if told.value else _bound(records, key)))
     return points
-
-
-def _range(records: Records, key: str) -> float:
-    return float(sum(direction.io_bytes for direction in records.directions(key, "write")))
 
 
 def judge(records: Records, setup: Setup) -> Section:

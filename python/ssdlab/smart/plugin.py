@@ -61,7 +61,7 @@ def first_line(readings: Sequence[Reading]) -> str:
         if severity(readings[worst]) is not Severity.GOOD:
             said += f"; {_about(readings[worst], names[worst])}"
     data = [
-        f"{_label(name, what, alone=len(readings) == 1)}={value}"
+        f"{what if len(readings) == 1 else f'{_word(name)}_{what}'}={value}"
         for name, reading in zip(names, readings, strict=True)
         if not isinstance(reading, Unread)
         for what, value in _performance(reading.health, reading.projection.days_left)
@@ -119,10 +119,6 @@ def _names(readings: Sequence[Reading]) -> list[str]:
 def _word(name: str) -> str:
     """The name as part of a label, such that no quotes are needed."""
     return re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_") or "drive"
-
-
-def _label(name: str, what: str, *, alone: bool) -> str:
-    return what if alone else f"{_word(name)}_{what}"
 
 
 def _performance(health: Health, days_left: float | None) -> Iterator[tuple[str, str]]:

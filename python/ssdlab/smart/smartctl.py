@@ -77,7 +77,8 @@ def parse(document: Mapping[str, Any], name: str) -> Health:
         return Health(**{**_common(document), **_scsi(document)})
     if truth(document, "smart_status", "passed") is not None:
         return Health(**_common(document))
-    raise InputError(f"{name}: {_what_it_is(document)} reports no SMART data{_because(document)}")
+    what = text(document, "model_name") or text(document, "scsi_model_name") or "the device"
+    raise InputError(f"{name}: {what} reports no SMART data{_because(document)}")
 
 
 def _refuse_failure(document: Mapping[str, Any], name: str) -> None:
@@ -101,10 +102,6 @@ def _messages(document: Mapping[str, Any]) -> list[str]:
         if text(one, "severity") != "information"
     )
     return list(dict.fromkeys(one for one in found if one))
-
-
-def _what_it_is(document: Mapping[str, Any]) -> str:
-    return text(document, "model_name") or text(document, "scsi_model_name") or "the device"
 
 
 def _because(document: Mapping[str, Any]) -> str:

@@ -372,8 +372,10 @@ def _sentences(found: Study) -> Iterator[str]:
     within = f"{question.years:g} years"
     best, others = ranked[0], ranked[1:]
     rest = "; ".join(f"{level.name}: {chance_text(level.chance)}" for level in others)
+    count = question.members
+    drives = "1 drive that fails" if count == 1 else f"{count} drives that fail"
     yield (
-        f"Of {_drives(question.members)} at random, {best.name} loses data within {within} "
+        f"Of {drives} at random, {best.name} loses data within {within} "
         f"with a chance of {chance_text(best.chance)}{f' ({rest})' if rest else ''}."
     )
     unread = [
@@ -459,10 +461,6 @@ def _main_cause(simulated: Simulated) -> tuple[str, float]:
     total = sum(simulated.causes.values())
     name = max(simulated.causes, key=lambda one: simulated.causes[one])
     return name, simulated.causes[name] / total if total else 0.0
-
-
-def _drives(count: int) -> str:
-    return "1 drive that fails" if count == 1 else f"{count} drives that fail"
 
 
 def _times(factor: float) -> str:

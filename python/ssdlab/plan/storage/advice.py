@@ -44,17 +44,13 @@ def _flattered(rows: Sequence[StorageOffer]) -> Iterator[str]:
         yield f"A small hot set flatters SSDs: {'; '.join(parts)}."
 
 
-def _name(row: StorageOffer) -> str:
-    return f"{row.letter} ({row.candidate.title})"
-
-
 def _cheapest(rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices) -> Iterator[str]:
     priced = [row for row in rows if row.price is not None]
     if not priced:
         yield "None of the candidates has a price: put what they cost into a file (--prices FILE)."
         return
     space = min(priced, key=lambda row: row.price_per_tb or 0.0)
-    parts = [f"{_name(space)}: {units.number(space.price_per_tb)}"]
+    parts = [f"{space.letter} ({space.candidate.title}): {units.number(space.price_per_tb)}"]
     for key in random:
         best = next(iter(_by_kiops(priced, key)), None)
         if best is not None:
