@@ -11,7 +11,6 @@ from ssdlab.answer import (
     Answer,
     Cell,
     Cells,
-    Check,
     Column,
     Curve,
     Figure,
@@ -44,8 +43,13 @@ FACTS_MAX = 200
 
 def answer(comparison: Comparison) -> Answer:
     """The verdict on each side against the first, every number, and the charts of all sides."""
-    checks = _checks(comparison)
-    sides = zip(comparison.parties, LETTERS, strict=False)
+    sides = list(zip(LETTERS, comparison.parties, strict=False))
+    checks = [
+        replace(check, title=f"{letter}: {check.title}")
+        for letter, party in sides
+        for check in party.checks
+    ]
+    names = [f"{letter}: {party.label} ({', '.join(party.names)})" for letter, party in sides]
     lead = Section(
         comparison.sentences(),
         tables=[_numbers(comparison), *_differing(comparison)],
@@ -56,12 +60,12 @@ def answer(comparison: Comparison) -> Answer:
     )
     charts = [] if comparison.protocol else _sections(comparison)
     return Answer(
-        title=" vs ".join(f"{party.label} ({letter})" for party, letter in sides),
+        title=" vs ".join(f"{party.label} ({letter})" for letter, party in sides),
         kind="comparison",
         sections=[weighed(lead, checks), *charts],
         checks=checks,
         marks=frozenset({DOUBT}),
-        notes=[*_sides(comparison), *comparison.method()],
+        notes=[*names, *comparison.method()],
         data=comparison.as_json(),
     )
 
@@ -78,22 +82,6 @@ def _verdict(comparison: Comparison) -> Verdict:
     code = "different" if seen else "no-difference" if tested else "not-tested"
     values = {"metrics": len(known), "tested": len(tested), "significant": seen}
     return Verdict(code, {name: float(value) for name, value in values.items()})
-
-
-def _sides(comparison: Comparison) -> list[str]:
-    return [
-        f"{letter}: {party.label} ({', '.join(party.names)})"
-        for letter, party in zip(LETTERS, comparison.parties, strict=False)
-    ]
-
-
-def _checks(comparison: Comparison) -> list[Check]:
-    """What speaks against each side, under its letter."""
-    return [
-        replace(check, title=f"{letter}: {check.title}")
-        for letter, party in zip(LETTERS, comparison.parties, strict=False)
-        for check in party.checks
-    ]
 
 
 def _numbers(comparison: Comparison) -> Table:

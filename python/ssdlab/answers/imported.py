@@ -51,7 +51,12 @@ class _Row:
 
 def answer(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool) -> Answer:
     """``planned``: nothing has been kept."""
-    rows = [row for item in items for row in _rows(item)]
+    rows = [
+        _row(item, job)
+        for item in items
+        for job in item.foreign.result.measurement.jobs
+        if job.directions
+    ]
     sections = [
         Section(
             _said(items, scan, planned=planned),
@@ -72,7 +77,9 @@ def answer(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool
     labels = dict.fromkeys(item.foreign.label for item in items)
     for label in labels:
         sections += _of_drive(label, [row for row in rows if row.item.foreign.label == label])
-    return Answer("Import of fio results", "import", sections, notes=_notes(items))
+    unknown = f"{UNKNOWN} stands for options that neither a document nor its place tells."
+    notes = [] if all(item.foreign.knows_options for item in items) else [unknown]
+    return Answer("Import of fio results", "import", sections, notes=notes)
 
 
 def _said(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool) -> list[str]:
@@ -100,17 +107,6 @@ def _said(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool)
 def _count(number: int, what: str) -> str:
     plural = "" if number == 1 or what == "more" else "s"
     return f"{number:,} {what}{plural}"
-
-
-def _notes(items: Sequence[ImportedDocument]) -> list[str]:
-    if any(not item.foreign.knows_options for item in items):
-        return [f"{UNKNOWN} stands for options that neither a document nor its place tells."]
-    return []
-
-
-def _rows(item: ImportedDocument) -> list[_Row]:
-    result = item.foreign.result
-    return [_row(item, job) for job in result.measurement.jobs if job.directions]
 
 
 def _row(item: ImportedDocument, job: JobMeasurement) -> _Row:

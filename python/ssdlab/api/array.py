@@ -160,9 +160,13 @@ def question(
     """The arrays that are asked for; raises as :func:`array`."""
     if (drive is None) == (measured is None):
         raise InputError("name one drive: DRIVE, or --measured RUN for your own")
-    grid, left_out = _grid(
-        _levels(listed(levels) or ""), _counts(listed(count) or ""), _chunks(listed(chunk) or "")
+    expected = "numbers from 1 to 255, such as 2,4,8 or 2..32x2"
+    counts = units.counts("--count", listed(count) or "", expected, lambda n: 1 <= n <= 255)
+    expected = "multiples of 4k, such as 64k,512k"
+    chunks = units.sizes(
+        "--chunk", listed(chunk) or "", expected, lambda size: size > 0 and size % 4096 == 0
     )
+    grid, left_out = _grid(_levels(listed(levels) or ""), counts, chunks)
     if drive is None:
         rig = measured_drive(Path(measured or ""))
     else:
@@ -209,16 +213,6 @@ def _studies(names: Sequence[str]) -> list[str]:
 def _levels(text: str) -> list[str]:
     found = [word.lower().removeprefix("raid") for word in units.words("--levels", text)]
     return list(dict.fromkeys(known_name("RAID level", one, LEVELS) for one in found))
-
-
-def _counts(text: str) -> list[int]:
-    expected = "numbers from 1 to 255, such as 2,4,8 or 2..32x2"
-    return units.counts("--count", text, expected, lambda count: 1 <= count <= 255)
-
-
-def _chunks(text: str) -> list[int]:
-    expected = "multiples of 4k, such as 64k,512k"
-    return units.sizes("--chunk", text, expected, lambda size: size > 0 and size % 4096 == 0)
 
 
 def _grid(levels: list[str], counts: list[int], chunks: list[int]) -> tuple[Grid, Sequence[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -175,26 +175,17 @@ def measured(
     return {shape: around(moved / seconds, down, up) for shape, (moved, seconds) in sums.items()}
 
 
-def _guess(points: Sequence[tuple[bool, int, float, float, float]]) -> dict[Shape, SpeedBounds]:
-    return {
-        Shape(random, bs, 1, share): SpeedBounds(low, high)
-        for random, bs, share, low, high in points
-    }
-
-
 GUESS = Speeds(
     # From a hard disk's to what PCIe carries.
-    _guess(
-        [
-            (random, bs, share, low, high)
-            for share in (0.0, 1.0)
-            for random, bs, low, high in (
-                (False, 4 * KIB, 50e6, FASTEST),
-                (True, 4 * KIB, 100 * 4 * KIB, 2e6 * 4 * KIB),
-                (True, 128 * KIB, 10e6, FASTEST),
-            )
-        ]
-    ),
+    {
+        Shape(random, bs, 1, share): SpeedBounds(low, high)
+        for share in (0.0, 1.0)
+        for random, bs, low, high in (
+            (False, 4 * KIB, 50e6, FASTEST),
+            (True, 4 * KIB, 100 * 4 * KIB, 2e6 * 4 * KIB),
+            (True, 128 * KIB, 10e6, FASTEST),
+        )
+    },
     "guess",
     "no speed known: between 50 MB/s and 14 GB/s sequential, 100 and 2,000,000 IOPS random 4 KiB; "
     "--assume-speed, --like or an earlier run of the drive narrow that",

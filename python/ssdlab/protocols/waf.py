@@ -57,7 +57,9 @@ class WafCase:
 def plan(setup: Setup) -> list[Step]:
     """Purge, two sequential fills, of which the second is the reference; then for each case purge,
     a fill, and pieces of writing until the write amplification is steady."""
-    steps: list[Step] = [Purge(), _layout(setup, 100, "layout"), _sequential(setup)]
+    title = "sequential writes over all of the range, the second time"
+    second = setup.job(REFERENCE, title, "write", SEQUENTIAL, depth=8)
+    steps: list[Step] = [Purge(), _layout(setup, 100, "layout"), second]
     for case in _cases(setup):
         steps.append(Purge(f"purge-{case.key}", "purge"))
         steps.append(_layout(setup, case.share, f"layout-{case.key}"))
@@ -91,11 +93,6 @@ def _layout(setup: Setup, share: int, key: str) -> Job:
         region=(0, _part(setup, share)),
         measured=False,
     )
-
-
-def _sequential(setup: Setup) -> Job:
-    title = "sequential writes over all of the range, the second time"
-    return setup.job(REFERENCE, title, "write", SEQUENTIAL, depth=8)
 
 
 def _rounds(setup: Setup, case: WafCase) -> Rounds:
