@@ -29,39 +29,6 @@ if light.BODIES:
 
 EXIT_CODE = "--exit-code"
 
-Targets = Annotated[
-    list[str],
-    argument(
-        "TARGET",
-        "A drive (/dev/...), a document of smartctl --json, a folder of them, a run, or - for "
-        "a document on standard input. Any number.",
-    ),
-]
-History = Annotated[
-    list[str] | None,
-    option(
-        "PATH",
-        "Earlier snapshots of the same drives: a document, a folder, a run, a folder of runs, or "
-        "`runs` for all that are kept. May be given again.",
-        "--history",
-    ),
-]
-Attributes = Annotated[bool, flag("Show every attribute of ATA drives too.", "--attributes")]
-ExitCode = Annotated[
-    bool,
-    typer.Option(
-        EXIT_CODE,
-        help="Answer as a monitoring plug-in (Nagios, Icinga): its first line with performance "
-        "data, and exit status 0 good, 1 watch, 2 replace, 3 unknown or not readable.",
-    ),
-]
-JsonLines = Annotated[
-    Output | None,
-    document_option(
-        "--json-lines",
-        help="Write a JSON object per drive and line; to - each as soon as the drive is read.",
-    ),
-]
 Prometheus = Annotated[
     Output | None,
     document_option(
@@ -97,8 +64,21 @@ class HealthView(View):
 
     quiet: QuietButTrouble = False
     says_when_quiet = False
-    exit_code: ExitCode = False
-    json_lines: JsonLines = None
+    exit_code: Annotated[
+        bool,
+        typer.Option(
+            EXIT_CODE,
+            help="Answer as a monitoring plug-in (Nagios, Icinga): its first line with performance "
+            "data, and exit status 0 good, 1 watch, 2 replace, 3 unknown or not readable.",
+        ),
+    ] = False
+    json_lines: Annotated[
+        Output | None,
+        document_option(
+            "--json-lines",
+            help="Write a JSON object per drive and line; to - each as soon as the drive is read.",
+        ),
+    ] = None
     prometheus: Prometheus = None
     redact: Redact = False
 
@@ -139,10 +119,24 @@ class HealthView(View):
 
 @answering
 def command(
-    targets: Targets,
-    history: History = None,
+    targets: Annotated[
+        list[str],
+        argument(
+            "TARGET",
+            "A drive (/dev/...), a document of smartctl --json, a folder of them, a run, or - for "
+            "a document on standard input. Any number.",
+        ),
+    ],
+    history: Annotated[
+        list[str] | None,
+        option(
+            "PATH",
+            "Earlier snapshots of the same drives: a document, a folder, a run, a folder of runs, "
+            "or `runs` for all that are kept. May be given again.",
+        ),
+    ] = None,
     tbw: Tbw = None,
-    attributes: Attributes = False,
+    attributes: Annotated[bool, flag("Show every attribute of ATA drives too.")] = False,
     out: KeptWhere = None,
     *,
     outputs: HealthView,

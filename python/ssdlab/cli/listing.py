@@ -6,6 +6,7 @@ from typing import Annotated
 
 from ssdlab import _core
 from ssdlab.cli import light
+from ssdlab.cli.answer import answering
 from ssdlab.cli.options import Json, KeptWhere, argument
 from ssdlab.errors import InputError, known_name
 
@@ -34,6 +35,7 @@ KINDS = (
 )
 
 
+@answering
 def command(
     kind: Annotated[
         str,

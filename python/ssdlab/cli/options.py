@@ -46,8 +46,8 @@ def flag(help: str, *names: str) -> Any:
     return typer.Option(*names, help=help)
 
 
-KeptBelow = Annotated[Path | None, option("DIR", "Keep the run below this folder.", "--out")]
-KeptWhere = Annotated[Path | None, option("DIR", "Where the runs are kept.", "--out")]
+KeptBelow = Annotated[Path | None, option("DIR", "Keep the run below this folder.")]
+KeptWhere = Annotated[Path | None, option("DIR", "Where the runs are kept.")]
 Json = Annotated[
     Output | None, document("--json", help="Write the result as JSON there; - is standard output.")
 ]
@@ -57,19 +57,18 @@ LogFolder = Annotated[
         "DIR",
         "Write fio's logs (bw, iops, lat, slat, clat, histograms) and a JSON document of each job "
         "there, named as bench-fio names them: fio-plot -i DIR draws from it.",
-        "--logs",
     ),
 ]
 Page = Annotated[
     Output | None, document("--report", "-o", "--output", help="Write an HTML report there.")
 ]
-Csv = Annotated[Path | None, option("DIR", "Write each table there as a CSV file.", "--csv")]
+Csv = Annotated[Path | None, option("DIR", "Write each table there as a CSV file.")]
 Xlsx = Annotated[
     Output | None,
     document("--xlsx", metavar="FILE", help="Write the tables as a workbook, a sheet each."),
 ]
 Verbose = Annotated[bool, flag("Print every sentence, table and check.", "--verbose", "-v")]
-Wide = Annotated[bool, flag("Print tables in columns in a pipe too, at any width.", "--wide")]
+Wide = Annotated[bool, flag("Print tables in columns in a pipe too, at any width.")]
 Quiet = Annotated[
     bool,
     flag(
@@ -81,26 +80,18 @@ Quiet = Annotated[
 QuietButTrouble = Annotated[
     bool, flag("Print only what needs attention; nothing where all is good.", "--quiet", "-q")
 ]
-Redact = Annotated[bool, flag("Leave out serial numbers and paths.", "--redact")]
-JobFile = Annotated[Path | None, option("JOB.fio", "The load, as a fio job file.", "--job")]
-Prices = Annotated[Path | None, option("FILE", "Prices of drives (TOML).", "--prices")]
+Redact = Annotated[bool, flag("Leave out serial numbers and paths.")]
+JobFile = Annotated[Path | None, option("JOB.fio", "The load, as a fio job file.")]
+Prices = Annotated[Path | None, option("FILE", "Prices of drives (TOML).")]
 DiskCache = Annotated[
-    bool,
-    flag("Disks acknowledge writes in their volatile caches: lost with the power.", "--disk-cache"),
+    bool, flag("Disks acknowledge writes in their volatile caches: lost with the power.")
 ]
-SetKeys = Annotated[
-    list[str] | None, option("KEY=VALUE", "Change a key of the simulated rig.", "--set")
-]
+SetKeys = Annotated[list[str] | None, option("KEY=VALUE", "Change a key of the simulated rig.")]
 Scale = Annotated[
     int,
-    option(
-        "N",
-        "Scale the capacity of simulated drives down by N; the job stays as it is.",
-        "--scale",
-        min=1,
-    ),
+    option("N", "Scale the capacity of simulated drives down by N; the job stays as it is.", min=1),
 ]
-Seed = Annotated[int, option("N", "Seed of a simulated run.", "--seed", min=0, max=SEED_MAX)]
+Seed = Annotated[int, option("N", "Seed of a simulated run.", min=0, max=SEED_MAX)]
 
 
 def naming(option: str, fate: str) -> Any:
@@ -122,24 +113,18 @@ SetUp = Annotated[
         "Set a real drive and its system up for the run and restore everything after it: none, "
         "pts, or settings from `ssdlab list setups`, such as "
         "pts,write-cache=on,governor=performance.",
-        "--setup",
     ),
 ]
 Tbw = Annotated[
-    str | None,
-    option("SIZE", "Rated endurance of a drive: 600TB, 1.2PB, or a number of TB.", "--tbw"),
+    str | None, option("SIZE", "Rated endurance of a drive: 600TB, 1.2PB, or a number of TB.")
 ]
 AssumeSpeed = Annotated[
     str | None,
     option(
-        "SPEED",
-        "How fast the drive is, for the plan: 200MB/s, 5000iops, or both, 500MB/s,20kiops.",
-        "--assume-speed",
+        "SPEED", "How fast the drive is, for the plan: 200MB/s, 5000iops, or both, 500MB/s,20kiops."
     ),
 ]
-UseExistingFile = Annotated[
-    bool, flag("Allow a plain file that exists to be written.", "--use-existing-file")
-]
+UseExistingFile = Annotated[bool, flag("Allow a plain file that exists to be written.")]
 
 
 TargetName = Annotated[
@@ -176,7 +161,6 @@ Prepare = Annotated[
         "State of a simulated drive at the start: fob, or steps joined by commas: sequential, "
         "random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the steps after it "
         "shrinks by N percent).",
-        "--prepare",
     ),
 ]
 ProtocolHelp = "What to do: a name from `ssdlab list protocols`."

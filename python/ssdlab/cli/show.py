@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from ssdlab import _core
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, print_rows
+from ssdlab.cli.answer import View, answering, print_rows
 from ssdlab.cli.options import Json, KeptWhere, argument
 from ssdlab.errors import UnknownNameError, nearest
 
@@ -32,6 +32,7 @@ NAND_PART = "NAND part"
 NAMED = ("drives", "protocols", "controllers", "policies", "options")
 
 
+@answering
 def command(
     name: Annotated[
         str,

@@ -44,7 +44,7 @@ OutFile = Annotated[
     argument("OUT|-", "File to write; .gz, .zst and .xz compress.", parser=str, callback=opened),
 ]
 TraceFile = Annotated[Path, argument("TRACE", "A trace, compressed or not.")]
-To = Annotated[str | None, option("FORMAT", "Format to write (else as the name says).", "--to")]
+To = Annotated[str | None, option("FORMAT", "Format to write (else as the name says).")]
 
 
 @app.command("info")

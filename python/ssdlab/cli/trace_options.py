@@ -24,48 +24,16 @@ Format = Annotated[
     option(
         "FORMAT",
         "Format of the trace, where its content does not tell (trace list names them).",
-        "--format",
         autocompletion=_formats,
     ),
 ]
-Action = Annotated[
-    str,
-    option(
-        "Q|D|C",
-        "Event of a block-layer trace that is the request: queued, issued, completed.",
-        "--action",
-    ),
-]
-TraceBlock = Annotated[
-    str, option("SIZE", "Of a block, in formats that number blocks (lba, oracle).", "--trace-block")
-]
-SkipDamaged = Annotated[bool, flag("Leave damaged lines out and count them.", "--skip-damaged")]
-Window = Annotated[
-    str | None,
-    option(
-        "FROM-TO",
-        "Part of the time, such as 10s-20s, 1h-, -500ms (units ns, us, ms, s, min, h, d).",
-        "--window",
-    ),
-]
-Device = Annotated[int | None, option("N", "This device of the trace alone.", "--device", min=0)]
+Device = Annotated[int | None, option("N", "This device of the trace alone.", min=0)]
 
-Columns = Annotated[
-    str | None,
-    option(
-        "LIST",
-        "Where the columns of a text stand, from 0 or by the names in its first line: "
-        "time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, time_us, "
-        "time_ns; of objects key, size, ttl).",
-        "--columns",
-    ),
-]
 Fit = Annotated[
     str,
     option(
         "as-is|wrap|scale",
         "Addresses beyond the target: refused, begun again at 0, or all scaled to it.",
-        "--fit",
     ),
 ]
 
@@ -75,12 +43,33 @@ class TraceOptions(Options):
     """What is read of a trace, and how."""
 
     format_: Format = None
-    action: Action = "Q"
-    trace_block: TraceBlock = "4096B"
-    skip_damaged: SkipDamaged = False
-    window: Window = None
+    action: Annotated[
+        str,
+        option(
+            "Q|D|C", "Event of a block-layer trace that is the request: queued, issued, completed."
+        ),
+    ] = "Q"
+    trace_block: Annotated[
+        str, option("SIZE", "Of a block, in formats that number blocks (lba, oracle).")
+    ] = "4096B"
+    skip_damaged: Annotated[bool, flag("Leave damaged lines out and count them.")] = False
+    window: Annotated[
+        str | None,
+        option(
+            "FROM-TO",
+            "Part of the time, such as 10s-20s, 1h-, -500ms (units ns, us, ms, s, min, h, d).",
+        ),
+    ] = None
     device: Device = None
-    columns: Columns = None
+    columns: Annotated[
+        str | None,
+        option(
+            "LIST",
+            "Where the columns of a text stand, from 0 or by the names in its first line: "
+            "time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, "
+            "time_us, time_ns; of objects key, size, ttl).",
+        ),
+    ] = None
 
     def reading(self, share: float = 1.0) -> Reading:
         """What the options say; of a share of the blocks."""
