@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import InputError
@@ -70,6 +72,20 @@ class JobText:
             return read_text(found, "included job file")
 
         return read
+
+    def read(self) -> dict[str, Any]:
+        """What the core reads in it: its sections and their options; InputError where it is no job
+        for a simulated drive."""
+        found: dict[str, Any] = json.loads(
+            _core.check_job(
+                self.text,
+                job_name=self.name,
+                environment=self.environment(),
+                include=self.include(),
+                traces=self.traces(),
+            )
+        )
+        return found
 
     def needs(self) -> Carried | None:
         """What it names of this machine; None where all is in its text."""

@@ -7,9 +7,7 @@ the interval.
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -192,12 +190,7 @@ def loads_of(job: JobText) -> list[tuple[str, FitWorkload]]:
 
     Raises InputError where it is no job, or has nothing that a table could ask.
     """
-    described = json.loads(
-        _core.check_job(
-            job.text, job_name=job.name, environment=dict(os.environ), include=job.include(),
-            traces=job.traces(),
-        )
-    )  # fmt: skip
+    described = job.read()
     found = []
     for one in described["jobs"]:
         options = {**described["global_options"], **one["options"]}

@@ -6,7 +6,6 @@ trace or the job itself is run.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -327,14 +326,7 @@ def _stream_of_logs(job: JobText, result: Result) -> Stream | None:
 
 def _starts(job: JobText, result: Result) -> list[float]:
     """When each process began (s): a log counts from there."""
-    checked = _core.check_job(
-        job.text,
-        job_name=job.name,
-        environment=job.environment(),
-        include=job.include(),
-        traces=job.traces(),
-    )
-    counts = [int(one["numjobs"]) for one in json.loads(checked)["jobs"]]
+    counts = [int(one["numjobs"]) for one in job.read()["jobs"]]
     began = [float(one["started_s"]) for one in result.ssdlab["jobs"]]
     if len(began) != len(counts):
         return []

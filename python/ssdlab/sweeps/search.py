@@ -8,14 +8,11 @@ partly the luckiest.
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ssdlab import _core
 from ssdlab.errors import InputError, missing_extra
 from ssdlab.progress import ProgressCallback, within
 from ssdlab.sweeps import measures
@@ -384,13 +381,7 @@ def _short_s(sweep: Sweep) -> int | None:
     keys = {axis.key for axis in sweep.axes}
     if keys & {RUNTIME, "trace"} or "include " in sweep.job.text:
         return None
-    text = _core.check_job(
-        sweep.job.text,
-        job_name=sweep.job.name,
-        environment=dict(os.environ),
-        traces=sweep.job.traces(),
-    )
-    lengths = {one["runtime_s"] for one in json.loads(text)["jobs"]}
+    lengths = {one["runtime_s"] for one in sweep.job.read()["jobs"]}
     whole = lengths.pop() if len(lengths) == 1 else None
     if not whole or whole % SHORTER or whole // SHORTER < SHORT_MIN_S:
         return None

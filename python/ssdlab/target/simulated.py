@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -56,14 +55,7 @@ class Sim:
 
     def shapes(self, job: JobText) -> list[JobShape]:
         """The sections of ``job``; raises as :meth:`check`."""
-        text = _core.check_job(
-            job.text,
-            job_name=job.name,
-            environment=job.environment(),
-            include=job.include(),
-            traces=job.traces(),
-        )
-        return sim_shapes(json.loads(text))
+        return sim_shapes(job.read())
 
     def open(self, terms: Terms) -> SimSession:
         """The drive, built.
