@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import KeptWhere, argument, document, flag, option
 from ssdlab.errors import InputError
 from ssdlab.output import Output
@@ -62,9 +61,9 @@ def command(
     out: KeptWhere = None,
     *,
     view: ImportView,
+    ask: Ask,
 ) -> None:
     """Read fio results of others: JSON of any version, folders of bench-fio, ezFIO, CBT, logs."""
-    started = time.monotonic()
     store = RunStore(out)
     with progress("import", quiet=view.quiet) as callback:
         done = imported(paths, name, store, callback, plan=plan)
@@ -74,7 +73,7 @@ def command(
     if items or done.found.refused:
         view.show(
             done.report.answer,
-            seconds=time.monotonic() - started,
+            seconds=ask.seconds,
             kept=None if plan or not items else store.root,
             follow=f"ssdlab show {short(items[0].foreign)}" if items and not plan else "",
             whole=True,

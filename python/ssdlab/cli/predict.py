@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import Seed, argument, document, option
 from ssdlab.output import Output
 
@@ -61,10 +60,10 @@ def command(
     seed: Seed = 1,
     *,
     view: PredictView,
+    ask: Ask,
 ) -> None:
     """Predict what a drive does under workloads, with 90 % intervals."""
-    started = time.monotonic()
     answer, predictions = predicted(twin, jobs, table, seed, not view.quiet)
     if view.out is not None:
         view.out.write(text(predictions))
-    view.show(answer, seconds=time.monotonic() - started, whole=True)
+    view.show(answer, seconds=ask.seconds, whole=True)

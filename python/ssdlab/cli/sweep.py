@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import (
     BenchOptions,
     PlanOnly,
@@ -151,12 +150,12 @@ def command(
     searching: SearchOptions,
     where: BenchOptions,
     view: SweepView,
+    ask: Ask,
 ) -> None:
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
-    started = time.monotonic()
     order = _order(job, on, set_, prepare, variants, searching)
     if run is not None:
-        _show_run(order, run, view)
+        _show_run(order, run, view, ask)
         return
     sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
     if plan:
@@ -173,13 +172,11 @@ def command(
         notice=None if view.quiet else notice,
         line=_line(job, on, set_, prepare, variants),
     )
-    seconds = time.monotonic() - started
-    view.show(report.answer, seconds=seconds, kept=out, whole=True, most=PRINTED_MAX)
+    view.show(report.answer, seconds=ask.seconds, kept=out, whole=True, most=PRINTED_MAX)
 
 
-def _show_run(order: SweepOrder, key: str, view: SweepView) -> None:
+def _show_run(order: SweepOrder, key: str, view: SweepView, ask: Ask) -> None:
     """Does one of the runs again, and shows all of it."""
-    started = time.monotonic()
     runs = {run.key: run for run in order.sweep(runs_max=None).runs() if run.key.startswith(key)}
     if len(runs) != 1 or not key:
         many = f"{len(runs)} runs have keys that begin so" if runs else "no run has this key"
@@ -190,7 +187,7 @@ def _show_run(order: SweepOrder, key: str, view: SweepView) -> None:
         result = run.target.run(run.job, settings)
     RunStore().save(result)
     told = ", ".join(f"{name} {text}" for name, text in run.values.items() if name != "seed")
-    show_run(result, f"{told}: {run.job.name}", view, time.monotonic() - started)
+    show_run(result, f"{told}: {run.job.name}", view, ask.seconds)
 
 
 def _line(
