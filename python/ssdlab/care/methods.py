@@ -100,8 +100,7 @@ def available(device: BlockDevice) -> list[Method]:
         methods = _ata(device)
     elif bus == "MMC":
         methods = [Method(KINDS["secure-discard"])]
-    takes = stack(System(), device.name).takes_trim(System())
-    obstacle = None if takes else "the device does not take TRIM"
+    obstacle = None if _takes_trim(device) else "the device does not take TRIM"
     return [*methods, Method(KINDS["discard"], obstacle)]
 
 
@@ -117,6 +116,10 @@ def remark(device: BlockDevice) -> str | None:
 
 def _bus(device: BlockDevice) -> str | None:
     return drive_called(System(), device.name).bus
+
+
+def _takes_trim(device: BlockDevice) -> bool:
+    return bool(stack(System(), device.name).takes_trim(System()))
 
 
 def _closed(names: Iterable[str], why: str) -> list[Method]:

@@ -199,10 +199,13 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
 def _named(parameter: str, kind: Any) -> Any:
     """The kind of a parameter, its option named as it is unless it has a name."""
     base, *more = get_args(kind) or (kind,)
-    if not (more and isinstance(more[0], OptionInfo)) or more[0].param_decls:
+    # The first name of an option stands where its default would without Annotated.
+    if not more or not isinstance(more[0], OptionInfo):
+        return kind
+    if more[0].default is not ... or more[0].param_decls:
         return kind
     option = copy(more[0])
-    option.param_decls = (f"--{parameter.strip('_').replace('_', '-')}",)
+    option.default = f"--{parameter.strip('_').replace('_', '-')}"
     return Annotated[base, option]
 
 

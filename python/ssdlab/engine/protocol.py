@@ -66,7 +66,8 @@ class Protocol:
         for name, text in given.items():
             if not known:
                 raise InputError(f"--param {name}: {self.name} has no parameters")
-            found[known_name(f"parameter of {self.name}", name, known)] = known[name].read(text)
+            known_name(f"parameter of {self.name}", name, known)
+            found[name] = known[name].read(text)
         return found
 
 
