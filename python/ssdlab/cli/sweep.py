@@ -11,6 +11,7 @@ from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import (
     BenchOptions,
+    Options,
     PlanOnly,
     Prepare,
     Prices,
@@ -48,7 +49,7 @@ class SweepView(View):
 
 
 @dataclass(frozen=True)
-class Variants:
+class Variants(Options):
     """What varies; what a sweep's file says holds where an option says nothing."""
 
     vary: Annotated[
@@ -89,7 +90,7 @@ class Variants:
 
 
 @dataclass(frozen=True)
-class SearchOptions:
+class SearchOptions(Options):
     """Searching the best instead of running all."""
 
     search: Annotated[
