@@ -67,7 +67,9 @@ class View:
     @property
     def documents(self) -> dict[str, Output | None]:
         """The options that take a place for a document, and what they were given."""
-        return {"--json": self.json_, "--report": self.report, "--xlsx": self.xlsx}
+        first = {"--json": self.json_, "--report": self.report, "--xlsx": self.xlsx}
+        own = {_option(field.name): getattr(self, field.name) for field in fields(self)}
+        return first | {name: place for name, place in own.items() if isinstance(place, Output)}
 
     @property
     def console(self) -> Console:
@@ -143,9 +145,14 @@ class Ask:
 
     def __call__(self, function: Callable[..., T], *places: Any, **more: Any) -> T:
         """What a function answers to those of its parameters that are given, and to ``more``."""
-        kinds = inspect.signature(function).parameters
-        taken = {name for name, one in kinds.items() if one.kind is not one.VAR_POSITIONAL}
-        given = {name: value for name, value in self.given.items() if name in taken}
+        signature = inspect.signature(function)
+        placed = signature.bind_partial(*places).arguments
+        open_ = {
+            name: one
+            for name, one in signature.parameters.items()
+            if name not in placed and one.kind is not one.VAR_POSITIONAL
+        }
+        given = {name: value for name, value in self.given.items() if name in open_}
         return function(*places, **given | more)
 
     @property
@@ -205,8 +212,13 @@ def _named(parameter: str, kind: Any) -> Any:
     if more[0].default is not ... or more[0].param_decls:
         return kind
     option = copy(more[0])
-    option.default = f"--{parameter.strip('_').replace('_', '-')}"
+    option.default = _option(parameter)
     return Annotated[base, option]
+
+
+def _option(parameter: str) -> str:
+    """What the option of a parameter is called."""
+    return f"--{parameter.strip('_').replace('_', '-')}"
 
 
 def _print(console: Console, answer: Answer, view: View, *, whole: bool, most: int | None) -> None:

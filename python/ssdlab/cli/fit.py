@@ -26,11 +26,6 @@ class FitView(View):
         document("--out", "-o", metavar="FILE.toml", help="Write the twin there: a rig."),
     ] = None
 
-    @property
-    def documents(self) -> dict[str, Output | None]:
-        """As the base class, with ``-o``."""
-        return {**super().documents, "--out": self.out}
-
 
 @answering
 def command(

@@ -82,12 +82,6 @@ class HealthView(View):
     prometheus: Prometheus = None
     redact: Redact = False
 
-    @property
-    def documents(self) -> dict[str, Output | None]:
-        """As the base class, with those that only health has."""
-        own = {"--json-lines": self.json_lines, "--prometheus": self.prometheus}
-        return {**super().documents, **own}
-
     def check(self) -> None:
         """As the base class; a plug-in checks on its own, since its errors are its answer."""
         if not self.exit_code:

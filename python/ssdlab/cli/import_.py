@@ -35,11 +35,6 @@ class ImportView(View):
         ),
     ] = None
 
-    @property
-    def documents(self) -> dict[str, Output | None]:
-        """With that table."""
-        return {**super().documents, "--table": self.table}
-
 
 @answering
 def command(

@@ -34,11 +34,6 @@ class PredictView(View):
         ),
     ] = None
 
-    @property
-    def documents(self) -> dict[str, Output | None]:
-        """As the base class, with ``-o``."""
-        return {**super().documents, "--out": self.out}
-
 
 @answering
 def command(

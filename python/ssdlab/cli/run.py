@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import (
     DriveOptions,
     KeptBelow,
@@ -59,21 +59,15 @@ def command(
     *,
     drive: DriveOptions,
     view: View,
+    ask: Ask,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
     if view.json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
     texts = [read_job(job) for job in jobs]
     target, rating = target_of(on, **drive.given)
-    settings = settings_of(
-        target,
-        set=keys(set_),
-        scale=scale,
-        seed=seed,
-        prepare=prepare,
-        rating=rating,
-        notice=notice,
-        logs=logs is not None,
+    settings = ask(
+        settings_of, target, set=keys(set_), rating=rating, notice=notice, logs=logs is not None
     )
     if plan:
         _say_plans(target, texts, rating, view.json_)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
+from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import SetKeys, argument, flag, keys, option
 from ssdlab.errors import ExperimentError, Interrupted
 from ssdlab.units import size_text
@@ -61,12 +61,11 @@ def command(
     set_: SetKeys = None,
     *,
     view: View,
+    ask: Ask,
 ) -> None:
     """Read a drive or file, say what is unreadable or slow, and draw a map of it. Only reads."""
     with progress(f"scanning {target}", quiet=view.quiet) as callback:
-        scan = scanned(
-            target, whole=whole, size=size, prepare=prepare, set=keys(set_), progress=callback
-        )
+        scan = ask(scanned, set=keys(set_), progress=callback)
     _show(scan, view)
 
 

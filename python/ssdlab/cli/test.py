@@ -75,8 +75,7 @@ def command(
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
     on, rating = target_of(target, **drive.given)
-    order = order_of(protocol, on, rating, **how.given, set=keys(set_), seed=seed)
-    order = informed(order, assume_speed=assume_speed, like=like, logs=logs, gentle=gentle)
+    order = ask(informed, ask(order_of, protocol, on, rating, set=keys(set_)))
     if plan:
         what = make_plan(order, RunStore(out))
         say_plan(what, view)
