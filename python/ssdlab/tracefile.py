@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, cast
 
 from ssdlab.errors import InputError
 
@@ -49,17 +49,7 @@ class Reading:
 
     def options(self) -> ReadingOptions:
         """As the core takes them."""
-        return {
-            "format": self.format,
-            "action": self.action,
-            "block_bytes": self.block_bytes,
-            "skip_damaged": self.skip_damaged,
-            "from_ns": self.from_ns,
-            "to_ns": self.to_ns,
-            "share": self.share,
-            "device": self.device,
-            "columns": self.columns,
-        }
+        return cast(ReadingOptions, asdict(self))
 
 
 @dataclass(frozen=True)
