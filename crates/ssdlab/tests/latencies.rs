@@ -5,7 +5,7 @@ use crate::{common, support};
 use common::lab_ssd;
 use ssdlab::device::Device;
 use ssdlab::run::{RunOptions, RunResult, run};
-use ssdlab::stats::{DIRECTIONS, Histogram, KINDS, Latencies, PARTS, PartSums};
+use ssdlab::stats::{DIRECTIONS, Histogram, KINDS, Latencies, PARTS};
 use std::collections::BTreeMap;
 use support::{jobs, null, play};
 
@@ -138,10 +138,16 @@ fn classes_of_a_segment_hold_its_ios_and_their_time() {
                 assert_eq!((ios, sum_ns), (rows.ios[row], rows.sum_ns[row] as u64), "row {row}");
             }
             for (ddir, total) in by_part {
-                let mut told = PartSums::default();
-                let reports = result.reports.iter();
-                reports.for_each(|one| told.merge(&one.directions[ddir].tally.parts));
-                assert_eq!(total, told.0, "{job} by {interval_ms} ms: {}", DIRECTIONS[ddir]);
+                let rows = result.series.ddir.iter().map(|&row| usize::from(row) == ddir);
+                let told = result.series.parts_ns.each_ref().map(|column| {
+                    column
+                        .iter()
+                        .zip(rows.clone())
+                        .filter(|(_, own)| *own)
+                        .map(|(ns, _)| ns)
+                        .sum::<u64>()
+                });
+                assert_eq!(total, told, "{job} by {interval_ms} ms: {}", DIRECTIONS[ddir]);
             }
         }
     }

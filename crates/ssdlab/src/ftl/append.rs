@@ -120,17 +120,17 @@ impl PageMap {
         let superblock = frontier.superblock;
         let ppn = layout.first_unit(superblock) + frontier.offset;
         let within = if per_program == 1 { 0 } else { frontier.offset % per_program };
-        if within == 0 || frontier.handle == NONE {
+        if per_program == 1 && reads == [NONE; 2] {
+            // It is not open before it is full.
+            frontier.handle = NONE;
+        } else if within == 0 || frontier.handle == NONE {
             frontier.handle = sink.open_program(layout.die_at(region, frontier.offset));
         }
         if within == 0 {
             frontier.host_units = 0;
         }
-        for &read in &reads {
-            if read != NONE {
-                sink.feed(read, frontier.handle);
-            }
-        }
+        let fed = reads.into_iter().filter(|&read| read != NONE);
+        fed.for_each(|read| sink.feed(read, frontier.handle));
         frontier.offset += units;
         if matches!(cause, Cause::HostWrite | Cause::HostRead) && sink.timed() {
             frontier.host_units += units;
@@ -180,10 +180,9 @@ impl PageMap {
         // Twice where the superblock ends with a stripe of a single program unit.
         while frontier.offset < end && self.layout.is_parity(frontier.offset) {
             let first = self.layout.first_unit(frontier.superblock) + frontier.offset;
-            let handle = sink.open_program(self.layout.die_of(first));
             let slc = lane == Lane::Slc;
             let filled = Filled { first, units, host_units: 0, cause: Cause::Parity, slc };
-            sink.close_program(handle, filled, &[]);
+            sink.program(self.layout.die_of(first), filled, &[]);
             frontier.offset += units;
             self.counters.programs_parity += u64::from(units);
         }
@@ -243,7 +242,11 @@ impl PageMap {
             Some(single) => std::slice::from_ref(single),
             None => self.space.placed(region, lane, units),
         };
-        sink.close_program(frontier.handle, filled, placed);
+        if frontier.handle == NONE {
+            sink.program(self.layout.die_at(region, frontier.offset - 1), filled, placed);
+        } else {
+            sink.close_program(frontier.handle, filled, placed);
+        }
         if self.contents.are_kept() && !sink.timed() {
             self.contents.programmed(beginnings(first, placed));
         }

@@ -7,6 +7,7 @@
 use super::layout::Layout;
 use crate::nand::NONE;
 use crate::persist::persistent;
+use std::ops::Range;
 
 /// Added to the valid count of superblocks that may not be collected: free, open or being
 /// collected.
@@ -74,7 +75,7 @@ impl Blocks {
     }
 
     /// The superblocks of a region for data.
-    pub fn of_region(&self, region: u32) -> std::ops::Range<u32> {
+    pub fn of_region(&self, region: u32) -> Range<u32> {
         region * self.per_region..(region + 1) * self.per_region - self.set_aside
     }
 
@@ -110,7 +111,7 @@ impl Blocks {
     pub fn refill(&mut self, region: u32, superblock: u32, units: u32) {
         self.valid[superblock as usize] += units;
         let group = self.group_of(region, superblock);
-        self.least[group] = self.scan(region, group as u32 - region * self.groups).0;
+        self.least[group] = self.least_of(region, group as u32 - region * self.groups);
     }
 
     /// The superblock is full and may be collected from now on.
@@ -149,17 +150,19 @@ impl Blocks {
         }
         self.closed[r] -= 1;
         let group = self.group_of(region, superblock);
-        self.least[group] = self.scan(region, group as u32 - region * self.groups).0;
+        self.least[group] = self.least_of(region, group as u32 - region * self.groups);
     }
 
-    /// Least valid count of a group (and the superblock that has it).
-    fn scan(&self, region: u32, group: u32) -> (u32, u32) {
+    /// The superblocks of a group.
+    fn of_group(&self, region: u32, group: u32) -> Range<u32> {
         let base = region * self.per_region + group * GROUP;
-        let end = (base + GROUP).min((region + 1) * self.per_region);
-        let slice = &self.valid[base as usize..end as usize];
-        let least = slice.iter().copied().min().unwrap_or(OPEN);
-        let at = slice.iter().position(|&v| v == least).unwrap_or(0) as u32;
-        (least, base + at)
+        base..(base + GROUP).min((region + 1) * self.per_region)
+    }
+
+    /// Least valid count of a group.
+    fn least_of(&self, region: u32, group: u32) -> u32 {
+        let Range { start, end } = self.of_group(region, group);
+        self.valid[start as usize..end as usize].iter().fold(OPEN, |least, &valid| least.min(valid))
     }
 
     /// A closed superblock with the fewest valid units; the search begins after the last one found.
@@ -176,7 +179,11 @@ impl Blocks {
         debug_assert!(least < OPEN, "no superblock may be collected");
         let hand = self.hand[region as usize] as usize;
         let at = (hand..groups.len()).chain(0..hand).find(|&g| groups[g] == least).unwrap_or(0);
-        (at as u32, self.scan(region, at as u32).1)
+        debug_assert_eq!(self.least_of(region, at as u32), least, "of group {at}");
+        let mut of_group = self.of_group(region, at as u32);
+        let first = of_group.start;
+        let superblock = of_group.find(|&s| self.valid[s as usize] == least).unwrap_or(first);
+        (at as u32, superblock)
     }
 
     /// The closed superblocks of a region, the one closed first at the front.

@@ -94,6 +94,12 @@ pub trait Sink {
     }
     /// The program unit is full, or padded, with these units from its first on; none for parity.
     fn close_program(&mut self, _handle: u32, _program: Filled, _placed: &[Placed]) {}
+    /// A program unit of `die` that is full as soon as it opens, and waits for no read.
+    #[inline(always)]
+    fn program(&mut self, die: u32, program: Filled, placed: &[Placed]) {
+        let handle = self.open_program(die);
+        self.close_program(handle, program, placed);
+    }
     /// A read of `units` of one program unit on `die`, which lie in `range`, for collection or folding.
     fn collect_read(&mut self, _die: u32, _range: Range<u32>, _units: u32, _cause: Cause) -> u32 {
         NONE

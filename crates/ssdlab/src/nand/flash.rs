@@ -100,7 +100,7 @@ const IDLE: Die = Die {
 
 /// All dies and channels of a drive.
 pub struct Flash {
-    /// Slots 0 .. dies are the dies'; the owner of the flash may use the slots after them.
+    /// By die.
     pub calendar: Calendar,
     /// Executed so far.
     pub counters: FlashCounters,
@@ -120,7 +120,7 @@ pub struct Flash {
     free_feed: u32,
     order: u64,
     active: u32,
-    /// The calendar's slot whose event is happening; [`NONE`]: all that is due has happened.
+    /// The die whose event is happening; [`NONE`]: all that is due has happened.
     pub acting: u32,
     registers: Registers,
     /// What dies do beside the work of the whole die, where they can do anything; their planes, those of a die in a row.
@@ -134,20 +134,14 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// Idle flash with `extra` calendar slots for its owner.
-    pub fn new(
-        geometry: &Geometry,
-        timing: Timing,
-        registers: Registers,
-        policy: Policy,
-        extra: u32,
-    ) -> Self {
+    /// Idle flash.
+    pub fn new(geometry: &Geometry, timing: Timing, registers: Registers, policy: Policy) -> Self {
         let beside = if registers.any() { geometry.dies() } else { 0 };
         let dies = (0..geometry.dies())
             .map(|d| Die { channel: (d % geometry.channels) as u16, ..IDLE })
             .collect();
         Flash {
-            calendar: Calendar::new((geometry.dies() + extra) as usize),
+            calendar: Calendar::new(geometry.dies() as usize),
             counters: FlashCounters::default(),
             timing,
             places: timing.depends_on_place(),
@@ -338,6 +332,18 @@ impl Flash {
         op.epoch = program.epoch;
         op.slc = program.at.slc;
         self.enqueue(now, die, index);
+    }
+
+    /// Queues a program that was not announced.
+    #[inline(always)]
+    pub fn program(&mut self, now: u64, die: u32, program: Program) -> u32 {
+        let Program { first, units, cause, owner, host_units, epoch, at } = program;
+        let op = self.template(now, die, OpKind::Program, cause);
+        let working = self.programming(die, at);
+        let op = FlashOp { working, first, units, owner, host_units, epoch, slc: at.slc, ..op };
+        let index = self.allocate(op);
+        self.enqueue(now, die, index);
+        index
     }
 
     /// Forgets a program announced but never queued.

@@ -364,9 +364,7 @@ impl<'a> Driver<'a> {
         let command = Command { tag, op, offset, len, compressible, stamp: 0, process: of };
         self.device.submit(now, command);
         if self.hints {
-            for (io, ahead) in process.look_ahead().into_iter().flatten() {
-                self.device.expect(io.op, io.offset, ahead);
-            }
+            process.look_ahead(|io, ahead| self.device.expect(io.op, io.offset, ahead));
         }
     }
 

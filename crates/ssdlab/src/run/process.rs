@@ -174,12 +174,15 @@ impl Process {
         io
     }
 
-    /// An I/O has been issued: those that will follow after a while, as far as they are known before their time, the
-    /// later one first.
-    #[inline]
-    pub fn look_ahead(&self) -> [Option<(&Io, Distance)>; 2] {
-        [(LOOK_AHEAD - 1, Distance::Far), (LOOK_AHEAD / 2, Distance::Near)]
-            .map(|(places, ahead)| Some((self.ahead.get(self.turn + places)?, ahead)))
+    /// An I/O has been issued: shows those that will follow after a while, as far as they are known before their time,
+    /// the later one first.
+    #[inline(always)]
+    pub fn look_ahead(&self, show: impl Fn(&Io, Distance)) {
+        for (places, ahead) in [(LOOK_AHEAD - 1, Distance::Far), (LOOK_AHEAD / 2, Distance::Near)] {
+            if let Some(io) = self.ahead.get(self.turn + places) {
+                show(io, ahead);
+            }
+        }
     }
 
     #[inline(never)]

@@ -5,7 +5,7 @@
 
 use super::log::{self, LogFile, ProcessLog};
 use crate::job::{JobFile, JobSpec};
-use crate::stats::{Attribution, BINS, Parts, Segments, Series, Summary, Tally};
+use crate::stats::{Attribution, BINS, PartSums, Parts, Segments, Series, Summary, Tally};
 use crate::stats::{Latencies, bin_of, lower_bound_ns};
 
 /// Upper ends of fio's latency table, ns: 2 ns ..= 1000 ns, 2 us .. 1000 us, 2 ms .. 2000 ms.
@@ -95,12 +95,26 @@ struct Unit {
     depths: [u64; 7],
 }
 
+/// What a job did in one direction, and where the time of that went.
+#[derive(Default)]
+struct Sums {
+    tally: Tally,
+    parts: PartSums,
+}
+
+impl Sums {
+    fn merge(&mut self, later: &Sums) {
+        self.tally.merge(&later.tally);
+        self.parts.merge(&later.parts);
+    }
+}
+
 /// The part of a job's series that is not yet written.
 #[derive(Default)]
 struct Pending {
     /// Measured time before this instant is in rows or in `held`.
     from: u64,
-    tallies: [Tally; 4],
+    sums: [Sums; 4],
     /// The row before, kept back so that a short rest at the end can be added to it.
     held: Option<Box<Held>>,
     /// Directions seen so far.
@@ -110,7 +124,7 @@ struct Pending {
 struct Held {
     from: u64,
     to: u64,
-    tallies: [Tally; 4],
+    sums: [Sums; 4],
 }
 
 /// See the module.
@@ -204,8 +218,8 @@ impl Recorder {
     pub fn completed(&mut self, done: &Done) {
         let bin = bin_of(done.lat_ns);
         let unit = &mut self.units[done.unit as usize];
-        let row = self.attribution[unit.job][done.ddir].count(bin);
-        unit.interval[done.ddir].add(done.bytes, done.lat_ns, bin, done.parts, row);
+        self.attribution[unit.job][done.ddir].add(bin, done.parts);
+        unit.interval[done.ddir].add(done.bytes, done.lat_ns, bin);
         if done.ddir < 3 {
             unit.levels.counts[self.level_of_bin.level(bin, done.lat_ns)] += 1;
         }
@@ -243,8 +257,10 @@ impl Recorder {
                 }
                 // That of the job's other units goes with the first of them.
                 let classes = self.attribution[unit.job][ddir].take();
+                let sums = &mut pending.sums[ddir];
+                classes.iter().for_each(|(_, row)| sums.parts.merge(&row.parts));
+                sums.tally.merge(tally);
                 self.segments.add(unit.job, ddir, tally, classes);
-                pending.tallies[ddir].merge(tally);
                 report.directions[ddir].tally.merge(tally);
                 unit.interval[ddir].clear();
             }
@@ -299,14 +315,13 @@ impl Recorder {
         if short && pending.held.is_some() {
             if let Some(held) = &mut pending.held {
                 held.to = to;
-                for (held, rest) in held.tallies.iter_mut().zip(&mut pending.tallies) {
-                    held.merge(rest);
-                    rest.clear();
+                for (held, rest) in held.sums.iter_mut().zip(&mut pending.sums) {
+                    held.merge(&std::mem::take(rest));
                 }
             }
-        } else if covered > 0 || pending.tallies.iter().any(|tally| tally.ios() > 0) {
-            let tallies = std::mem::take(&mut pending.tallies);
-            let held = Held { from: pending.from, to, tallies };
+        } else if covered > 0 || pending.sums.iter().any(|sums| sums.tally.ios() > 0) {
+            let sums = std::mem::take(&mut pending.sums);
+            let held = Held { from: pending.from, to, sums };
             if let Some(before) = pending.held.replace(Box::new(held)) {
                 write_rows(&mut self.series, job, &before, &mut pending.seen);
             }
@@ -348,10 +363,11 @@ pub(super) struct Recorded {
 
 /// Writes a row for every direction that the job has used so far, also where it stood still.
 fn write_rows(series: &mut Series, job: usize, held: &Held, seen: &mut [bool; 4]) {
-    for (ddir, tally) in held.tallies.iter().enumerate() {
+    for (ddir, Sums { tally, parts }) in held.sums.iter().enumerate() {
         seen[ddir] |= tally.ios() > 0;
         if seen[ddir] {
-            series.push(held.to, held.to - held.from, job as u32, ddir as u8, tally);
+            let of = (job as u32, ddir as u8);
+            series.push(held.to, held.to - held.from, of, tally, parts);
         }
     }
 }

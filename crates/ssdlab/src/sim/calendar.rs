@@ -2,19 +2,39 @@
 //!
 //! A die, a channel, a controller core does one thing at a time, so a drive needs no heap of event
 //! objects: one slot per component and a tournament of four over the slots. Setting a slot costs
-//! log4(n) rounds along one path without data-dependent branches; whose the earliest instant is is
-//! found on the way down. Equal times go to the lower slot, so the order never depends on history.
+//! log4(n) rounds along one path without data-dependent branches, and leaves whose the earliest
+//! instant is. Equal times go to the lower slot, so the order never depends on history.
 
-use crate::persist::persistent;
+use crate::error::Result;
+use crate::persist::{Archive, Part as _, Persist};
 use crate::units::NEVER;
+
+/// An instant, and the slot whose it is.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    time: u64,
+    slot: u32,
+}
+
+impl Event {
+    /// The earlier one: this, where both are at the same instant. Does not branch.
+    #[inline(always)]
+    fn or(self, other: Event) -> Event {
+        let other_first = other.time < self.time;
+        Event {
+            time: if other_first { other.time } else { self.time },
+            slot: if other_first { other.slot } else { self.slot },
+        }
+    }
+}
 
 /// Slots with one pending instant each; the earliest is found in constant time.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     /// The earliest of all.
-    earliest: u64,
-    /// A complete tree: in each place the earliest instant of a group below; that of place `i` is `i + 1`.
-    groups: Vec<[u64; 4]>,
+    earliest: Event,
+    /// A complete tree: in each place the earliest of a group below; that of place `i` is `i + 1`.
+    groups: Vec<[Event; 4]>,
     /// Place of slot 0, in the last groups.
     leaves: usize,
 }
@@ -27,18 +47,19 @@ impl Calendar {
             above += last;
             last *= 4;
         }
-        Calendar { earliest: NEVER, groups: vec![[NEVER; 4]; above + last], leaves: 4 * above }
+        let never = Event { time: NEVER, slot: 0 };
+        Calendar { earliest: never, groups: vec![[never; 4]; above + last], leaves: 4 * above }
     }
 
     /// Plans the event of `slot` at `time`, in place of what was planned; [`NEVER`] clears it.
     #[inline]
     pub fn set(&mut self, slot: u32, time: u64) {
-        let (mut at, mut earliest) = (self.leaves + slot as usize, time);
+        let (mut at, mut earliest) = (self.leaves + slot as usize, Event { time, slot });
         loop {
             let group = &mut self.groups[at >> 2];
             group[at & 3] = earliest;
             let [a, b, c, d] = *group;
-            earliest = a.min(b).min(c.min(d));
+            earliest = a.or(b).or(c.or(d));
             if at < 4 {
                 break;
             }
@@ -50,23 +71,13 @@ impl Calendar {
     /// The earliest planned instant; [`NEVER`] if none.
     #[inline]
     pub fn earliest(&self) -> u64 {
-        self.earliest
+        self.earliest.time
     }
 
     /// The slot whose instant that is: the lowest of those.
     #[inline]
     pub fn first(&self) -> u32 {
-        let mut group = 0;
-        loop {
-            let [a, b, c, d] = self.groups[group];
-            let (left, right) = (a.min(b), c.min(d));
-            let within = if right < left { 2 + usize::from(d < c) } else { usize::from(b < a) };
-            let at = 4 * group + within;
-            if at >= self.leaves {
-                return (at - self.leaves) as u32;
-            }
-            group = at + 1;
-        }
+        self.earliest.slot
     }
 
     /// Slots, those included that only fill the tree up.
@@ -78,11 +89,18 @@ impl Calendar {
     #[inline]
     pub fn at(&self, slot: u32) -> u64 {
         let at = self.leaves + slot as usize;
-        self.groups[at >> 2][at & 3]
+        self.groups[at >> 2][at & 3].time
     }
 }
 
-persistent!(Calendar { state { earliest } parts { groups } built { leaves } });
+impl Persist for Calendar {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        let mut times: Vec<u64> = (0..self.slots() as u32).map(|slot| self.at(slot)).collect();
+        times.persist_part(archive)?;
+        (0..).zip(times).for_each(|(slot, time)| self.set(slot, time));
+        Ok(())
+    }
+}
 
 #[cfg(test)]
 mod tests {

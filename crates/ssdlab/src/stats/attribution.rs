@@ -4,7 +4,7 @@
 //! parts summed in each. Cut at any latency, it says where the time of the requests beyond went.
 
 use super::histogram::{BINS, lower_bound_ns};
-use super::{PARTS, PartSums};
+use super::{PARTS, PartSums, Parts};
 
 /// fio bins per row, as a shift.
 const ROW_SHIFT: usize = 4;
@@ -46,12 +46,12 @@ impl Default for Attribution {
 }
 
 impl Attribution {
-    /// Counts one request by the fio bin of its latency; answers what its parts are to be added to.
+    /// Adds a request by the fio bin of its latency.
     #[inline]
-    pub fn count(&mut self, bin: usize) -> &mut PartSums {
+    pub fn add(&mut self, bin: usize, parts: &Parts) {
         let row = &mut self.rows[bin >> ROW_SHIFT];
         row.ios += 1;
-        &mut row.parts
+        row.parts.add(parts);
     }
     /// Adds the requests of `other`.
     pub fn merge(&mut self, other: &Attribution) {
@@ -82,16 +82,16 @@ impl Attribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{Part, Parts, bin_of};
+    use crate::stats::{Part, bin_of};
 
     #[test]
     fn slow_requests_can_be_told_from_fast_ones() {
         let mut table = Attribution::default();
         for (latency, part) in [(100_000, Part::Cells), (100_000, Part::Cells)] {
-            table.count(bin_of(latency)).add(&Parts::only(part, latency));
+            table.add(bin_of(latency), &Parts::only(part, latency));
         }
         let slow = Parts::only(Part::DieCollection, 5_000_000);
-        table.count(bin_of(5_000_000)).add(&slow);
+        table.add(bin_of(5_000_000), &slow);
 
         let rows: Vec<_> = table.rows().collect();
         assert_eq!(rows.len(), 2);

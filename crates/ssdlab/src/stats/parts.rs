@@ -266,17 +266,9 @@ impl PartSums {
         self.0.iter().sum()
     }
     /// Adds the time of a command.
-    #[inline]
-    pub fn add(&mut self, parts: &Parts) {
-        parts.each(|part, ns| self.0[usize::from(part)] += ns);
-    }
-    /// Adds the time of a command here and there.
     #[inline(always)]
-    pub fn add_to_both(&mut self, other: &mut PartSums, parts: &Parts) {
-        let mut add = |part: usize, ns: u64| {
-            self.0[part] += ns;
-            other.0[part] += ns;
-        };
+    pub fn add(&mut self, parts: &Parts) {
+        let mut add = |part: usize, ns: u64| self.0[part] += ns;
         // How many there are cannot be foretold; what lies behind them is 0.
         parts.which.iter().zip(parts.few).for_each(|(&part, ns)| add(usize::from(part), ns));
         if let Some(more) = &parts.more {

@@ -1,6 +1,6 @@
 //! One row per interval, job and direction, as columns.
 
-use super::{PARTS, Tally};
+use super::{PARTS, PartSums, Tally};
 
 /// Names of the directions in results, in the order of [`ddir`](Series::ddir).
 pub const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "sync"];
@@ -45,8 +45,15 @@ impl Series {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Adds what `job` did in direction `ddir` in `covered_ns` up to `end_ns`.
-    pub fn push(&mut self, end_ns: u64, covered_ns: u64, job: u32, ddir: u8, tally: &Tally) {
+    /// Adds what `job` did in direction `ddir` in `covered_ns` up to `end_ns`, and where the time of that went.
+    pub fn push(
+        &mut self,
+        end_ns: u64,
+        covered_ns: u64,
+        (job, ddir): (u32, u8),
+        tally: &Tally,
+        parts: &PartSums,
+    ) {
         // What took no time has no rate.
         let per_second = if covered_ns == 0 { 0.0 } else { 1e9 / covered_ns as f64 };
         let percentiles = tally.bins.percentiles(&[50.0, 99.0]);
@@ -63,7 +70,7 @@ impl Series {
         self.lat_max_ns.push(tally.lat.max());
         self.lat_p50_ns.push(percentile(0));
         self.lat_p99_ns.push(percentile(1));
-        for (column, part) in self.parts_ns.iter_mut().zip(tally.parts.0) {
+        for (column, part) in self.parts_ns.iter_mut().zip(parts.0) {
             column.push(part);
         }
     }

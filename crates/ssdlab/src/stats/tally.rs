@@ -1,9 +1,9 @@
 //! What is counted of the I/Os of one direction over some time.
 
+use super::Summary;
 use super::histogram::Histogram;
-use super::{PartSums, Parts, Summary};
 
-/// Counts of one direction: how many, how much, how long, and where the time went.
+/// Counts of one direction: how many, how much, how long. Where the time went is for [`Attribution`](super::Attribution).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Bytes moved.
@@ -12,18 +12,15 @@ pub struct Tally {
     pub lat: Summary,
     /// Latencies by fio's bins.
     pub bins: Histogram,
-    /// Time by part, ns.
-    pub parts: PartSums,
 }
 
 impl Tally {
-    /// Takes one I/O of `bytes` that took `lat_ns`, whose bin is `bin`, and adds its parts to `row` as well.
+    /// Takes one I/O of `bytes` that took `lat_ns`, whose bin is `bin`.
     #[inline(always)]
-    pub fn add(&mut self, bytes: u64, lat_ns: u64, bin: usize, parts: &Parts, row: &mut PartSums) {
+    pub fn add(&mut self, bytes: u64, lat_ns: u64, bin: usize) {
         self.bytes += bytes;
         self.lat.add(lat_ns);
         self.bins.add(bin);
-        self.parts.add_to_both(row, parts);
     }
     /// I/Os counted.
     pub fn ios(&self) -> u64 {
@@ -37,7 +34,6 @@ impl Tally {
         self.bytes += other.bytes;
         self.lat.merge(&other.lat);
         self.bins.merge(&other.bins);
-        self.parts.merge(&other.parts);
     }
     /// Forgets everything.
     pub fn clear(&mut self) {
@@ -45,7 +41,6 @@ impl Tally {
             self.bytes = 0;
             self.lat = Summary::default();
             self.bins.clear();
-            self.parts = PartSums::default();
         }
     }
 }

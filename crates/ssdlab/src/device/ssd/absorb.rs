@@ -175,20 +175,18 @@ impl Ssd {
     /// The host is quiet from `now` on.
     pub(super) fn plan_drain(&mut self, now: u64) {
         if let Some(after) = self.buffer.as_ref().and_then(|buffer| buffer.idle_after) {
-            let slot = self.slot(DRAIN);
-            self.engine.flash.calendar.set(slot, now + after);
+            self.calendar.set(DRAIN, now + after);
         }
     }
 
     /// The host is back.
     #[inline]
     pub(super) fn cancel_drain(&mut self) {
-        let slot = self.dies + DRAIN;
         if let Some(buffer) = &mut self.buffer
             && buffer.idle_after.is_some()
         {
             buffer.idle = false;
-            self.engine.flash.calendar.set(slot, NEVER);
+            self.calendar.set(DRAIN, NEVER);
         }
     }
 

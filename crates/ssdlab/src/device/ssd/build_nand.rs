@@ -65,8 +65,8 @@ impl SsdKeys {
         Ok(())
     }
 
-    /// Dies and channels, with `extra` calendar slots.
-    pub fn flash(&self, geometry: &Geometry, extra: u32, build: &Build) -> Result<Flash> {
+    /// Dies and channels.
+    pub fn flash(&self, geometry: &Geometry, build: &Build) -> Result<Flash> {
         let nand = &self.nand;
         let schedule =
             schedule::SCHEDULES.find(&nand.schedule).map_err(|e| e.under("nand.schedule"))?;
@@ -103,7 +103,7 @@ impl SsdKeys {
             keep: nand.page_register,
             cache: nand.cache_operations,
         };
-        Ok(Flash::new(geometry, timing, registers, schedule.build, extra))
+        Ok(Flash::new(geometry, timing, registers, schedule.build))
     }
 }
 

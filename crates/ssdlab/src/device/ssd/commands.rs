@@ -204,37 +204,59 @@ impl Ssd {
     }
 
     /// Takes in as many units as there is room for, or places them; `true` when none is left.
+    #[inline(always)]
     fn write(&mut self, index: u32) -> bool {
+        if self.buffer.is_some() {
+            return self.write_to_buffer(index);
+        }
+        self.write_to_flash(index);
+        true
+    }
+
+    fn write_to_buffer(&mut self, index: u32) -> bool {
         let Active { command, mut placed, .. } = self.commands[index as usize];
-        self.engine.queued = 0;
-        self.engine.owner = if self.buffer.is_none() { index } else { NONE };
         while placed < command.len {
             let (write, bytes) = self.unit_write(&command, placed);
-            if self.buffer.is_none() {
-                let length = self.ftl.length_after(&write);
-                let ppn = self.ftl.write(write, &mut self.engine);
-                self.hold(ppn, length);
-            } else if !self.take_in(&write) {
+            if !self.take_in(&write) {
                 self.host_bytes_placed(index, placed);
                 self.unblock();
                 return false;
             }
-            if let Some(ahead) = &mut self.read_ahead {
-                ahead.forget(write.lpn, write.lpn + 1);
-            }
+            self.forget_ahead(write.lpn);
             placed += bytes;
         }
         self.host_bytes_placed(index, placed).entered = self.engine.now;
-        if self.buffer.is_some() {
-            self.drain(false);
-            self.complete_at_once(index);
-            return true;
-        }
-        // Nothing but flash holds the data, so a partly filled program unit cannot wait.
-        self.ftl.pad_all(&mut self.engine);
-        self.commands[index as usize].remaining = self.engine.queued;
-        self.engine.owner = NONE;
+        self.drain(false);
+        self.complete_at_once(index);
         true
+    }
+
+    /// Nothing but flash holds the data, so a partly filled program unit cannot wait.
+    fn write_to_flash(&mut self, index: u32) {
+        let command = self.commands[index as usize].command;
+        (self.engine.owner, self.engine.queued) = (index, 0);
+        let mut placed = 0;
+        while placed < command.len {
+            let (write, bytes) = self.unit_write(&command, placed);
+            let length = self.ftl.length_after(&write);
+            let ppn = self.ftl.write(write, &mut self.engine);
+            self.hold(ppn, length);
+            self.forget_ahead(write.lpn);
+            placed += bytes;
+        }
+        self.ftl.pad_all(&mut self.engine);
+        let (now, queued) = (self.engine.now, self.engine.queued);
+        self.engine.owner = NONE;
+        let active = self.host_bytes_placed(index, placed);
+        (active.entered, active.remaining) = (now, queued);
+    }
+
+    /// What was read ahead of a unit is not what a read of it would find now.
+    #[inline]
+    fn forget_ahead(&mut self, lpn: u32) {
+        if let Some(ahead) = &mut self.read_ahead {
+            ahead.forget(lpn, lpn + 1);
+        }
     }
 
     /// Of a write the bytes up to `placed` are in the buffer, or placed: they count with the units that they

@@ -150,7 +150,7 @@ pub(super) fn built(ssd: &Ssd) -> Built {
         capacity_bytes: ssd.capacity,
         physical_bytes: superblocks * superblock_bytes,
         over_provisioning: room as f64 / ssd.capacity as f64 - 1.0,
-        dies: ssd.dies,
+        dies: ssd.engine.flash.dies(),
         superblocks,
         superblock_bytes,
         reserve_superblocks: reserve,

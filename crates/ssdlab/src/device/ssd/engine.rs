@@ -312,6 +312,37 @@ impl Engine {
         }
     }
 
+    /// What the flash is to be told of a program unit that is queued now: behind the erase of its superblock.
+    #[inline(always)]
+    fn program_of(&mut self, filled: &Filled, placed: &[Placed]) -> Program {
+        self.queue_held(filled.first);
+        self.sequence += 1;
+        let host = filled.host_units > 0;
+        let owner = if host { self.owner } else { NONE };
+        self.queued += u32::from(owner != NONE);
+        if host {
+            self.host_program_queued(filled.first);
+        }
+        // A flush waits for data of the host that was placed without time, too.
+        let new = host || filled.cause != Cause::Map && placed.iter().any(|unit| unit.new);
+        if new && let Some(count) = self.epochs.back_mut() {
+            *count += 1;
+        }
+        if filled.cause == Cause::Map {
+            let time = u64::from(filled.units) * self.map_update_time;
+            self.controller.add_own_work(self.now, time);
+        }
+        Program {
+            first: filled.first,
+            units: filled.units,
+            cause: filled.cause,
+            owner,
+            host_units: filled.host_units,
+            epoch: if new { self.first_epoch + self.epochs.len() as u32 - 1 } else { NONE },
+            at: self.place(filled.first, 1, filled.slc),
+        }
+    }
+
     /// Whether no flash operation is queued or under way.
     #[inline]
     pub fn quiet(&self) -> bool {
@@ -349,34 +380,16 @@ impl Sink for Engine {
     }
     #[inline]
     fn close_program(&mut self, handle: u32, filled: Filled, placed: &[Placed]) {
-        self.queue_held(filled.first);
-        self.sequence += 1;
+        let program = self.program_of(&filled, placed);
         self.note(handle, filled.first, placed);
-        let host = filled.host_units > 0;
-        self.queued += u32::from(host);
-        if host {
-            self.host_program_queued(filled.first);
-        }
-        // A flush waits for data of the host that was placed without time, too.
-        let new = host || filled.cause != Cause::Map && placed.iter().any(|unit| unit.new);
-        if new && let Some(count) = self.epochs.back_mut() {
-            *count += 1;
-        }
         self.open -= 1;
-        if filled.cause == Cause::Map {
-            let time = u64::from(filled.units) * self.map_update_time;
-            self.controller.add_own_work(self.now, time);
-        }
-        let program = Program {
-            first: filled.first,
-            units: filled.units,
-            cause: filled.cause,
-            owner: if host { self.owner } else { NONE },
-            host_units: filled.host_units,
-            epoch: if new { self.first_epoch + self.epochs.len() as u32 - 1 } else { NONE },
-            at: self.place(filled.first, 1, filled.slc),
-        };
         self.flash.close_program(self.now, handle, program);
+    }
+    #[inline]
+    fn program(&mut self, die: u32, filled: Filled, placed: &[Placed]) {
+        let program = self.program_of(&filled, placed);
+        let op = self.flash.program(self.now, die, program);
+        self.note(op, filled.first, placed);
     }
     fn collect_read(&mut self, die: u32, range: Range<u32>, units: u32, cause: Cause) -> u32 {
         self.relocated(units);

@@ -31,8 +31,7 @@ impl Ssd {
     /// The host is quiet from now on.
     pub(super) fn plan_fold(&mut self) {
         if let Some(after) = self.folding.after {
-            let slot = self.slot(FOLD);
-            self.engine.flash.calendar.set(slot, self.engine.now + after);
+            self.calendar.set(FOLD, self.engine.now + after);
         }
     }
 
@@ -40,8 +39,7 @@ impl Ssd {
     #[inline]
     pub(super) fn cancel_fold(&mut self) {
         if self.folding.after.is_some() {
-            let slot = self.slot(FOLD);
-            self.engine.flash.calendar.set(slot, NEVER);
+            self.calendar.set(FOLD, NEVER);
             self.folding.due = false;
         }
     }

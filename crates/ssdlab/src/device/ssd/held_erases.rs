@@ -45,9 +45,13 @@ impl Engine {
         }
         self.closed[op] = Closed { sequence: self.sequence, first };
         let places = &mut self.placed[op * units..(op + 1) * units];
-        // One by one: mostly there is one.
-        let all = placed.iter().copied().chain(std::iter::repeat(NOTHING));
-        places.iter_mut().zip(all).for_each(|(place, unit)| *place = unit);
+        if let ([place], [unit]) = (&mut *places, placed) {
+            *place = *unit;
+            return;
+        }
+        let (filled, rest) = places.split_at_mut(placed.len());
+        filled.copy_from_slice(placed);
+        rest.fill(NOTHING);
     }
 
     /// A program has ended: what it replaced need not be kept.
@@ -76,15 +80,16 @@ impl Engine {
         let replaces = |unit: &Placed| unit.from.wrapping_sub(start) < size;
         let of_table = |unit: u32| unit >= self.table_first;
         let units = self.units_per_program as usize;
-        let programs = self.closed.iter().zip(self.placed.chunks_exact(units)).enumerate();
-        let near = programs.filter(|(_, (_, placed))| placed.iter().any(replaces));
-        let holding = near.filter(|&(_, (closed, placed))| {
+        let near = self.placed.iter().enumerate().filter(|(_, unit)| replaces(unit));
+        let holding = near.filter(|&(at, unit)| {
+            let closed = &self.closed[at / units];
             closed.sequence > after
                 && of_table(closed.first) == of_table(first)
-                && (placed.iter().zip(closed.first - first..))
-                    .any(|(unit, ppn)| replaces(unit) && unit.holds(layout, ppn))
+                && unit.holds(layout, closed.first - first + (at % units) as u32)
         });
-        holding.map(|(op, _)| op as u32).collect()
+        let mut programs: Vec<u32> = holding.map(|(at, _)| (at / units) as u32).collect();
+        programs.dedup();
+        programs
     }
 
     /// Holds an erase back where something under way replaces data of its superblock, and answers whether.

@@ -36,6 +36,7 @@ use crate::contract::hand_over;
 use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{Finished, Geometry, NONE, OpKind};
+use crate::sim::Calendar;
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use buffer::Buffer;
@@ -49,7 +50,7 @@ use std::collections::VecDeque;
 use trim::Trims;
 use write_limit::WriteLimit;
 
-/// Calendar slots after those of the dies.
+/// What the drive does by the clock besides what its dies do: slots of its calendar.
 const CONTROLLER: u32 = 0;
 const IDLE: u32 = 1;
 const PURGE: u32 = 2;
@@ -57,7 +58,7 @@ const LIMIT: u32 = 3;
 const FOLD: u32 = 4;
 const TRIM: u32 = 5;
 const DRAIN: u32 = 6;
-const EXTRA_SLOTS: u32 = 7;
+const SLOTS: usize = 7;
 
 /// A command in the drive.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +85,8 @@ pub struct Ssd {
     rated_cycles: u32,
     ftl: PageMap,
     engine: Engine,
-    dies: u32,
+    /// What is not done by dies, which go first at the same instant.
+    calendar: Calendar,
     t_erase: u64,
     buffer: Option<Buffer>,
     limit: Option<WriteLimit>,
@@ -119,7 +121,7 @@ impl Ssd {
         let keys = &keys.as_exposed()?;
         let geometry: Geometry = keys.geometry()?;
         let ftl = keys.ftl(&geometry, build)?;
-        let flash = keys.flash(&geometry, EXTRA_SLOTS, build)?;
+        let flash = keys.flash(&geometry, build)?;
         let buffer = keys.buffer(&geometry, build)?;
         Ok(Ssd {
             capacity: keys.capacity.0,
@@ -135,7 +137,7 @@ impl Ssd {
                 &geometry,
             ),
             ftl,
-            dies: geometry.dies(),
+            calendar: Calendar::new(SLOTS),
             t_erase: keys.nand.t_erase.0,
             buffer,
             limit: keys.controller.write_limit.map(WriteLimit::new),
@@ -175,8 +177,10 @@ impl Ssd {
         (offset >> self.unit_bytes.trailing_zeros()) as u32
     }
 
-    fn slot(&self, extra: u32) -> u32 {
-        self.dies + extra
+    /// When a die or the drive itself does something next.
+    #[inline]
+    fn next_due(&self) -> u64 {
+        self.engine.flash.calendar.earliest().min(self.calendar.earliest())
     }
 
     /// Completes a command that needs nothing more from the flash.
@@ -235,8 +239,7 @@ impl Ssd {
         self.plan_fold();
         self.plan_drain(self.engine.now);
         if let Some(after) = self.idle_after {
-            let slot = self.slot(IDLE);
-            self.engine.flash.calendar.set(slot, self.engine.now + after);
+            self.calendar.set(IDLE, self.engine.now + after);
         }
     }
 
@@ -287,13 +290,12 @@ impl Ssd {
 
     /// The event of one of the drive's own slots.
     fn own_event(&mut self, slot: u32) {
-        let calendar = &mut self.engine.flash.calendar;
-        calendar.set(slot, NEVER);
-        match slot - self.dies {
+        self.calendar.set(slot, NEVER);
+        match slot {
             CONTROLLER => {
                 if let Some((index, next)) = self.engine.controller.handled() {
                     if let Some(next) = next {
-                        self.engine.flash.calendar.set(slot, next);
+                        self.calendar.set(slot, next);
                     }
                     self.handled(index);
                 }
@@ -346,8 +348,7 @@ impl Device for Ssd {
             digest: 0,
         };
         if self.in_flight == 0 && self.idle_after.is_some() {
-            let slot = self.slot(IDLE);
-            self.engine.flash.calendar.set(slot, NEVER);
+            self.calendar.set(IDLE, NEVER);
             self.idle_due = false;
         }
         if self.in_flight == 0 {
@@ -361,7 +362,7 @@ impl Device for Ssd {
         }
         self.ftl.expect(self.unit_of(command.offset));
         if let Some(done) = self.engine.controller.take(now, index, command.op) {
-            self.engine.flash.calendar.set(self.dies + CONTROLLER, done);
+            self.calendar.set(CONTROLLER, done);
         }
     }
 
@@ -374,13 +375,14 @@ impl Device for Ssd {
     }
 
     fn next_event(&self) -> u64 {
-        if self.ready.is_empty() { self.engine.flash.calendar.earliest() } else { self.engine.now }
+        if self.ready.is_empty() { self.next_due() } else { self.engine.now }
     }
 
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         let mut ended = Finished::default();
         loop {
-            let time = self.engine.flash.calendar.earliest();
+            let (of_dies, own) = (self.engine.flash.calendar.earliest(), self.calendar.earliest());
+            let time = of_dies.min(own);
             if !self.ready.is_empty() && time > self.engine.now {
                 hand_over(&mut self.ready, done);
                 return self.engine.now;
@@ -388,12 +390,15 @@ impl Device for Ssd {
             if time > limit || time == NEVER {
                 return limit;
             }
-            let slot = self.engine.flash.calendar.first();
-            (self.engine.now, self.engine.flash.acting) = (time, slot);
-            if slot >= self.dies {
-                self.own_event(slot);
-            } else if self.engine.flash.step(slot, time, &mut ended) {
-                self.finished(slot, &ended);
+            if own < of_dies {
+                (self.engine.now, self.engine.flash.acting) = (time, NONE);
+                self.own_event(self.calendar.first());
+                continue;
+            }
+            let die = self.engine.flash.calendar.first();
+            (self.engine.now, self.engine.flash.acting) = (time, die);
+            if self.engine.flash.step(die, time, &mut ended) {
+                self.finished(die, &ended);
             }
         }
     }

@@ -5,12 +5,12 @@ use crate::persist::persistent;
 
 persistent!(Ssd {
     state {
-        ftl, engine, commands, free, in_flight, waiting, flushing, purging, idle_due, folding,
+        ftl, engine, calendar, commands, free, in_flight, waiting, flushing, purging, idle_due, folding,
         map_fetches, serial, ready, host, trims, power,
     }
     parts { buffer, limit, last_reads, read_ahead }
     built {
-        capacity, unit_bytes, keep_versions, rated_cycles, dies, t_erase, idle_after,
+        capacity, unit_bytes, keep_versions, rated_cycles, t_erase, idle_after,
         // Only while the end of a program lets commands go on.
         releasing,
     }

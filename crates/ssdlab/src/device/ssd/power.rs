@@ -7,11 +7,11 @@
 //! was under way: moves what was being moved, erases what was to be erased, and rewrites with the last copies in
 //! flash what was being written. All dies work on that together, and commands wait for it.
 
-use super::{EXTRA_SLOTS, FOLD, IDLE, Ssd};
+use super::{FOLD, IDLE, SLOTS, Ssd};
 use crate::device::{Missed, Op, SECTOR};
 use crate::ftl::Lost;
 use crate::nand::{Finished, FlashCounters, NONE, OpKind, Work};
-use crate::units::NEVER;
+use crate::sim::Calendar;
 
 /// Bytes of an entry of the map.
 const ENTRY_BYTES: u64 = 4;
@@ -101,10 +101,7 @@ impl Ssd {
 
     /// Everything in RAM is gone, and what comes before `ready` waits.
     fn restart(&mut self, ready: u64) {
-        for slot in 0..EXTRA_SLOTS {
-            let slot = self.slot(slot);
-            self.engine.flash.calendar.set(slot, NEVER);
-        }
+        self.calendar = Calendar::new(SLOTS);
         self.engine.controller.power_cut(ready);
         self.engine.returned = 0;
         if let Some(buffer) = &mut self.buffer {
@@ -127,8 +124,7 @@ impl Ssd {
         self.cancel_fold();
         for (slot, after) in [(IDLE, self.idle_after), (FOLD, self.folding.after())] {
             if let Some(after) = after {
-                let slot = self.slot(slot);
-                self.engine.flash.calendar.set(slot, ready + after);
+                self.calendar.set(slot, ready + after);
             }
         }
     }

@@ -9,7 +9,7 @@ impl Ssd {
         if self.engine.quiet() && self.engine.open == 0 {
             let erases = self.purge();
             let time = self.engine.now + u64::from(erases) * self.t_erase;
-            self.engine.flash.calendar.set(self.slot(PURGE), time);
+            self.calendar.set(PURGE, time);
         }
     }
 

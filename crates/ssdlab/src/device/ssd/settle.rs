@@ -11,8 +11,7 @@ impl Ssd {
     /// units that are not full stay open.
     pub(super) fn settle_flash(&mut self, now: u64) -> u64 {
         debug_assert_eq!(self.in_flight, 0, "only a drive without commands comes to rest");
-        let slot = self.slot(IDLE);
-        self.engine.flash.calendar.set(slot, NEVER);
+        self.calendar.set(IDLE, NEVER);
         self.idle_due = false;
         self.cancel_fold();
         self.cancel_drain();
@@ -28,7 +27,7 @@ impl Ssd {
     fn work_off(&mut self, limit: u64) {
         while !self.engine.quiet() {
             let done = &mut Vec::new();
-            let time = self.engine.flash.calendar.earliest();
+            let time = self.next_due();
             assert!(time != NEVER, "flash operations that never end");
             if time > limit {
                 return;

@@ -47,8 +47,7 @@ impl Ssd {
             if done == now {
                 return self.trim_done(index);
             }
-            let slot = self.slot(TRIM);
-            self.engine.flash.calendar.set(slot, done);
+            self.calendar.set(TRIM, done);
         }
         self.trims.queue.push_back((done, index));
     }
@@ -57,8 +56,7 @@ impl Ssd {
     pub(super) fn trim_event(&mut self) {
         let Some((_, index)) = self.trims.queue.pop_front() else { return };
         if let Some(&(next, _)) = self.trims.queue.front() {
-            let slot = self.slot(TRIM);
-            self.engine.flash.calendar.set(slot, next);
+            self.calendar.set(TRIM, next);
         }
         self.trim_done(index);
     }

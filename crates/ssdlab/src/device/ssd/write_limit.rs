@@ -5,7 +5,7 @@
 //! saved up while the host is quiet. TRIMs and flushes cost nothing and keep their place between
 //! writes; reads pass.
 
-use super::Ssd;
+use super::{LIMIT, Ssd};
 use crate::device::Op;
 use crate::nand::NONE;
 use crate::persist::persistent;
@@ -68,7 +68,7 @@ impl Ssd {
     /// Whether the command in front may go on. If it may not, the drive wakes up at its turn; if it
     /// may, its wait for the limit is known.
     pub(super) fn may_proceed(&mut self, index: u32) -> bool {
-        let (now, slot) = (self.engine.now, self.slot(super::LIMIT));
+        let now = self.engine.now;
         let Some(limit) = &mut self.limit else { return true };
         if limit.passed == index {
             return true;
@@ -77,7 +77,7 @@ impl Ssd {
         let write = active.command.op == Op::Write;
         if write && now < limit.turn {
             limit.since = limit.since.min(now);
-            self.engine.flash.calendar.set(slot, limit.turn);
+            self.calendar.set(LIMIT, limit.turn);
             return false;
         }
         limit.waited = limit.waited(now);

@@ -166,7 +166,7 @@ mod tests {
             retries: ReadRetries::default(),
         };
         let none = Registers { planes: 1, independent: false, keep: false, cache: false };
-        let mut flash = Flash::new(&geometry, timing, none, policy, 0);
+        let mut flash = Flash::new(&geometry, timing, none, policy);
         for die in 0..3 {
             let (at, owner) = (Place::anywhere(false), NONE);
             let (first, units, cause) = (0, 4, Cause::HostWrite);

@@ -1,7 +1,25 @@
 //! What a die does next: the state machine of dies and channels.
 
-use super::{Finished, Flash, FlashOp, NONE, OpKind, Phase};
+use super::{Die, Finished, Flash, FlashOp, NONE, OpKind, Phase};
 use crate::nand::schedule::Heads;
+
+impl Die {
+    /// What the die does next but for reads, and whether that is a read of what is to be moved.
+    #[inline]
+    pub(super) fn next(&self, ops: &[FlashOp]) -> (u32, bool) {
+        let (stream, moving) = (self.stream.head, self.moving.head);
+        let ready = stream != NONE && ops[stream as usize].awaits == 0;
+        let order = |op: u32| ops[op as usize].order;
+        // What is to be moved is read in its turn, or while a program waits for its data.
+        let take_moving = moving != NONE && (!ready || order(moving) < order(stream));
+        let other = match (self.suspended, take_moving) {
+            (NONE, true) => moving,
+            (NONE, false) if ready => stream,
+            (suspended, _) => suspended,
+        };
+        (other, take_moving)
+    }
+}
 
 impl Flash {
     /// Whether the read `read` goes before the operation `other`.
@@ -72,14 +90,15 @@ impl Flash {
     #[inline]
     pub(super) fn dispatch(&mut self, d: u32, now: u64) {
         let die = &mut self.dies[d as usize];
-        if let Some(cause) = die.stuck.take() {
+        if let Some(cause) = die.stuck {
             die.own.add(cause, now - die.since);
+            die.stuck = None;
         }
         if !self.beside.is_empty() {
             return self.dispatch_planes(d, now);
         }
-        let (other, moving) = self.next_of_die(d);
-        let read = self.dies[d as usize].reads.head;
+        let (other, moving) = die.next(&self.ops);
+        let read = die.reads.head;
         if read != NONE && (other == NONE || self.overtakes(read, other)) {
             if other != NONE {
                 self.ops[other as usize].overtaken += 1;
@@ -91,24 +110,7 @@ impl Flash {
         self.go_on(d, other, moving, now);
     }
 
-    /// What a die does next but for reads, and whether that is a read of what is to be moved.
-    #[inline]
-    pub(super) fn next_of_die(&self, d: u32) -> (u32, bool) {
-        let die = &self.dies[d as usize];
-        let (stream, moving) = (die.stream.head, die.moving.head);
-        let ready = stream != NONE && self.ops[stream as usize].awaits == 0;
-        let order = |op: u32| self.ops[op as usize].order;
-        // What is to be moved is read in its turn, or while a program waits for its data.
-        let take_moving = moving != NONE && (!ready || order(moving) < order(stream));
-        let other = match (die.suspended, take_moving) {
-            (NONE, true) => moving,
-            (NONE, false) if ready => stream,
-            (suspended, _) => suspended,
-        };
-        (other, take_moving)
-    }
-
-    /// Goes on with what [`Flash::next_of_die`] has answered.
+    /// Goes on with what [`Die::next`] has answered.
     #[inline(always)]
     pub(super) fn go_on(&mut self, d: u32, other: u32, take_moving: bool, now: u64) {
         let die = &mut self.dies[d as usize];
@@ -139,55 +141,67 @@ impl Flash {
     }
 
     /// Gives a die to an operation.
-    #[inline]
-    pub(super) fn begin(&mut self, d: u32, index: u32, now: u64) {
-        let mut own = self.dies[d as usize].own;
-        if !self.beside.is_empty() {
-            own = self.take_planes(d, now);
-        }
-        let op = &mut self.ops[index as usize];
+    #[inline(always)]
+    pub(super) fn begin(&mut self, d: u32, index: u32, now: u64) -> (&mut Die, &mut FlashOp) {
+        let with_planes =
+            if self.beside.is_empty() { None } else { Some(self.take_planes(d, now)) };
+        let (die, op) = (&mut self.dies[d as usize], &mut self.ops[index as usize]);
         // From here on `own_at_ready` holds the wait itself.
         if op.start == 0 {
             op.start = now;
-            op.own_at_ready = own.since(op.own_at_ready);
+            op.own_at_ready = with_planes.unwrap_or(die.own).since(op.own_at_ready);
         }
-        let die = &mut self.dies[d as usize];
         die.current = index;
         die.since = now;
+        (die, op)
     }
 
     #[inline(always)]
     pub(super) fn start(&mut self, d: u32, index: u32, now: u64) {
-        self.begin(d, index, now);
-        let die = &mut self.dies[d as usize];
-        let op = &self.ops[index as usize];
-        match op.kind {
+        let (die, op) = self.begin(d, index, now);
+        let end = match op.kind {
             OpKind::Read | OpKind::Copy => {
                 die.phase = Phase::Sense;
-                let end = now + op.sensing;
-                self.plan(d, end);
+                now + op.sensing
             }
-            OpKind::Program => self.transfer(d, now),
+            OpKind::Program => return self.fill_and_program(d, index, now),
             OpKind::Erase => {
                 die.phase = Phase::Erase;
-                let end = now + op.working;
-                self.plan(d, end);
+                now + op.working
             }
-        }
+        };
+        self.plan(d, end);
     }
 
-    /// Books the transfer of what die `d` reads or programs, and with it the program.
+    /// Books the transfer of the program `index`, and with it the program.
+    #[inline(always)]
+    fn fill_and_program(&mut self, d: u32, index: u32, now: u64) {
+        // Reads that wait may suspend a program as soon as it has begun.
+        let stops = self.timing.suspend.program && self.oldest_read(d) != NONE;
+        let filled = self.book(index, now);
+        let die = &mut self.dies[d as usize];
+        die.filled = filled;
+        if stops || self.registers.cache {
+            die.phase = Phase::Bus;
+            return self.plan(d, filled);
+        }
+        die.phase = Phase::Program;
+        let over = filled + self.ops[index as usize].working;
+        self.plan(d, over);
+    }
+
+    /// Books the transfer of what die `d` has sensed, and with it the program of a copy.
     #[inline]
     fn transfer(&mut self, d: u32, now: u64) {
         let index = self.dies[d as usize].current;
-        if self.ops[index as usize].kind == OpKind::Read && !self.beside.is_empty() {
+        let FlashOp { kind, working, repeat, .. } = self.ops[index as usize];
+        let is_read = kind == OpKind::Read;
+        if is_read && !self.beside.is_empty() {
             return self.send_of_die(d, now);
         }
         let end = self.book(index, now);
-        let &FlashOp { kind, working, repeat, .. } = &self.ops[index as usize];
         let over = end + working;
         // Reads that wait may suspend a program as soon as it has begun, or come in after a copy.
-        let is_read = kind == OpKind::Read;
         let waits = self.oldest_read(d) != NONE;
         let die = &mut self.dies[d as usize];
         die.filled = end;

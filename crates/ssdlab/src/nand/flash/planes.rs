@@ -105,7 +105,7 @@ impl Flash {
         }
         let (mut plane, mut working) = self.next_plane(d);
         loop {
-            let (other, moving) = self.next_of_die(d);
+            let (other, moving) = self.dies[d as usize].next(&self.ops);
             let read = plane.map_or(NONE, |p| self.planes[p].reads.head);
             if read != NONE && (other == NONE || self.overtakes(read, other)) {
                 if other != NONE {

@@ -200,7 +200,7 @@ impl Flash {
         if !self.caches() || !under_way || self.beside[d as usize].loaded != NONE {
             return;
         }
-        let (next, moving) = self.next_of_die(d);
+        let (next, moving) = die.next(&self.ops);
         if next == NONE || moving || self.ops[next as usize].kind != OpKind::Program {
             return;
         }
