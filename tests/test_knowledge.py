@@ -85,7 +85,7 @@ def test_blocks_have_whole_pages_of_every_layer() -> None:
         values = {key: value for key, value, _ in _core.nand_part(name)}
         pages = int(values["pages_per_block"])
         strings, left = divmod(pages, int(layers[1]) * int(values["bits_per_cell"]))
-        assert left == 0 and strings in (4, 12, 16), f"{name}: {pages} pages, {title}"
+        assert left == 0 and strings in (4, 8, 12, 16), f"{name}: {pages} pages, {title}"
     assert stacked >= 15
 
 
