@@ -305,6 +305,9 @@ impl PageMap {
     /// Programs everything that waits for a full program unit.
     #[inline]
     pub fn pad_all<S: Sink>(&mut self, sink: &mut S) {
+        if self.layout.units_per_program() == 1 {
+            return;
+        }
         while let Some(region) = self.space.take_partial() {
             self.pad_region(region, sink);
         }

@@ -34,14 +34,21 @@ pub(super) struct HeldErase {
 persistent!(Closed { state { sequence, first } });
 persistent!(HeldErase { state { superblock, programs, closed, cause, dies, ops } });
 
+/// By itself, since mostly there is one.
+#[inline(never)]
+fn note_several(places: &mut [Placed], placed: &[Placed]) {
+    let (filled, rest) = places.split_at_mut(placed.len());
+    filled.copy_from_slice(placed);
+    rest.fill(NOTHING);
+}
+
 impl Engine {
     /// Remembers the units of a program that is queued.
     #[inline]
     pub(super) fn note(&mut self, op: u32, first: u32, placed: &[Placed]) {
         let (op, units) = (op as usize, self.units_per_program as usize);
         if op >= self.closed.len() {
-            self.closed.resize(op + 1, Closed::default());
-            self.placed.resize((op + 1) * units, NOTHING);
+            self.add_places(op + 1);
         }
         self.closed[op] = Closed { sequence: self.sequence, first };
         let places = &mut self.placed[op * units..(op + 1) * units];
@@ -49,9 +56,14 @@ impl Engine {
             *place = *unit;
             return;
         }
-        let (filled, rest) = places.split_at_mut(placed.len());
-        filled.copy_from_slice(placed);
-        rest.fill(NOTHING);
+        note_several(places, placed);
+    }
+
+    /// Makes room for what so many flash operations program.
+    #[cold]
+    fn add_places(&mut self, ops: usize) {
+        self.closed.resize(ops, Closed::default());
+        self.placed.resize(ops * self.units_per_program as usize, NOTHING);
     }
 
     /// A program has ended: what it replaced need not be kept.
