@@ -488,6 +488,63 @@ fn writes_that_keep_below_the_limit_never_wait_for_it() {
     }
 }
 
+/// Latencies of random writes that come every `interval`, and the write amplification.
+fn waits(sets: Sets, interval: u64, number: u64) -> (Vec<u64>, f64) {
+    let mut ssd = used(sets, 3);
+    let mut next = random_writes(units_of(&ssd), "measured");
+    let before = ssd.ftl().counters;
+    let (mut done, mut waits, mut now) = (Vec::new(), Vec::new(), 0);
+    for tag in 0..number {
+        let at = (tag + 1) * interval;
+        while now < at {
+            now = ssd.advance(at, &mut done);
+            waits.extend(done.drain(..).map(|c| now - (c.tag + 1) * interval));
+        }
+        ssd.submit(at, Command { tag, ..next() });
+    }
+    let c = ssd.ftl().counters;
+    let copies = (c.programs_collection - before.programs_collection) as f64;
+    (waits, 1.0 + copies / (c.host_units_written - before.host_units_written) as f64)
+}
+
+/// Far below saturation writes wait only where many copies go in a row and what they hold in RAM leaves little for
+/// the host: as long as the copies of a die take, less what the room that is left takes in.
+#[test]
+fn copies_in_a_row_hold_writes_up_where_they_take_the_room() {
+    const INTERVAL: u64 = 500_000;
+    const IN_ROW: f64 = 16.0;
+    const ROOM: f64 = 4.0;
+    let row = ("ftl.gc.in_row", "16");
+    // Two units of each of eight dies, and four.
+    let buffer = "{ size = \"80KiB\", power_loss_protected = true, holds_moves = ";
+    let holds = format!("{buffer}true }}");
+    let apart = format!("{buffer}false }}");
+    let drive = |more: &[(&'static str, &str)]| {
+        let common = [
+            ("capacity", "256MiB"),
+            ("nand.channels", "4"),
+            ("nand.t_erase", "10us"),
+            ("ftl.gc.scope", "drive"),
+            ("ftl.gc.pace", "paced"),
+        ];
+        let sets: Vec<(&str, &str)> = common.iter().chain(more).copied().collect();
+        waits(&sets, INTERVAL, 20_000)
+    };
+    let longest = |(waits, _): &(Vec<u64>, f64)| *waits.iter().max().expect("writes") as f64;
+    let both = drive(&[row, ("write_buffer", &holds)]);
+    let copies = IN_ROW * (1.0 - 1.0 / both.1);
+    // Read, programmed, and both transferred.
+    let copy = 75_000.0 + 750_000.0 + 2.0 * 4096.0 / 0.333;
+    let expected = copies * copy - ROOM * INTERVAL as f64;
+    near("the longest wait, ns", longest(&both), expected, 0.1);
+    let late = both.0.iter().filter(|&&wait| wait as f64 > expected / 2.0).count();
+    assert!(late * 100 > both.0.len(), "of 100 writes more than one waits: {late}");
+    for others in [vec![("write_buffer", &*holds)], vec![row, ("write_buffer", &*apart)]] {
+        let wait = longest(&drive(&others));
+        assert!(wait < expected / 4.0, "{others:?}: {wait}");
+    }
+}
+
 #[test]
 fn trims_and_flushes_keep_their_place_behind_writes_that_wait_for_their_turn() {
     for buffer in [false, true] {

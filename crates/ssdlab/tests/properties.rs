@@ -73,6 +73,7 @@ prop_compose! {
         scope in prop_oneof![Just(Scope::Die), Just(Scope::Channel), Just(Scope::Drive)],
         superblocks in 7u32..20,
         low in 1u32..3, more in 0u32..3, pace in 0usize..3, separate_frontier: bool,
+        in_row in proptest::option::of(1u32..5),
         copies in 0.1f64..20.0, stripe in prop_oneof![Just(0u32), 2u32..9],
         victim in 0..VICTIMS.entries.len(),
         placement in 0..PLACEMENTS.entries.len(),
@@ -87,6 +88,7 @@ prop_compose! {
                 low,
                 high: low + more,
                 idle_superblocks: more,
+                in_row,
                 pace: [Pace::Blocking, Pace::Paced, Pace::Periodic][pace],
                 // So full a drive has next to no free superblocks: its batches hardly end.
                 batch: (pace == 2).then(|| Batch {
@@ -219,6 +221,7 @@ fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
         idle_superblocks: 1,
         pace: Pace::Blocking,
         batch: None,
+        in_row: None,
         separate_frontier: false,
         moves_for_wear: false,
     };

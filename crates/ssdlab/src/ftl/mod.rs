@@ -80,6 +80,10 @@ pub trait Sink {
     fn backlog(&self, _die: u32) -> u32 {
         0
     }
+    /// Whether writes of the host wait for room, which collection should make soon.
+    fn pressed(&self) -> bool {
+        false
+    }
     /// Whether the data of a unit is still in the controller's RAM.
     fn in_ram(&self, _ppn: u32) -> bool {
         false

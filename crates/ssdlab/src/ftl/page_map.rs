@@ -38,6 +38,8 @@ pub struct Settings {
     pub batch: Option<Batch>,
     /// Collected data has a write frontier of its own.
     pub separate_frontier: bool,
+    /// Program units of each die that are copied in a row; none: two of each channel.
+    pub in_row: Option<u32>,
     /// Wear levelling moves data, to a frontier of its own.
     pub moves_for_wear: bool,
 }

@@ -138,7 +138,7 @@ impl PageMap {
             }
         }
         let step = match job.cause {
-            Cause::Collection => per_program * self.layout.programs_at_once(),
+            Cause::Collection => per_program * self.programs_in_row(sink.pressed()),
             _ => per_program,
         };
         let mut step_end = at;
@@ -179,6 +179,15 @@ impl PageMap {
         }
         job.cursor = at - units.start;
         moved
+    }
+
+    /// Program units of a superblock that collection takes in a row, at least. Of many of them the host would have to
+    /// wait for all, so that few are taken while it waits already.
+    fn programs_in_row(&self, pressed: bool) -> u32 {
+        match self.settings.in_row {
+            Some(each) if !pressed => each * self.layout.dies_per_region,
+            _ => self.layout.programs_at_once(),
+        }
     }
 
     /// Whether enough has moved for now.

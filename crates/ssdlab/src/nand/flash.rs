@@ -195,6 +195,12 @@ impl Flash {
         self.dies.len() as u32
     }
 
+    /// The die of an operation.
+    #[inline]
+    pub fn die_of(&self, op: u32) -> u32 {
+        u32::from(self.ops[op as usize].die)
+    }
+
     /// Whether die `d` has anything to do, as a rough backlog: 0 idle, 1 busy, 2 queued behind.
     #[inline]
     pub fn backlog(&self, d: u32) -> u32 {

@@ -20,6 +20,9 @@ const SUPERBLOCKS_OF_SEGMENTS: u64 = 128;
 /// begin batches, not the drive: an S3700 whose dies have 62 begins 60 times as many as one of the same size with 248.
 const SUPERBLOCKS_BETWEEN_BATCHES: u64 = 128;
 
+/// Times that a superblock holds what is copied in a row, so that its end seldom comes in between.
+const BURSTS: u64 = 4;
+
 /// Superblocks of a region: those that its data fills, all of them, and how many are kept free beyond those that are
 /// collected when need be.
 struct Superblocks {
@@ -225,8 +228,13 @@ impl Rig {
         let (program, whole) = (self.pages_per_program(), self.count("nand.pages_per_block")?);
         let few = |shorter: u64| left(shorter) < wanted || coarse(left(shorter));
         let (mut shorter, mut pages) = (1, whole);
+        let in_row = self.get("ftl.gc.in_row").and_then(|text| text.parse::<u64>().ok());
+        let least = BURSTS * program * in_row.unwrap_or(0);
         while few(shorter) {
             let Some(step) = least_divisor(pages, program) else { break };
+            if pages / step < least && left(shorter) >= fewest as f64 {
+                break;
+            }
             pages /= step;
             shorter *= step;
         }

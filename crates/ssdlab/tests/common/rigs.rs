@@ -1104,14 +1104,16 @@ prop_compose! {
         separate in any::<bool>(),
         choices in 1u64..6,
         superblocks in 0u64..4,
+        in_row in proptest::option::of(1u64..5),
     ) -> (String, Gc) {
+        let in_row = in_row.map(|units| format!("in_row = {units}\n")).unwrap_or_default();
         let idle = idle.map(|t| format!("idle_after = \"{t}us\"\n")).unwrap_or_default();
         let frontiers = if separate { 2 } else { 1 };
         let extents = scope == "drive" && (pace == "blocking" || separate);
         let drawn = Gc { scope, extents, periodic: pace == "periodic", low, frontiers };
         (format!(
             "victim = \"{victim}\"\nscope = \"{scope}\"\npace = \"{pace}\"\nlow = {low}\n\
-             high = {}\n{idle}idle_superblocks = {superblocks}\nseparate_frontier = {separate}\n\
+             high = {}\n{idle}{in_row}idle_superblocks = {superblocks}\nseparate_frontier = {separate}\n\
              choices = {choices}\nwindow = 0.3",
             low + more), drawn)
     }
@@ -1313,7 +1315,8 @@ prop_compose! {
         tables.push(("ftl.wear_leveling", format!("policy = \"{wear}\"\nspread = {spread}")));
         if let Some((units, protected, drain)) = buffer {
             tables.push(("write_buffer", format!(
-                "size = \"{}KiB\"\npower_loss_protected = {protected}\n{drain}", units * 4)));
+                "size = \"{}KiB\"\npower_loss_protected = {protected}\n\
+                 holds_moves = {}\n{drain}", units * 4, units % 3 == 0)));
         }
         let (time, cores) = controller;
         let time = time.saturating_sub(8);

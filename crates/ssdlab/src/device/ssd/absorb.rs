@@ -13,7 +13,7 @@ impl Ssd {
     #[inline]
     pub(super) fn take_in(&mut self, write: &UnitWrite) -> bool {
         let Some(buffer) = &mut self.buffer else { return false };
-        let room = buffer.units - buffer.used;
+        let room = buffer.units.saturating_sub(buffer.used + self.engine.held_by_moves);
         if let Some(slot) = buffer.dirty.find(write.lpn) {
             let merged = buffer.dirty.merged(slot, write);
             let (before, length) = (buffer.dirty.length_of(slot), self.ftl.length_after(&merged));
@@ -81,6 +81,7 @@ impl Ssd {
             buffer.dirty.remove(slot);
         }
         debug_assert_eq!(length, self.ftl.length_after(&write), "the room it takes");
+        self.engine.pressed = !self.waiting.is_empty();
         let ppn = if AT_ONCE {
             self.ftl.write(write, &mut self.engine.untimed())
         } else {
@@ -109,6 +110,9 @@ impl Ssd {
     /// for ever.
     pub(super) fn unblock(&mut self) {
         self.drain(true);
+        if self.engine.held_by_moves > 0 {
+            return;
+        }
         while self.engine.epochs.iter().all(|&n| n == 0) {
             if !self.drain_next() {
                 self.ftl.pad_all(&mut self.engine);

@@ -66,6 +66,7 @@ impl SsdKeys {
             ("nand.pages_per_block", nand.pages_per_block, 8192.0),
             ("nand.bits_per_cell", nand.bits_per_cell, 4.0),
             ("ftl.gc.low", self.ftl.gc.low, 1024.0),
+            ("ftl.gc.in_row", self.ftl.gc.in_row.unwrap_or(1), 1024.0),
             ("ftl.gc.choices", self.ftl.gc.choices, 65_536.0),
             ("nand.rated_pe_cycles", nand.rated_pe_cycles, 1e7),
             ("controller.cores", self.controller.cores.max(1), 1024.0),
@@ -332,6 +333,7 @@ impl SsdKeys {
         Ok(Some(Buffer {
             units: (keys.size.0 / unit).clamp(least, u64::from(u32::MAX)) as u32,
             protected: keys.power_loss_protected,
+            holds_moves: keys.holds_moves,
             idle_after: idle_after.map(|time| time.0),
             program: geometry.units_per_program(),
             ..Buffer::new(
@@ -391,6 +393,7 @@ impl SsdKeys {
             pace: self.ftl.gc.pace,
             batch: self.batch(),
             separate_frontier: self.ftl.gc.separate_frontier,
+            in_row: self.ftl.gc.in_row,
             moves_for_wear: self.wear().is_ok_and(|wear| wear.is_some_and(|w| w.moves_data())),
         }
     }

@@ -1,5 +1,6 @@
 //! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
 
+use super::buffer::Buffer;
 use super::controller::Controller;
 use super::held_erases::{Closed, HeldErase};
 use super::keys::ControllerKeys;
@@ -30,6 +31,13 @@ pub struct Engine {
     programs: Vec<u32>,
     /// Dies with less than [`PROGRAMS`] of them.
     free_dies: u32,
+    /// By die: units in programs queued or under way that the host did not write; empty where they take no room
+    /// in the write buffer.
+    moves: Vec<u32>,
+    /// Room that they take.
+    pub held_by_moves: u32,
+    /// Writes of the host wait for room.
+    pub pressed: bool,
     /// Host programs under way by flush epoch, the oldest in front.
     pub epochs: VecDeque<u32>,
     /// Number of the front epoch.
@@ -69,16 +77,16 @@ pub struct Engine {
     pub by_read: FastDiv,
 }
 
-/// Programs of host data that keep a die busy: one under way, and one ready behind it.
+/// Programs that keep a die busy: one under way, and one ready behind it.
 const PROGRAMS: u32 = 2;
 
 persistent!(Engine {
     state {
         flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
-        placed, closed, runs, sequence, held, unheld, free_dies,
+        placed, closed, runs, sequence, held, unheld, free_dies, held_by_moves, pressed,
         controller,
     }
-    parts { arriving, pending, programs }
+    parts { arriving, pending, programs, moves }
     built { units_per_program, data, table, table_first, relocate_time, map_update_time, by_read }
 });
 
@@ -88,18 +96,22 @@ impl Engine {
         flash: Flash,
         ftl: &PageMap,
         by_read: u32,
-        buffered: bool,
+        buffer: Option<&Buffer>,
         controller: &ControllerKeys,
         geometry: &Geometry,
     ) -> Self {
         let table = ftl.mapping().table();
         let translation = table.map_or(0, PageMap::units);
         let dies = flash.dies();
+        let holds_moves = buffer.is_some_and(|buffer| buffer.holds_moves);
         Engine {
             flash,
             controller: Controller::new(controller, geometry),
-            programs: vec![0; if buffered { dies as usize } else { 0 }],
+            programs: vec![0; if buffer.is_some() { dies as usize } else { 0 }],
             free_dies: dies,
+            moves: vec![0; if holds_moves { dies as usize } else { 0 }],
+            held_by_moves: 0,
+            pressed: false,
             now: 0,
             owner: NONE,
             queued: 0,
@@ -154,6 +166,32 @@ impl Engine {
         let programs = &mut self.programs[die as usize];
         self.free_dies += u32::from(*programs == PROGRAMS);
         *programs -= 1;
+    }
+
+    /// A program is queued: of what is moved to its die, so much is in RAM as is programmed next. The rest is read
+    /// when there is room for it.
+    #[inline]
+    fn moves_queued(&mut self, die: u32, filled: &Filled) {
+        if self.moves.is_empty() {
+            return;
+        }
+        let most = PROGRAMS * self.units_per_program;
+        let moves = &mut self.moves[die as usize];
+        let before = (*moves).min(most);
+        *moves += filled.units - filled.host_units;
+        self.held_by_moves += (*moves).min(most) - before;
+    }
+
+    /// A program on `die` has ended. Answers whether there is more room for data of the host.
+    #[inline]
+    pub fn moves_ended(&mut self, die: u32, f: &Finished) -> bool {
+        let Some(moves) = self.moves.get_mut(die as usize) else { return false };
+        let most = PROGRAMS * self.units_per_program;
+        let before = (*moves).min(most);
+        *moves -= f.units - f.host_units;
+        let freed = before - (*moves).min(most);
+        self.held_by_moves -= freed;
+        freed > 0
     }
 
     /// The read `op` has brought the translation unit `unit`.
@@ -233,6 +271,8 @@ impl Engine {
         self.arriving.fill(NONE);
         self.pending.fill(0);
         self.programs.fill(0);
+        self.moves.fill(0);
+        self.held_by_moves = 0;
         self.free_dies = self.flash.dies();
         self.closed.fill(Closed::default());
         self.held.clear();
@@ -365,6 +405,10 @@ impl Sink for Engine {
         self.flash.backlog(die)
     }
     #[inline]
+    fn pressed(&self) -> bool {
+        self.pressed
+    }
+    #[inline]
     fn in_ram(&self, ppn: u32) -> bool {
         self.pending.at((ppn >> 6) as usize) >> (ppn & 63) & 1 != 0
     }
@@ -381,6 +425,7 @@ impl Sink for Engine {
     #[inline]
     fn close_program(&mut self, handle: u32, filled: Filled, placed: &[Placed]) {
         let program = self.program_of(&filled, placed);
+        self.moves_queued(self.flash.die_of(handle), &filled);
         self.note(handle, filled.first, placed);
         self.open -= 1;
         self.flash.close_program(self.now, handle, program);
@@ -388,6 +433,7 @@ impl Sink for Engine {
     #[inline]
     fn program(&mut self, die: u32, filled: Filled, placed: &[Placed]) {
         let program = self.program_of(&filled, placed);
+        self.moves_queued(die, &filled);
         let op = self.flash.program(self.now, die, program);
         self.note(op, filled.first, placed);
     }

@@ -264,6 +264,10 @@ pub struct GcKeys {
     pub idle_superblocks: u32,
     /// Collected data is kept apart from host data.
     pub separate_frontier: bool,
+    /// Program units of each die of a superblock whose valid data is copied in a row, while what the host writes is
+    /// placed behind them; absent: two of each channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_row: Option<u32>,
 }
 
 impl Default for GcKeys {
@@ -281,6 +285,7 @@ impl Default for GcKeys {
             idle_after: None,
             idle_superblocks: 1,
             separate_frontier: false,
+            in_row: None,
         }
     }
 }
@@ -369,6 +374,9 @@ pub struct BufferKeys {
     /// compression one per region; twice as many with an SLC cache), they are programmed partly
     /// filled, and which are depends on timing.
     pub size: Bytes,
+    /// Data that is being moved takes room in it, too, on each die as much as the program unit that comes next.
+    #[serde(default)]
+    pub holds_moves: bool,
     /// Capacitors keep it over a power failure, so a flush need not wait.
     pub power_loss_protected: bool,
     /// When it lets go, and of what.

@@ -132,7 +132,7 @@ impl Ssd {
                 flash,
                 &ftl,
                 keys.units_per_read(&geometry),
-                buffer.is_some(),
+                buffer.as_ref(),
                 &keys.controller,
                 &geometry,
             ),
@@ -252,9 +252,12 @@ impl Ssd {
         if f.kind == OpKind::Program {
             self.engine.release(f.first, f.units);
             self.engine.replaced(f);
+            let freed = self.engine.moves_ended(die, f);
             if f.epoch != NONE {
                 self.engine.host_program_ended(die, f);
                 self.programmed(f);
+            } else if freed && !self.waiting.is_empty() {
+                self.drain_waiting();
             }
         } else if fetches(f) {
             self.engine.arrived(f.first, f.op);

@@ -268,6 +268,7 @@ fn table(drive: &Drive, units: u32) -> PageMap {
         pace: Pace::Blocking,
         batch: None,
         separate_frontier: false,
+        in_row: None,
         moves_for_wear: false,
     };
     let granules = drive.layout.granules();

@@ -28,6 +28,8 @@ pub struct Buffer {
     pub used: u32,
     /// What is in it outlives a loss of power.
     pub protected: bool,
+    /// Data that is being moved takes room in it, too: [`super::engine::Engine::held_by_moves`].
+    pub holds_moves: bool,
     /// Units that have not been let go.
     pub dirty: Dirty,
     /// Physical units of a program unit: so many are let go at a time.
@@ -46,7 +48,7 @@ pub struct Buffer {
 
 persistent!(Buffer {
     state { used, dirty, idle, overwrites, dropped }
-    built { units, protected, program, drain, idle_after }
+    built { units, protected, holds_moves, program, drain, idle_after }
 });
 
 impl Buffer {
@@ -56,6 +58,7 @@ impl Buffer {
             units: 0,
             used: 0,
             protected: false,
+            holds_moves: false,
             dirty,
             program: 1,
             drain,
