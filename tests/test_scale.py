@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ssdlab.errors import InputError
 from ssdlab.experiments.measure import course
 from ssdlab.jobfile import JobText
 from ssdlab.results import Result
@@ -18,10 +19,11 @@ from ssdlab.rig import (
     SCALE_MISSES,
     SUPERBLOCKS_MIN,
     profile,
+    profiles,
     reduced,
     scale_doubt,
 )
-from ssdlab.target import Settings, Sim
+from ssdlab.target import Settings, Sim, Terms
 from ssdlab.wear import Stretch
 
 LONG = bool(os.environ.get("SSDLAB_LONG"))
@@ -202,6 +204,20 @@ def test_an_eighth_and_a_thirty_second_of_a_small_drive_are_the_same(drive: str)
 @pytest.mark.parametrize("drive", [*INSIDE, *SCALE_MISSES])
 def test_an_eighth_and_a_thirty_second_are_the_same(drive: str) -> None:
     check_law(drive)
+
+
+@pytest.mark.parametrize("factor", [256, 512, 1024])
+def test_a_tiny_drive_with_an_slc_cache_is_built_or_refused(factor: int) -> None:
+    cached = [one.name for one in profiles() if one.rig().get("ftl.slc_cache.t_read")]
+    assert "samsung-980-pro-1000" in cached
+    for drive in cached:
+        try:
+            changes = reduced(drive, factor)
+        except InputError as error:
+            assert f"cannot be made {factor} times smaller" in str(error)
+            continue
+        with Sim(drive, profile(drive).text).open(Terms(changes, 1)) as session:
+            assert session.capacity == int(changes["capacity"].removesuffix("B"))
 
 
 def test_a_drive_that_changes_with_its_size_says_so() -> None:

@@ -473,6 +473,11 @@ fn bad_values_are_refused_with_what_would_be_right() {
             "nand.pages_per_block: found 2, expected at least 3",
         ),
         (
+            "dynamic_size = \"8MiB\"",
+            &[("nand.bits_per_cell", "3"), ("nand.one_shot", "true"), ("nand.pages_per_block", "6")],
+            "nand.pages_per_block: found 6, expected at least 9",
+        ),
+        (
             "dynamic_size = \"8MiB\"\ndynamic_until = 1.5",
             &[],
             "ftl.slc_cache.dynamic_until: found 1.5, expected a number from 0 to 1",

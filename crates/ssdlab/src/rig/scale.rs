@@ -230,9 +230,15 @@ impl Rig {
         let (mut shorter, mut pages) = (1, whole);
         let in_row = self.get("ftl.gc.in_row").and_then(|text| text.parse::<u64>().ok());
         let least = BURSTS * program * in_row.unwrap_or(0);
+        // In SLC mode, too, a block holds a program unit.
+        let slc = match self.get("ftl.slc_cache.t_read") {
+            Some(_) => self.count("nand.bits_per_cell")? * program,
+            None => 0,
+        };
         while few(shorter) {
             let Some(step) = least_divisor(pages, program) else { break };
-            if pages / step < least && left(shorter) >= fewest as f64 {
+            let enough = left(shorter) >= fewest as f64;
+            if pages / step < slc || enough && pages / step < least {
                 break;
             }
             pages /= step;

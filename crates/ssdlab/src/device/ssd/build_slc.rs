@@ -32,10 +32,11 @@ impl SsdKeys {
                            faster mode";
             return Err(Error::rig("nand.bits_per_cell", message));
         }
-        if pages < bits {
+        let least = bits * self.pages_per_program();
+        if pages < least {
             let message = format!(
-                "found {pages}, expected at least {bits} with an SLC cache: a block in SLC mode has \
-                 that many times fewer pages"
+                "found {pages}, expected at least {least} with an SLC cache: a block in SLC mode has \
+                 {bits} times fewer pages, and holds a program unit"
             );
             return Err(Error::rig("nand.pages_per_block", message));
         }
