@@ -474,7 +474,11 @@ fn bad_values_are_refused_with_what_would_be_right() {
         ),
         (
             "dynamic_size = \"8MiB\"",
-            &[("nand.bits_per_cell", "3"), ("nand.one_shot", "true"), ("nand.pages_per_block", "6")],
+            &[
+                ("nand.bits_per_cell", "3"),
+                ("nand.one_shot", "true"),
+                ("nand.pages_per_block", "6"),
+            ],
             "nand.pages_per_block: found 6, expected at least 9",
         ),
         (

@@ -1,9 +1,10 @@
-//! The two sinks of the translation layer: into the queues of the dies, or into the counters only.
+//! The sink of the translation layer into the queues of the dies; `untimed.rs` has the one into the counters only.
 
 use super::buffer::Buffer;
 use super::controller::Controller;
 use super::held_erases::{Closed, HeldErase};
 use super::keys::ControllerKeys;
+use super::untimed::Instantly;
 use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, beginnings};
 use crate::nand::{
     Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, Geometry, NONE, OpKind, Place, Program,
@@ -286,7 +287,7 @@ impl Engine {
     }
 
     /// Where a unit is copied from and to.
-    fn places_of(&self, (to, Placed { from, .. }): (u32, Placed)) -> (Place, Place) {
+    pub(super) fn places_of(&self, (to, Placed { from, .. }): (u32, Placed)) -> (Place, Place) {
         // What moves stays in its part of the drive, which numbers its units for itself.
         let first = if to >= self.table_first { self.table_first } else { 0 };
         (self.place(first + from, 1, false), self.place(to, 1, false))
@@ -309,13 +310,13 @@ impl Engine {
 
     /// The place of what is read to be moved: what is folded, and nothing else, lies in blocks in SLC mode.
     #[inline]
-    fn place_to_move(&self, range: Range<u32>, cause: Cause) -> Place {
+    pub(super) fn place_to_move(&self, range: Range<u32>, cause: Cause) -> Place {
         self.place(range.start, range.end - range.start, cause == Cause::Fold)
     }
 
     /// Where `units` from `ppn` on are for the flash, with `slc` in a block in SLC mode.
     #[inline]
-    fn place(&self, ppn: u32, units: u32, slc: bool) -> Place {
+    pub(super) fn place(&self, ppn: u32, units: u32, slc: bool) -> Place {
         if self.flash.looks_at_places() {
             self.look_up_place(ppn, units, slc)
         } else {
@@ -485,61 +486,5 @@ impl Sink for Engine {
         if !self.hold_erase(die, superblock, cause) {
             self.flash.erase(self.now, die, superblock, cause, false);
         }
-    }
-}
-
-/// Counts what the flash would have done, and takes no time.
-pub struct Instantly<'a> {
-    engine: &'a mut Engine,
-}
-
-impl Instantly<'_> {
-    fn read(&mut self, die: u32, at: Place, units: u32) -> u32 {
-        let senses = at.pages + self.engine.flash.retries(die, at);
-        let untimed = &mut self.engine.untimed;
-        untimed.reads += u64::from(senses);
-        untimed.reads_slc += if at.slc { u64::from(at.pages) } else { 0 };
-        untimed.units_read += u64::from(units);
-        NONE
-    }
-}
-
-impl Sink for Instantly<'_> {
-    fn close_program(&mut self, handle: u32, filled: Filled, _: &[Placed]) {
-        let engine = &mut *self.engine;
-        if handle != NONE {
-            // Begun in time, ended without: the data is in flash now.
-            engine.flash.discard_program(handle);
-            engine.open -= 1;
-            engine.release(filled.first, filled.units);
-            engine.returned += filled.host_units;
-        }
-        engine.untimed.programs += 1;
-        engine.untimed.programs_slc += u64::from(filled.slc);
-        engine.untimed.units_programmed += u64::from(engine.units_per_program);
-    }
-    fn collect_read(&mut self, die: u32, range: Range<u32>, units: u32, cause: Cause) -> u32 {
-        let at = self.engine.place_to_move(range, cause);
-        self.read(die, at, units)
-    }
-    fn modify_read(&mut self, die: u32, ppn: u32, units: u32, slc: bool, _: u32) -> u32 {
-        let at = self.engine.place(ppn, units, slc);
-        self.read(die, at, units)
-    }
-    fn map_read(&mut self, die: u32, ppn: u32, units: u32, _: u32) -> u32 {
-        let at = self.engine.place(ppn, units, false);
-        self.read(die, at, units)
-    }
-    fn copy(&mut self, die: u32, count: u32, run: &[(u32, Placed)], _: Cause) {
-        let engine = &mut *self.engine;
-        engine.untimed.count_copies(u64::from(count));
-        if engine.flash.times_differ() {
-            let retries =
-                run.iter().map(|&copy| engine.flash.retries(die, engine.places_of(copy).0));
-            engine.untimed.reads += u64::from(retries.sum::<u32>());
-        }
-    }
-    fn erase(&mut self, _: u32, _: u32, _: Cause) {
-        self.engine.untimed.erases += 1;
     }
 }

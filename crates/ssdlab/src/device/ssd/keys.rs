@@ -264,8 +264,8 @@ pub struct GcKeys {
     pub idle_superblocks: u32,
     /// Collected data is kept apart from host data.
     pub separate_frontier: bool,
-    /// Program units of each die of a superblock whose valid data is copied in a row, while what the host writes is
-    /// placed behind them; absent: two of each channel.
+    /// Program units of each die of a superblock whose valid data is copied in a row, with what the host writes behind
+    /// them, as long as no write waits for room; absent, and while one waits: two of each channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_row: Option<u32>,
 }
@@ -374,7 +374,7 @@ pub struct BufferKeys {
     /// compression one per region; twice as many with an SLC cache), they are programmed partly
     /// filled, and which are depends on timing.
     pub size: Bytes,
-    /// Data that is being moved takes room in it, too, on each die as much as the program unit that comes next.
+    /// What collection and the like move takes room in it, too: of each die two program units at most.
     #[serde(default)]
     pub holds_moves: bool,
     /// Capacitors keep it over a power failure, so a flush need not wait.

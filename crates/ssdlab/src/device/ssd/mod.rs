@@ -21,6 +21,7 @@ mod read_ahead;
 mod settle;
 mod steady;
 mod trim;
+mod untimed;
 mod write_limit;
 
 pub use buffer::{BuildDrain, DRAINS, Drain, DrainParameters, Held};
