@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import itertools
 import json
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ssdlab.cli
 from conftest import Outcome, make_result
 from ssdlab import rig
+from ssdlab.cli.answer import Ask, View
 from ssdlab.cli.app import COMMANDS, load
 from ssdlab.rig import Profile
 from ssdlab.store import RunStore
@@ -250,3 +257,48 @@ def test_two_documents_on_standard_output_are_refused_before_anything_begins(cli
         said = one_sentence(cli("trace", *words, "--json", "-"), 2)
         assert "- and --json both write to standard output" in said
     assert {"run", "test", "compare", "explain", "array", "plan", "trim", "health"} <= refused
+
+
+def _asking() -> list[tuple[str, ast.FunctionDef, Callable[..., None]]]:
+    """Commands that ask functions of the package with what they are given."""
+    found = []
+    for info in pkgutil.iter_modules(ssdlab.cli.__path__):
+        module = importlib.import_module(f"ssdlab.cli.{info.name}")
+        for node in ast.parse(inspect.getsource(module)).body:
+            command = getattr(module, getattr(node, "name", ""), None)
+            own = getattr(command, "__wrapped__", None)
+            if (
+                isinstance(node, ast.FunctionDef)
+                and own is not None
+                and Ask in inspect.get_annotations(own, eval_str=True).values()
+            ):
+                found.append((info.name, node, own))
+    return found
+
+
+@pytest.mark.parametrize("module, node, command", _asking())
+def test_all_that_a_command_line_gives_reaches_someone(
+    module: str, node: ast.FunctionDef, command: Callable[..., None]
+) -> None:
+    inside = [one for statement in node.body for one in ast.walk(statement)]
+    owners = [one.value for one in inside if isinstance(one, ast.Attribute)]
+    named = {
+        (one.value.id, one.attr)
+        for one in inside
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+    }
+    whole = {one.id for one in inside if isinstance(one, ast.Name) and one not in owners}
+    asked: set[str] = set()
+    for one in inside:
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == "ask":
+            function = eval(ast.unparse(one.args[0]), command.__globals__)
+            asked |= set(inspect.signature(function).parameters)
+    for name, kind in inspect.get_annotations(command, eval_str=True).items():
+        if kind in (Ask, None) or name in whole or (name, "given") in named:
+            continue
+        if not is_dataclass(kind):
+            assert name.strip("_") in asked, f"{module}: {name}"
+        elif not (isinstance(kind, type) and issubclass(kind, View)):
+            for field in fields(kind):
+                known = field.name.strip("_") in asked or (name, field.name) in named
+                assert known, f"{module}: {field.name} of {name}"
