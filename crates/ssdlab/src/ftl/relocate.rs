@@ -185,7 +185,10 @@ impl PageMap {
     /// wait for all, so that few are taken while it waits already.
     fn programs_in_row(&self, pressed: bool) -> u32 {
         match self.settings.in_row {
-            Some(each) if !pressed => each * self.layout.dies_per_region,
+            Some(each) if !pressed => {
+                let all = self.layout.units_per_superblock() / self.layout.units_per_program();
+                each.saturating_mul(self.layout.dies_per_region).min(all)
+            }
             _ => self.layout.programs_at_once(),
         }
     }
