@@ -50,10 +50,10 @@ MORE_ASSUMED: dict[str, int] = {
     "samsung-pm963-960": 45,
     "seagate-constellation-es3-1000": 47,
     "seagate-enterprise-10k8-1800": 74,
-    "seagate-savvio-10k5-300": 68,
+    "seagate-savvio-10k5-300": 58,
     "solidigm-p5520-1920": 66,
-    "toshiba-al15seb120ny-1200": 56,
-    "toshiba-mk4001grzb-400": 79,
+    "toshiba-al15seb120ny-1200": 50,
+    "toshiba-mk4001grzb-400": 76,
     "toshiba-xg5-512": 47,
     "toshiba-xg6-512": 50,
 }
