@@ -12,6 +12,7 @@ import pytest
 
 import ssdlab
 from conftest import Outcome
+from scheduling import LONG
 from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.losses import UNREADABLE, WORN, simulate
 from ssdlab.analysis.reliability import (
@@ -428,7 +429,7 @@ def test_a_drive_tells_its_capacity_and_what_its_flash_takes() -> None:
     found = ssdlab.reliability(drive=rig, writes_per_day="99GB", level=1, members=2, runs=100)
     question = found.answer.data["question"]
     assert question["capacity_bytes"] == rig.capacity
-    job = "[j]\nrw=randwrite\nbs=4k\niodepth=16\nnorandommap\nio_size=40g"
+    job = f"[j]\nrw=randwrite\nbs=4k\niodepth=16\nnorandommap\nio_size={'40g' if LONG else '4g'}"
     run = ssdlab.run(job, on=rig, prepare="steady")
     flash = run.document["ssdlab"]["wear"]
     assert run.waf is not None

@@ -2,10 +2,10 @@
 
 use super::append::UNITS_PER_LINE;
 use super::layout::Layout;
+use super::places::Places;
 use super::stationary::shuffle;
 use crate::contract::Drawing;
 use crate::error::Result;
-use crate::nand::NONE;
 use crate::persist::{Archive, Part, Persist};
 use crate::sim::{Table, words};
 use std::ops::Range;
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// then `lengths` says how many.
 #[derive(Clone)]
 pub(super) struct Map {
-    places: Table<u32>,
+    places: Places,
     owner: Table<u32>,
     valid: Table<u64>,
     /// By logical unit: physical units that it takes; empty without compression.
@@ -30,10 +30,8 @@ impl Map {
     pub fn new(units: u32, layout: &Layout) -> Self {
         let physical = layout.units() as usize;
         let lengths = if layout.granules() > 1 { units as usize } else { 0 };
-        let mut places = Table::new(units as usize);
-        places.fill(NONE);
         Map {
-            places,
+            places: Places::new(units),
             owner: Table::new(physical),
             valid: Table::new(physical.div_ceil(64)),
             lengths: vec![0; lengths],
@@ -42,27 +40,27 @@ impl Map {
 
     /// Nothing holds data any more.
     pub fn purge(&mut self) {
-        self.places.fill(NONE);
+        self.places.clear();
         self.valid.fill(0);
         self.lengths.fill(0);
     }
 
     /// First physical unit of each logical one.
     #[inline]
-    pub fn places(&self) -> &[u32] {
+    pub fn places(&self) -> &Places {
         &self.places
     }
 
     /// The same of one, [`NONE`] if it holds no data.
     #[inline]
     pub fn lookup(&self, lpn: u32) -> u32 {
-        self.places.at(lpn as usize)
+        self.places.at(lpn)
     }
 
     /// Puts a unit somewhere, or nowhere.
     #[inline]
     pub fn set(&mut self, lpn: u32, ppn: u32) {
-        self.places.put(lpn as usize, ppn);
+        self.places.put(lpn, ppn);
     }
 
     /// The logical unit that begins at `ppn`, which is valid.
@@ -168,7 +166,7 @@ impl Map {
     /// The place of a unit will be needed soon.
     #[inline]
     pub fn expect(&self, lpn: u32) {
-        self.places.expect(lpn as usize);
+        self.places.expect(lpn);
     }
 
     /// The unit at `ppn` will be replaced soon.
@@ -196,25 +194,27 @@ impl Map {
 
     /// Deals the logical units, of which there are as many, to the valid places; unless that is stopped.
     pub fn deal(&mut self, drawing: &mut Drawing<'_>) {
-        self.places.iter_mut().zip(0..).for_each(|(place, lpn)| *place = lpn);
-        shuffle(&mut self.places, drawing);
-        for (ppn, &lpn) in set_bits(&self.valid).zip(&*self.places) {
+        // Their order is dealt in the memory that takes their places then.
+        let order = self.places.memory();
+        order.iter_mut().zip(0..).for_each(|(place, lpn)| *place = lpn);
+        shuffle(order, drawing);
+        for (ppn, &lpn) in set_bits(&self.valid).zip(&*order) {
             self.owner[ppn] = lpn;
         }
         for ppn in set_bits(&self.valid) {
             if !drawing.advance(1) {
                 return;
             }
-            self.places[self.owner[ppn] as usize] = ppn as u32;
+            self.places.put(self.owner[ppn], ppn as u32);
         }
     }
 
     /// Checks that places, owners and valid bits agree; answers the valid units of each superblock. For tests.
     pub fn check(&self, layout: &Layout) -> Vec<u32> {
         let mut counts = vec![0u32; (layout.regions * layout.superblocks) as usize];
-        for (lpn, &ppn) in self.places.iter().enumerate().filter(|&(_, &ppn)| ppn != NONE) {
-            assert_eq!(self.owner(ppn), lpn as u32, "owner of ppn {ppn}");
-            let length = self.length(lpn as u32);
+        for (lpn, ppn) in self.places.used() {
+            assert_eq!(self.owner(ppn), lpn, "owner of ppn {ppn}");
+            let length = self.length(lpn);
             assert!((1..=layout.granules()).contains(&length), "length of unit {lpn}");
             let superblock = layout.superblock_of(ppn);
             let parts = layout.program_units(ppn, length);
@@ -240,9 +240,7 @@ impl Persist for Map {
         lengths.persist_part(archive)?;
         if archive.loads() {
             // Half of the state, were it stored; of units that hold nothing nobody asks.
-            for (lpn, &ppn) in places.iter().enumerate().filter(|&(_, &ppn)| ppn != NONE) {
-                owner[ppn as usize] = lpn as u32;
-            }
+            places.used().for_each(|(lpn, ppn)| owner[ppn as usize] = lpn);
         }
         Ok(())
     }

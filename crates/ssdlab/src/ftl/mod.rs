@@ -26,6 +26,7 @@ mod open;
 mod pace;
 mod page_map;
 pub mod placement;
+mod places;
 mod power;
 mod reclaim;
 mod relocate;

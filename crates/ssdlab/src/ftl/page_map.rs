@@ -270,7 +270,7 @@ impl PageMap {
 
     /// Logical units.
     pub fn units(&self) -> u32 {
-        self.map.places().len() as u32
+        self.map.places().len()
     }
 
     /// How space is reclaimed.

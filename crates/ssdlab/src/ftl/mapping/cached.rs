@@ -16,6 +16,7 @@ use super::{Drive, MapCounters, Parameters, refused};
 use crate::error::Result;
 use crate::ftl::page_map::Policies;
 use crate::ftl::placement::PLACEMENTS;
+use crate::ftl::places::Places;
 use crate::ftl::victim::{self, VICTIMS};
 use crate::ftl::{Filled, Layout, Pace, PageMap, Placed, Settings, Sink, UnitWrite};
 use crate::nand::{Cause, NONE};
@@ -243,15 +244,15 @@ impl CachedMap {
     }
 
     /// Checks that the cache agrees with itself, and that every unit's entry is somewhere.
-    pub fn check(&self, map: &[u32]) {
+    pub(in crate::ftl) fn check(&self, map: &Places) {
         self.table.check();
         for (slot, &unit) in self.holds[..self.filled as usize].iter().enumerate() {
             assert_eq!(self.slot_of[unit as usize], slot as u32, "slot of translation unit {unit}");
         }
         let cached = self.slot_of.iter().filter(|&&slot| slot != NONE).count();
         assert_eq!(cached, self.filled as usize, "translation units cached");
-        for (lpn, _) in map.iter().enumerate().filter(|&(_, &ppn)| ppn != NONE) {
-            let unit = lpn as u32 >> self.shift;
+        for (lpn, _) in map.used() {
+            let unit = lpn >> self.shift;
             let known = self.slot_of[unit as usize] != NONE || self.table.lookup(unit) != NONE;
             assert!(known, "translation unit {unit} of unit {lpn} is nowhere");
         }

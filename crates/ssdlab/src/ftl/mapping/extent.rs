@@ -19,6 +19,7 @@
 
 use super::{Drive, Parameters, refused};
 use crate::error::Result;
+use crate::ftl::places::Places;
 use crate::ftl::{Layout, Pace, Scope};
 use crate::nand::NONE;
 use crate::persist::persistent;
@@ -161,14 +162,14 @@ impl ExtentTable {
     /// `lpn` is about to be put at `ppn` in the map, or nowhere: keeps count of the runs that begin at `lpn` and
     /// behind it.
     #[inline]
-    pub fn count(&mut self, map: &[u32], lpn: u32, ppn: u32) {
+    pub(in crate::ftl) fn count(&mut self, map: &Places, lpn: u32, ppn: u32) {
         let segment = lpn >> self.shift;
         let next = lpn + 1;
         let count = |at: u32| {
-            u32::from(self.within(lpn) && !self.follows(map[lpn as usize - 1], at))
-                + u32::from(self.within(next) && !self.follows(at, map[next as usize]))
+            u32::from(self.within(lpn) && !self.follows(map.at(lpn - 1), at))
+                + u32::from(self.within(next) && !self.follows(at, map.at(next)))
         };
-        let (old, new) = (count(map[lpn as usize]), count(ppn));
+        let (old, new) = (count(map.at(lpn)), count(ppn));
         self.extents = self.extents + u64::from(new) - u64::from(old);
         let extents = &mut self.of_segment[segment as usize];
         *extents = *extents + new - old;
@@ -202,15 +203,12 @@ impl ExtentTable {
     }
 
     /// Checks the counts against the map.
-    pub fn check(&self, map: &[u32]) {
+    pub(in crate::ftl) fn check(&self, map: &Places) {
         let mut extents = 0;
         for segment in 0..self.of_segment.len() as u32 {
             let units = self.segment(segment);
-            let part = &map[units.start as usize..units.end as usize];
-            let runs = (units.start + 1..).zip(part.windows(2));
-            let count = 1 + runs
-                .filter(|&(at, w)| self.within(at) && !self.follows(w[0], w[1]))
-                .count() as u32;
+            let begins = |&at: &u32| self.within(at) && !self.follows(map.at(at - 1), map.at(at));
+            let count = 1 + (units.start + 1..units.end).filter(begins).count() as u32;
             assert_eq!(self.of_segment[segment as usize], count, "extents of segment {segment}");
             assert!(self.most[segment as usize / GROUP] >= count, "group of segment {segment}");
             extents += u64::from(count);
