@@ -36,6 +36,7 @@ mod maps;
 mod measured;
 mod namespace;
 mod outage;
+mod passing;
 mod power;
 mod preconditioning;
 mod prepare;

@@ -60,20 +60,45 @@ impl Array {
         }
     }
 
-    /// Whether a command lies on one member, of an array of which nothing is missing or to be made equal, and changes
-    /// nothing on others.
-    pub(super) fn is_fast_path(&self, command: &Command) -> bool {
-        let (Place { member, offset }, run) = self.layout.place(command.offset, 0);
+    /// Where a command lies that lies on one member, of an array of which nothing is missing or to be made equal, and
+    /// changes nothing on others.
+    #[inline]
+    fn place_alone(&self, command: &Command) -> Option<Place> {
         let alone = match command.op {
             Op::Read => true,
             Op::Write => self.layout.copies() == 1 && self.layout.parity().is_none(),
             Op::Trim | Op::Flush | Op::Purge => false,
         };
         let healthy = !self.degraded && self.resync.stale.is_empty();
-        alone
-            && healthy
-            && command.len <= run
-            && self.member(member).device.fast_path(&Command { offset, ..*command })
+        let (place, run) = self.layout.place(command.offset, 0);
+        (alone && healthy && command.len <= run).then_some(place)
+    }
+
+    /// Whether a card need not show a command to its firmware.
+    pub(super) fn is_fast_path(&self, command: &Command) -> bool {
+        self.place_alone(command).is_some_and(|Place { member, offset }| {
+            self.member(member).device.fast_path(&Command { offset, ..*command })
+        })
+    }
+
+    /// The member that does a command by itself, and as what.
+    #[inline]
+    pub(super) fn only_member(&mut self, command: &Command) -> Option<(usize, Command)> {
+        let remade = command.op == Op::Read && self.versions.is_some();
+        if self.may_fail || self.bus.is_some() || remade {
+            return None;
+        }
+        let place = self.place_alone(command)?;
+        let place = match self.layout.copies() {
+            1 => place,
+            copies => self.choose(command.offset, command.len, copies)?,
+        };
+        let Place { member, offset } = place;
+        let stamp = match self.versions {
+            None => 0,
+            Some(_) => self.stamp_of_piece(command, &Piece { member, offset, len: command.len }),
+        };
+        Some((member as usize, Command { offset, stamp, ..*command }))
     }
 
     pub(super) fn trim(&mut self, host: HostId) {

@@ -28,7 +28,6 @@ pub(super) const REBUILD: u32 = 2;
 pub(super) const BITMAP: u32 = 3;
 pub(super) const RESYNC: u32 = 4;
 pub(super) const BUS: u32 = 5;
-pub(super) const TIMERS: u32 = 6;
 
 /// How far a member can be relied on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -182,7 +182,7 @@ impl Array {
             read_balance: keys.read_balance,
             trims: keys.trim.unwrap_or(layout.parity().is_none()),
             wasted: total - used,
-            fleet: Fleet::new(layout.capacity(), members, failure::TIMERS, false),
+            fleet: Fleet::new(layout.capacity(), members, false),
             sums: Vec::new(),
             stripes: Stripes::new(&layout, keys.stripe_cache),
             versions: build.keep_versions.then(Versions::default),
@@ -259,6 +259,12 @@ impl Array {
 impl Composite for Array {
     fleet_of!(Own, Purpose);
     const KIND: &'static str = "array";
+    const PASSES: bool = true;
+
+    #[inline]
+    fn way_through(&mut self, command: &Command) -> Option<(usize, Command)> {
+        self.only_member(command)
+    }
 
     fn begin(&mut self, host: HostId) {
         if self.sums.len() <= host.index() {

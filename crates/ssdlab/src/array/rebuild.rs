@@ -370,7 +370,7 @@ impl Array {
 
     /// How fast the array may work on its own behalf.
     pub(super) fn rebuild_rate(&self) -> Rate {
-        let quiet = !self.rebuild.host_seen && self.fleet.hosts.is_empty();
+        let quiet = !self.rebuild.host_seen && self.fleet.in_flight == 0;
         if quiet { self.rebuild.max } else { self.rebuild.min }
     }
 

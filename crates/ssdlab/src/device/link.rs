@@ -108,8 +108,9 @@ pub struct Link {
     commands: u64,
     /// What the link itself does next by [`Step`]: sorted, and of what is equal the first to be planned first.
     steps: [VecDeque<(u64, HostId)>; STEPS],
-    /// When the first of each is due.
+    /// When the first of each is due, and the first of all.
     firsts: [u64; STEPS],
+    next: u64,
     /// To the device, and from it; a half-duplex link uses the first alone.
     wires: [Wire; 2],
     slots_free: u32,
@@ -124,7 +125,7 @@ pub struct Link {
 
 persistent!(Link {
     state {
-        below, due, now, hosts, commands, steps, firsts, wires, slots_free, waiting, answered, hosts_free_at, power,
+        below, due, now, hosts, commands, steps, firsts, next, wires, slots_free, waiting, answered, hosts_free_at, power,
     }
     parts { latency }
     built { keys }
@@ -168,6 +169,7 @@ impl Link {
             keys: keys.clone(),
             steps: Default::default(),
             firsts: [NEVER; STEPS],
+            next: NEVER,
             wires: [Wire::default(); 2],
             waiting: VecDeque::new(),
         })
@@ -192,6 +194,7 @@ impl Link {
     fn plan(&mut self, time: u64, step: Step, host: HostId) {
         let (steps, first) = (&mut self.steps[step as usize], &mut self.firsts[step as usize]);
         *first = time.min(*first);
+        self.next = time.min(self.next);
         match steps.back() {
             Some(&(last, _)) if last > time => insert(steps, time, host),
             _ => steps.push_back((time, host)),
@@ -311,13 +314,6 @@ impl Link {
         }
     }
 
-    /// When the link itself does something next.
-    #[inline]
-    fn next_step(&self) -> u64 {
-        let [out, back, answer, sent] = self.firsts;
-        out.min(back).min(answer.min(sent))
-    }
-
     /// What was planned first happens, at `time`.
     #[inline]
     fn step(&mut self, time: u64, done: &mut Vec<Completion>) {
@@ -330,6 +326,8 @@ impl Link {
         let steps = &mut self.steps[step as usize];
         let Some((_, host)) = steps.pop_front() else { return };
         self.firsts[step as usize] = steps.front().map_or(NEVER, |&(time, _)| time);
+        let [out, back, answer, sent] = self.firsts;
+        self.next = out.min(back).min(answer.min(sent));
         self.now = self.now.max(time);
         match step {
             Step::Out => self.deliver(host),
@@ -393,7 +391,7 @@ impl Device for Link {
     }
     #[inline]
     fn next_event(&self) -> u64 {
-        self.next_step().min(self.power.back).min(self.due)
+        self.next.min(self.power.back).min(self.due)
     }
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         let (before, mut limit) = (done.len(), limit);
@@ -401,7 +399,7 @@ impl Device for Link {
             if done.len() > before {
                 limit = self.now;
             }
-            let step = self.next_step();
+            let step = self.next;
             let own = step.min(self.power.back);
             if own.min(self.due) > limit || own.min(self.due) == NEVER {
                 return limit;
@@ -440,7 +438,7 @@ impl Device for Link {
         self.slots_free = self.keys.queue_slots;
         self.waiting.clear();
         self.steps.iter_mut().for_each(VecDeque::clear);
-        self.firsts = [NEVER; STEPS];
+        (self.firsts, self.next) = ([NEVER; STEPS], NEVER);
         self.hosts_free_at.clear();
         ready
     }

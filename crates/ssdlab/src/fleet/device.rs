@@ -21,6 +21,13 @@ impl<C: Composite> Device for C {
         fleet.counts.count(&command);
         fleet.commands += 1;
         (fleet.in_flight, fleet.last_host) = (fleet.in_flight + 1, now);
+        if C::PASSES
+            && fleet.may_pass(&command)
+            && let Some((member, command)) = self.way_through(&command)
+        {
+            return self.fleet_mut().pass(member, command);
+        }
+        let fleet = self.fleet_mut();
         let host = fleet.hosts.insert(Host { command, submitted: now, ..Host::default() });
         if fleet.power.is_off() {
             fleet.power.hold(host);
@@ -136,7 +143,7 @@ impl<C: Composite> Device for C {
 fn step<C: Composite>(device: &mut C, due: u64, limit: u64) {
     let watched = C::SOLE && device.watches_below();
     let fleet = device.fleet_mut();
-    let own = fleet.calendar.earliest();
+    let own = fleet.timers.due();
     if fleet.power.back == due {
         fleet.now = fleet.now.max(due);
         fleet.power.back = NEVER;
@@ -154,13 +161,13 @@ fn step<C: Composite>(device: &mut C, due: u64, limit: u64) {
         }
         proceed(device, 0, bound);
     } else {
-        let slot = fleet.calendar.first();
         fleet.now = fleet.now.max(due);
-        if slot >= fleet.first_timer {
-            let which = slot - fleet.first_timer;
-            device.timer(which);
+        if !C::SOLE && fleet.calendar.earliest() == due {
+            let member = fleet.calendar.first() as usize;
+            proceed(device, member, due);
         } else {
-            proceed(device, slot as usize, due);
+            let which = fleet.timers.first();
+            device.timer(which);
         }
     }
     device.after_event();
@@ -181,15 +188,23 @@ fn proceed<C: Composite>(device: &mut C, member: usize, bound: u64) {
 /// Hands on what a member has answered.
 #[inline]
 fn answers<C: Composite>(device: &mut C, member: usize) {
+    if C::PASSES && device.fleet_mut().passed_on(member) {
+        return;
+    }
     let mut arrived = std::mem::take(&mut device.fleet_mut().arrived);
-    for completion in &arrived {
+    for completion in &mut arrived {
         let id = IoId::of(completion.tag as u32);
         let fleet = device.fleet_mut();
+        if C::PASSES && !fleet.is_own(completion.tag) {
+            fleet.passed(member, 1);
+            fleet.ready.push(std::mem::take(completion));
+            continue;
+        }
         if !fleet.ios.holds(id) || fleet.ios[id].member != member {
             // The member failed in the very instant in which it answered.
             continue;
         }
-        fleet.members[member].returned(fleet.now);
+        fleet.members[member].returned(fleet.now, 1);
         fleet.check_digest(id, completion.digest);
         device.returned(id, completion);
     }

@@ -59,12 +59,12 @@ impl Member {
         self.since = now;
     }
 
-    /// A command has come back.
+    /// So many commands have come back.
     #[inline]
-    pub fn returned(&mut self, now: u64) {
+    pub fn returned(&mut self, now: u64, commands: u32) {
         self.note_busy(now);
-        self.in_flight -= 1;
-        self.pending -= 1;
+        self.in_flight -= commands;
+        self.pending -= commands;
     }
 
     /// What was in flight is gone.

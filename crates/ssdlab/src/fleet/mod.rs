@@ -21,10 +21,10 @@
 //!  host <── ready <── complete ────────┘                      └── answered <────── member
 //! ```
 //!
-//! A command for a member is an [`Io`]: where it goes, and in the device's own type what it is for. The calendar has
-//! a slot for each member and each timer; of equal times members go first, except in a device with one member
-//! ([`Composite::SOLE`]), which stands beside the calendar: the device's own events go first, and the member may go on
-//! by itself until one is due.
+//! A command for a member is an [`Io`]: where it goes, and in the device's own type what it is for. What a member does
+//! by itself is handed on and answered without one (`pass.rs`). The calendar has a slot for each member, and timers
+//! stand beside it; of equal times members go first, except in a device with one member ([`Composite::SOLE`]): the
+//! device's own events go first, and the member may go on by itself until one is due.
 //!
 //! Typed ids name commands of the host ([`HostId`]) and of members ([`IoId`]); members are numbered.
 
@@ -32,8 +32,10 @@ mod device;
 mod exposed;
 mod host;
 mod member;
+mod pass;
 mod payload;
 mod power;
+mod timers;
 mod watch;
 
 pub use exposed::Exposed;
@@ -48,6 +50,7 @@ use crate::sim::{Calendar, Id, Slab, Stretches};
 use crate::units::NEVER;
 use payload::Payload;
 use std::collections::VecDeque;
+use timers::Timers;
 use watch::clears;
 
 /// Commands of members, among ids.
@@ -88,11 +91,22 @@ pub(crate) trait Composite: Persist + Send {
     /// A purge begins when nothing else is under way, and what comes after it waits for its end.
     const PURGES_ALONE: bool = false;
 
+    /// It may hand commands on as they are ([`Composite::way_through`]).
+    const PASSES: bool = false;
+
     /// Its members, and what is in flight.
     fn fleet(&self) -> &Fleet<Self::Own, Self::Purpose>;
     /// The same, to be changed.
     fn fleet_mut(&mut self) -> &mut Fleet<Self::Own, Self::Purpose>;
 
+    /// Which member does a read or a write by itself, and as what: no more is done for it, here or when it is answered,
+    /// and no member that may have it can fail. Counts what it counts of it. See `pass.rs`; only with
+    /// [`Composite::PASSES`].
+    #[inline]
+    fn way_through(&mut self, command: &Command) -> Option<(usize, Command)> {
+        let _ = command;
+        None
+    }
     /// Does what a command of the host asks for.
     fn begin(&mut self, host: HostId);
     /// A member has answered; the command's place is free.
@@ -199,7 +213,7 @@ pub(crate) trait Composite: Persist + Send {
     fn purge_if_quiet(&mut self) {
         let fleet = self.fleet();
         let Some(&first) = fleet.behind.front() else { return };
-        if fleet.hosts.len() == fleet.behind.len() && !self.is_working() {
+        if fleet.in_flight as usize == fleet.behind.len() && !self.is_working() {
             self.fleet_mut().behind.pop_front();
             self.begin(first);
         } else {
@@ -268,12 +282,14 @@ pub struct Fleet<O, P> {
     pub purging: bool,
     /// Nothing new begins.
     pub settling: bool,
+    /// What tags of its own commands begin with.
+    height: u64,
     /// When the only member of a device does something ([`Composite::SOLE`]); [`NEVER`] in others.
     sole_due: u64,
     sole: bool,
-    /// Timers in the calendar, before them the members if there may be more than one.
+    /// Of the members, where there may be more than one.
     calendar: Calendar,
-    first_timer: u32,
+    timers: Timers,
     /// Members changed without time, which the calendar does not know yet.
     unplanned: bool,
     /// Commands of the host that will end in an error, and when.
@@ -290,20 +306,21 @@ pub struct Fleet<O, P> {
 
 persistent!(impl<O: Persist, P: Persist> Fleet<O, P> {
     state {
-        ios, watched, clearing, hosts, now, counts, commands, in_flight, last_host, errors, purging, settling, sole_due, calendar,
+        ios, watched, clearing, hosts, now, counts, commands, in_flight, last_host, errors, purging, settling, sole_due, calendar, timers,
         unplanned, failing, behind, power, ready,
     }
     parts { members, payload }
-    built { capacity, sole, first_timer, arrived }
+    built { capacity, height, sole, arrived }
 });
 
 impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
-    /// Of devices with so many timers. `sole`: [`Composite::SOLE`]; `payload`: contents are known by version.
-    pub fn new(capacity: u64, devices: Vec<Box<dyn Device>>, timers: u32, sole: bool) -> Self {
+    /// Of devices. `sole`: [`Composite::SOLE`].
+    pub fn new(capacity: u64, devices: Vec<Box<dyn Device>>, sole: bool) -> Self {
         let members: Vec<Member> = devices.into_iter().map(Member::new).collect();
-        let first_timer = if sole { 0 } else { members.len() as u32 };
+        let planned = if sole { 0 } else { members.len() };
         let mut fleet = Fleet {
             capacity,
+            height: members.iter().map(|member| pass::height(member)).max().unwrap_or(0) + 1,
             members,
             ios: Slab::new(),
             watched: Stretches::default(),
@@ -319,8 +336,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             settling: false,
             sole_due: NEVER,
             sole,
-            calendar: Calendar::new((first_timer + timers) as usize),
-            first_timer,
+            calendar: Calendar::new(planned),
+            timers: Timers::new(),
             unplanned: true,
             failing: VecDeque::new(),
             behind: VecDeque::new(),
@@ -336,9 +353,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// Plans a timer; [`NEVER`] stops it.
     #[inline]
     pub fn set_timer(&mut self, which: u32, time: u64) {
-        if self.calendar.at(self.first_timer + which) != time {
-            self.calendar.set(self.first_timer + which, time);
-        }
+        self.timers.set(which, time);
     }
 
     /// Plans what a member does next.
@@ -378,7 +393,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     #[inline]
     fn hand_over(&mut self, id: IoId, io: &Io<P>, stamp: u64, compressible: u8) {
         let &Io { member, op, offset, len, .. } = io;
-        let tag = u64::from(id.number());
+        let tag = self.tag(id);
         let device = &mut self.members[member];
         device.submit(self.now, Command { tag, op, offset, len, compressible, stamp, process: 0 });
         let next = device.next_event();
@@ -449,7 +464,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// When a member or a timer is due, or power is back.
     #[inline]
     fn due(&self) -> u64 {
-        self.calendar.earliest().min(self.sole_due).min(self.power.back)
+        let members = self.calendar.earliest().min(self.sole_due);
+        members.min(self.timers.due()).min(self.power.back)
     }
 
     /// When something happens next.
@@ -459,10 +475,8 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             (true, false) => self.due(),
             (true, true) => {
                 let members = self.members.iter().filter(|member| !member.dead);
-                let timers = self.first_timer..self.calendar.slots() as u32;
-                let timers = timers.map(|slot| self.calendar.at(slot));
-                let members = members.map(Member::next_event);
-                members.chain(timers).chain([self.power.back]).min().unwrap_or(NEVER)
+                let members = members.map(Member::next_event).min().unwrap_or(NEVER);
+                members.min(self.timers.due()).min(self.power.back)
             }
         }
     }

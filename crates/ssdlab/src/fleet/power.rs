@@ -1,7 +1,7 @@
 //! Losses of power of a device made of devices: all that is in flight is forgotten, the members lose power too, and
 //! what comes until they are ready waits.
 
-use super::{Fleet, HostId};
+use super::{Fleet, HostId, Timers};
 use crate::contract::{Device, Missed};
 use crate::persist::persistent;
 use crate::sim::Slab;
@@ -95,8 +95,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         self.failing.clear();
         self.behind.clear();
         self.ready.clear();
-        let timers = self.calendar.slots() as u32 - self.first_timer;
-        (0..timers).for_each(|which| self.set_timer(which, NEVER));
+        self.timers = Timers::new();
         self.unplanned = true;
         self.plan_members();
         (ready, missed)

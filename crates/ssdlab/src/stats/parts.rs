@@ -195,7 +195,9 @@ impl Parts {
     /// Adds `other` part by part.
     #[inline]
     pub fn add_all(&mut self, other: &Parts) {
-        if (self.count, self.which) == (other.count, other.which) && other.more.is_none() {
+        if self.count == 0 {
+            *self = other.clone();
+        } else if (self.count, self.which) == (other.count, other.which) && other.more.is_none() {
             self.few.iter_mut().zip(other.few).for_each(|(sum, ns)| *sum += ns);
         } else {
             other.each(|part, ns| self.add_by_number(part, ns));

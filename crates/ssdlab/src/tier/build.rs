@@ -87,7 +87,7 @@ impl Tier {
             heat: Heat::new(keys, map.len()),
             map,
             keys: keys.clone(),
-            fleet: Fleet::new(size, vec![fast, below], 1, false).with_payload(build.keep_versions),
+            fleet: Fleet::new(size, vec![fast, below], false).with_payload(build.keep_versions),
             moves: Slab::new(),
             held: VecDeque::new(),
             paced: VecDeque::new(),

@@ -68,6 +68,26 @@ impl Tier {
         }
     }
 
+    /// The tier that does a command by itself, and as what.
+    #[inline]
+    pub(super) fn only_tier(&mut self, command: &Command) -> Option<(usize, Command)> {
+        let &Command { op, offset, len, .. } = command;
+        let extent = (offset >> self.shift) as u32;
+        let whole = (offset + len - 1) >> self.shift == u64::from(extent);
+        let remade = op == Op::Read && self.fleet.knows_content();
+        if !self.keys.is_still() || !whole || remade {
+            return None;
+        }
+        let slot = self.map.slot(extent);
+        let tier = self.map.tier_of(slot);
+        self.counts.sent(tier, op, len);
+        let stamp = match op {
+            Op::Write => self.fleet.stamp_of_host(command, offset, offset + len),
+            _ => 0,
+        };
+        Some((tier, Command { offset: self.place(slot, offset), stamp, ..*command }))
+    }
+
     /// A part of a command within one extent.
     fn route(&mut self, host: HostId, begin: u64, end: u64, run: &mut Run) {
         let extent = (begin >> self.shift) as u32;

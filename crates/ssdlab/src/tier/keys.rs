@@ -149,6 +149,11 @@ impl TierKeys {
         self.reserve.unwrap_or(self.moves)
     }
 
+    /// Whether every extent stays where it is, and answers.
+    pub(super) fn is_still(&self) -> bool {
+        self.moves == 0 && self.fast_fails_at.is_none() && self.below_fails_at.is_none()
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors

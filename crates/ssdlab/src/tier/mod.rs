@@ -142,6 +142,12 @@ impl Composite for Tier {
     const KIND: &'static str = "tier";
     const PLACES: &'static [&'static str] = &["fast", "below"];
     const PURGES_ALONE: bool = true;
+    const PASSES: bool = true;
+
+    #[inline]
+    fn way_through(&mut self, command: &Command) -> Option<(usize, Command)> {
+        self.only_tier(command)
+    }
 
     fn begin(&mut self, host: HostId) {
         self.begin_command(host);

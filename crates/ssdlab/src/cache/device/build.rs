@@ -111,7 +111,7 @@ impl CacheDevice {
             budget: Budget::new(keys),
             congestion: Congestion::new(keys),
             keys: keys.clone(),
-            fleet: Fleet::new(pool.capacity(), vec![pool, cache], 1, false)
+            fleet: Fleet::new(pool.capacity(), vec![pool, cache], false)
                 .with_payload(build.keep_versions),
             busy: Busy::new(),
             pieces: Slab::new(),

@@ -3,7 +3,7 @@
 use super::{CacheDevice, POOL, PieceId, Purpose};
 use crate::contract::{Command, Op};
 use crate::fleet::{Composite, HostId, Io};
-use crate::stats::Parts;
+use crate::stats::{Part, Parts};
 
 impl CacheDevice {
     /// A flush or a purge: to both devices.
@@ -57,7 +57,7 @@ impl CacheDevice {
         if op == Op::Trim {
             self.trims.remove(host.number());
         }
-        self.complete(host, &parts);
+        self.fleet.complete(host, &parts, [], Part::Cache);
         while piece != PieceId::NONE {
             let sibling = self.pieces[piece].sibling;
             self.finish(piece);

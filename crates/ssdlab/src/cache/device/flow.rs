@@ -4,7 +4,7 @@ use super::keys::Mode;
 use super::{CACHE, CacheDevice, Cut, Hold, Kind, NONE, Piece, PieceId, Run, Stage};
 use crate::contract::Op;
 use crate::fleet::{Composite, HostId};
-use crate::stats::{Part, Parts};
+use crate::stats::Part;
 
 impl CacheDevice {
     /// Does what a command of the host asks for.
@@ -165,8 +165,9 @@ impl CacheDevice {
     /// Whether so many uses are enough for a threshold.
     pub(super) fn admits(&self, uses: u32, threshold: u32) -> bool {
         let frames = &self.store.frames;
-        let eager = f64::from(frames.len()) < self.keys.eager_until * f64::from(frames.capacity());
-        !self.store.dead && threshold > 0 && (uses >= threshold || eager)
+        let eager =
+            || f64::from(frames.len()) < self.keys.eager_until * f64::from(frames.capacity());
+        !self.store.dead && threshold > 0 && (uses >= threshold || eager())
     }
 
     /// What a piece did is done.
@@ -195,14 +196,8 @@ impl CacheDevice {
         let cut = &mut self.fleet.hosts[host].own;
         cut.pieces -= 1;
         if cut.pieces == 0 {
-            let parts = self.pieces[index].parts.clone();
-            self.complete(host, &parts);
+            self.fleet.complete(host, &self.pieces[index].parts, [], Part::Cache);
         }
-    }
-
-    /// A command of the host is done.
-    pub(super) fn complete(&mut self, host: HostId, parts: &Parts) {
-        self.fleet.complete(host, parts, [], Part::Cache);
     }
 
     /// A piece leaves the line at its block.

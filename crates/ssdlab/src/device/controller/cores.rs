@@ -36,7 +36,7 @@ impl Cores {
     pub fn take(&mut self, now: u64, time: u64) -> u64 {
         let end = self.free_at[0].max(now) + time;
         let place = self.free_at[1..].partition_point(|&at| at <= end);
-        self.free_at[..=place].rotate_left(1);
+        self.free_at.copy_within(1..=place, 0);
         self.free_at[place] = end;
         self.busy += time;
         end
@@ -44,8 +44,13 @@ impl Cores {
 
     pub fn send(&mut self, now: u64, time: u64, work: Work) {
         let end = self.take(now, time);
-        let place = self.queue.partition_point(|&(at, _)| at <= end);
-        self.queue.insert(place, (end, work));
+        match self.queue.back() {
+            Some(&(last, _)) if last > end => {
+                let place = self.queue.partition_point(|&(at, _)| at <= end);
+                self.queue.insert(place, (end, work));
+            }
+            _ => self.queue.push_back((end, work)),
+        }
     }
 
     pub fn pop(&mut self) -> Option<Work> {

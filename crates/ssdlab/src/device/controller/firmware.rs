@@ -77,6 +77,7 @@ impl Controller {
     }
 
     /// The cores see to the commands that the drives were given at this instant.
+    #[inline(never)]
     pub(super) fn see_to_members(&mut self) {
         let Some(firmware) = &mut self.firmware else { return };
         // A command on the fast path may be given later than it was sent, by a bus.

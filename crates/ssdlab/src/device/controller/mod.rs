@@ -116,7 +116,7 @@ impl Controller {
     pub fn new(keys: &ControllerKeys, below: Box<dyn Device>, build: &Build) -> Result<Self> {
         keys.check()?;
         Ok(Controller {
-            fleet: Fleet::new(below.capacity(), vec![below], SWEEP + 1, true)
+            fleet: Fleet::new(below.capacity(), vec![below], true)
                 .with_payload(build.keep_versions),
             bandwidth: keys.bandwidth,
             queue: keys.queue,
@@ -195,8 +195,11 @@ impl Composite for Controller {
         self.firmware.is_some()
     }
 
+    #[inline]
     fn after_event(&mut self) {
-        self.see_to_members();
+        if self.firmware.is_some() {
+            self.see_to_members();
+        }
     }
 
     fn after_untimed(&mut self) {
