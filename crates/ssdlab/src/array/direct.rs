@@ -46,12 +46,14 @@ impl Array {
 
     pub(super) fn write(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;
-        if self.layout.copies() == 1
-            && let (place, run) = self.layout.place(command.offset, 0)
-            && command.len <= run
-            && self.alive(place.member)
-        {
-            return self.send_uncut(host, place);
+        let (first, run) = self.layout.place(command.offset, 0);
+        // Copies have runs of one length.
+        if command.len <= run && !self.degraded && !self.watches_wear {
+            self.send_uncut(host, first);
+            for copy in 1..self.layout.copies() {
+                self.send_uncut(host, self.layout.place(command.offset, copy).0);
+            }
+            return;
         }
         let whole = self.split_all(command.offset, command.len);
         self.send_pieces(host);
@@ -157,9 +159,6 @@ impl Array {
         };
         let io = self.io(Task::Host(host), member, op, offset, len);
         self.send(io, stamp, compressible);
-        if op == Op::Write && self.watches_wear {
-            self.look_at_wear(member);
-        }
     }
 
     /// Pieces of one copy of a range.

@@ -123,6 +123,9 @@ impl Array {
     /// Whether a chunk of a stripe can be read and written.
     #[inline]
     pub(super) fn has_chunk(&self, stripe: u64, role: u32) -> bool {
+        if !self.degraded {
+            return true;
+        }
         let parity = self.layout.parity().expect("stripes");
         let (member, offset) = (parity.member(stripe, role), stripe * parity.chunk);
         self.holds(Place { member, offset }, parity.chunk)

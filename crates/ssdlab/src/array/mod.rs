@@ -224,8 +224,9 @@ impl Array {
     /// Sends a command to a member.
     #[inline]
     fn send(&mut self, io: Io, stamp: u64, compressible: u8) {
-        // The copies of a mirror must not differ by a write that is on its way while they are made equal.
-        let watched = io.op == Op::Write && self.layout.copies() > 1;
+        // The copies of a mirror must not differ by a write that is on its way while they are made equal, if they may be.
+        let unequal = self.may_fail || !self.resync.stale.is_empty();
+        let watched = io.op == Op::Write && unequal && self.layout.copies() > 1;
         let id = if self.bus.is_none() {
             self.fleet.send(io, stamp, compressible)
         } else {

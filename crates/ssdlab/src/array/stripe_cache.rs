@@ -120,7 +120,10 @@ impl StripeCache {
         let entry = self.find(stripe).unwrap_or_else(|| self.insert(stripe));
         let all = entry as usize * self.roles..(entry as usize + 1) * self.roles;
         let span = &mut self.spans[all.start + role as usize];
-        *span = if span.joins(part) { span.hull(part) } else { part };
+        let held = std::mem::replace(span, if span.joins(part) { span.hull(part) } else { part });
+        if held == *span {
+            return;
+        }
         let hull = self.spans[all].iter().fold(Span::default(), |hull, &s| hull.hull(s));
         let rows = std::mem::replace(&mut self.entries[entry as usize].rows, hull.rows());
         self.rows = self.rows + hull.rows() - rows;

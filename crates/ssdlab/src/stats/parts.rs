@@ -217,7 +217,8 @@ impl Parts {
     /// A share of all parts: one of so many, rounded down.
     pub fn divided_by(&self, shares: u64) -> Self {
         let mut parts = self.clone();
-        parts.few.iter_mut().for_each(|ns| *ns /= shares);
+        // A division takes long, and there are few.
+        parts.few.iter_mut().take(usize::from(self.count)).for_each(|ns| *ns /= shares);
         parts.more.iter_mut().flat_map(|more| more.iter_mut()).for_each(|ns| *ns /= shares);
         parts
     }
