@@ -71,9 +71,11 @@ impl Array {
             Op::Write => self.layout.copies() == 1 && self.layout.parity().is_none(),
             Op::Trim | Op::Flush | Op::Purge => false,
         };
-        let healthy = !self.degraded && self.resync.stale.is_empty();
+        if !alone || self.degraded || !self.resync.stale.is_empty() {
+            return None;
+        }
         let (place, run) = self.layout.place(command.offset, 0);
-        (alone && healthy && command.len <= run).then_some(place)
+        (command.len <= run).then_some(place)
     }
 
     /// Whether a card need not show a command to its firmware.

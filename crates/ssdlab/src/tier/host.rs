@@ -71,11 +71,14 @@ impl Tier {
     /// The tier that does a command by itself, and as what.
     #[inline]
     pub(super) fn only_tier(&mut self, command: &Command) -> Option<(usize, Command)> {
+        if !self.keys.is_still() {
+            return None;
+        }
         let &Command { op, offset, len, .. } = command;
         let extent = (offset >> self.shift) as u32;
         let whole = (offset + len - 1) >> self.shift == u64::from(extent);
         let remade = op == Op::Read && self.fleet.knows_content();
-        if !self.keys.is_still() || !whole || remade {
+        if !whole || remade {
             return None;
         }
         let slot = self.map.slot(extent);
