@@ -18,6 +18,7 @@ from ssdlab.cli.app import COMMANDS, load
 from ssdlab.store import RunStore
 
 HEAVY = {"asyncio", "bokeh", "jinja2", "numpy", "polars", "pydantic", "rich", "scipy"}
+COUNTING = {"bokeh", "numpy", "polars", "scipy"} | {"ssdlab.engine.runner"}
 SECONDS_MAX = 0.35
 """Of processor time; of a start that loads everything it is 2."""
 WORK = {"ssdlab.engine.runner", "ssdlab.report.answer_page", "ssdlab.safety", "ssdlab.target"}
@@ -105,6 +106,12 @@ def test_a_completion_loads_nothing_but_names(line: str, offered: str) -> None:
     start = completed(line)
     assert start.heavy() == set()
     assert offered in start.said.splitlines()
+
+
+@pytest.mark.parametrize("kind", ["drives", "policies", "controllers", "options"])
+def test_a_list_of_names_loads_nothing_that_counts(kind: str) -> None:
+    start = Start("list", kind)
+    assert start.status == 0 and start.loaded & COUNTING == set()
 
 
 def test_kept_runs_are_completed_by_their_folders(tmp_path: Path) -> None:

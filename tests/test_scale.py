@@ -156,7 +156,6 @@ INSIDE = (
     "intel-dc-s3700-800",
     "intel-dc-s4600-240",
     "intel-dc-s4610-480",
-    "intel-x25-e-32",
     "intel-x25-e-64",
     "kingston-hyperx-120",
     "kingston-hyperx-240",

@@ -11,14 +11,9 @@ from ssdlab.cli.options import Json, KeptWhere, argument
 from ssdlab.errors import InputError, known_name
 
 if light.BODIES:
-    from ssdlab.answers.kept import RUN_HEADS, run_row
-    from ssdlab.arrays.attachment import shipped_attachments
-    from ssdlab.audits import CHECKS
     from ssdlab.cli.answer import print_rows
     from ssdlab.cli.output import on_stdout, stdout, write_json
     from ssdlab.rig import profiles
-    from ssdlab.store import RunStore
-    from ssdlab.tuning import PRESETS, SETTINGS
 
 KINDS = (
     "drives",
@@ -52,6 +47,9 @@ def command(
     known_name("list", kind, KINDS)
     wrong: list[InputError] = []
     if kind == "runs":
+        from ssdlab.answers.kept import RUN_HEADS, run_row
+        from ssdlab.store import RunStore
+
         runs, wrong = RunStore(out).listing()
         headings, rows = list(RUN_HEADS), [run_row(run) for run in runs]
     else:
@@ -70,6 +68,8 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
     if kind == "drives":
         return ["drive", "what it is"], [[profile.name, profile.summary] for profile in profiles()]
     if kind == "controllers":
+        from ssdlab.arrays.attachment import shipped_attachments
+
         attachments = shipped_attachments()
         return ["controller", "what it is"], [
             [k, attachment.summary] for k, attachment in attachments.items()
@@ -82,6 +82,8 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
             [protocol.name, protocol.summary, GROUPS[protocol.group]] for protocol in protocols()
         ]
     if kind == "setups":
+        from ssdlab.tuning import PRESETS, SETTINGS
+
         return ["setup", "what it sets", "values", "with pts", "source"], [
             *([name, words, "", "", ""] for name, words in PRESETS.items()),
             *([f"{s.name}=", s.summary, s.values, s.in_pts, s.source] for s in SETTINGS),
@@ -91,6 +93,7 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
 
         return FORMAT_HEADS, format_rows()
     if kind == "checks":
+        from ssdlab.audits import CHECKS
         from ssdlab.checks import probes
 
         return ["check of", "name", "what it looks at"], [
