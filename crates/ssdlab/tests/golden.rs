@@ -9,6 +9,8 @@ use ssdlab::rng::Stream;
 use ssdlab::stats::PartSums;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 /// Counters that are not 0, and latencies, as text.
 fn summary(device: &dyn Device, run: &Measured, latencies: &mut [u64]) -> String {
@@ -29,6 +31,21 @@ fn summary(device: &dyn Device, run: &Measured, latencies: &mut [u64]) -> String
         let _ = writeln!(text, "{name} {value}");
     }
     text
+}
+
+/// Compares with the text that is kept under that name, line by line; with `UPDATE_GOLDENS` set this one is kept.
+fn hold(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/{name}.txt"));
+    if std::env::var_os("UPDATE_GOLDENS").is_some() {
+        fs::write(&path, found).expect("a folder that can be written");
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    let only = |mark: &str, of: &str, other: &str| -> String {
+        let lines = of.lines().filter(|line| !other.lines().any(|o| o == *line));
+        lines.map(|line| format!("{mark} {line}\n")).collect()
+    };
+    let (gone, new) = (only("-", &kept, found), only("+", found, &kept));
+    assert!(kept == found, "{name} (UPDATE_GOLDENS=1 where this is meant):\n{gone}{new}");
 }
 
 /// A mix of commands on a drive filled once, `depth` in flight.
@@ -104,12 +121,12 @@ const SMALL: Sets = &[("capacity", "32MiB")];
 
 #[test]
 fn lab_reference_random_write() {
-    insta::assert_snapshot!(run(&lab_reference(SMALL), 1, 32, random_write));
+    hold("lab_reference_random_write", &run(&lab_reference(SMALL), 1, 32, random_write));
 }
 
 #[test]
 fn lab_reference_mixed() {
-    insta::assert_snapshot!(run(&lab_reference(SMALL), 2, 16, mixed));
+    hold("lab_reference_mixed", &run(&lab_reference(SMALL), 2, 16, mixed));
 }
 
 #[test]
@@ -154,7 +171,7 @@ fn a_client_drive_behind_sata_mixed() {
         "client",
     )
     .unwrap();
-    insta::assert_snapshot!(run(&rig, 3, 32, mixed));
+    hold("a_client_drive_behind_sata_mixed", &run(&rig, 3, 32, mixed));
 }
 
 #[test]
@@ -174,7 +191,7 @@ fn a_partition_leaves_the_rest_as_spare() {
         "partition",
     )
     .unwrap();
-    insta::assert_snapshot!(run(&rig, 4, 8, random_write));
+    hold("a_partition_leaves_the_rest_as_spare", &run(&rig, 4, 8, random_write));
 }
 
 /// Drives that answer in 80 us, four commands at a time.
@@ -183,15 +200,18 @@ const DRIVE: &str =
 
 #[test]
 fn raid5_that_loses_a_member_and_rebuilds() {
-    insta::assert_snapshot!(composed(
-        &format!(
-            "[device]\nkind = \"array\"\nlevel = \"raid5\"\ncount = 4\nspares = 1\nchunk = \"16KiB\"\n\
+    hold(
+        "raid5_that_loses_a_member_and_rebuilds",
+        &composed(
+            &format!(
+                "[device]\nkind = \"array\"\nlevel = \"raid5\"\ncount = 4\nspares = 1\nchunk = \"16KiB\"\n\
              bitmap = \"1MiB\"\nbitmap_delay = \"30ms\"\nfail = [{{ member = 2, at = \"50ms\" }}]\n\
              bus = {{ bandwidth = \"1GB/s\", command_time = \"1us\" }}\nmember = {DRIVE}"
+            ),
+            5,
+            24,
         ),
-        5,
-        24,
-    ));
+    );
 }
 
 #[test]
@@ -199,14 +219,17 @@ fn raid10_of_drives() {
     let drive = "kind = \"ssd\"\ncapacity = \"16MiB\"\nftl = { over_provisioning = 0.3 }\n\
                  nand = { channels = 2, ways = 2, page = \"4KiB\", pages_per_block = 64, t_read = \"75us\", \
                  t_program = \"750us\", t_erase = \"3.8ms\", transfer_mts = 333 }";
-    insta::assert_snapshot!(composed(
-        &format!(
-            "[device]\nkind = \"array\"\nlevel = \"raid10\"\ncount = 4\nspares = 1\nchunk = \"64KiB\"\n\
+    hold(
+        "raid10_of_drives",
+        &composed(
+            &format!(
+                "[device]\nkind = \"array\"\nlevel = \"raid10\"\ncount = 4\nspares = 1\nchunk = \"64KiB\"\n\
              fail = [{{ member = 1, at = \"30ms\" }}]\n[device.member]\n{drive}"
+            ),
+            6,
+            16,
         ),
-        6,
-        16,
-    ));
+    );
 }
 
 /// A disk of 4 GB with a volatile write cache, of which a partition is used.
@@ -216,57 +239,69 @@ const DISK: &str = "{ kind = \"partition\", size = \"64MiB\", below = { kind = \
 
 #[test]
 fn a_disk() {
-    insta::assert_snapshot!(composed(&format!("device = {DISK}"), 7, 16));
+    hold("a_disk", &composed(&format!("device = {DISK}"), 7, 16));
 }
 
 #[test]
 fn a_cache_before_a_disk_writes_back() {
-    insta::assert_snapshot!(composed(
-        &format!(
-            "[device]\nkind = \"cache\"\nmode = \"write-back\"\nblock = \"32KiB\"\nmetadata = \"written\"\n\
+    hold(
+        "a_cache_before_a_disk_writes_back",
+        &composed(
+            &format!(
+                "[device]\nkind = \"cache\"\nmode = \"write-back\"\nblock = \"32KiB\"\nmetadata = \"written\"\n\
              idle_after = \"20ms\"\ndirty_low = 0.2\ndirty_high = 0.6\ncache = {DRIVE}\nbelow = {DISK}"
+            ),
+            8,
+            16,
         ),
-        8,
-        16,
-    ));
+    );
 }
 
 #[test]
 fn a_cache_that_fails_goes_past() {
-    insta::assert_snapshot!(composed(
-        &format!(
-            "[device]\nkind = \"cache\"\nmode = \"write-back\"\nblock = \"16KiB\"\nfill = \"block\"\n\
+    hold(
+        "a_cache_that_fails_goes_past",
+        &composed(
+            &format!(
+                "[device]\nkind = \"cache\"\nmode = \"write-back\"\nblock = \"16KiB\"\nfill = \"block\"\n\
              cache_fails_at = \"300ms\"\ncache = {DRIVE}\nbelow = {{ kind = \"null\", \
              capacity = \"64MiB\", service_time = \"500us\", servers = 2 }}"
+            ),
+            9,
+            16,
         ),
-        9,
-        16,
-    ));
+    );
 }
 
 #[test]
 fn a_tier_that_moves() {
-    insta::assert_snapshot!(composed(
-        &format!(
-            "[device]\nkind = \"tier\"\nextent = \"64KiB\"\nmove_size = \"16KiB\"\nperiod = \"20ms\"\n\
+    hold(
+        "a_tier_that_moves",
+        &composed(
+            &format!(
+                "[device]\nkind = \"tier\"\nextent = \"64KiB\"\nmove_size = \"16KiB\"\nperiod = \"20ms\"\n\
              half_life = \"100ms\"\nmoves = 3\nplacement = \"below-first\"\nmetadata = \"written\"\n\
              move_rate = \"50MB/s\"\nbelow_fails_at = \"1500ms\"\nfast = {DRIVE}\nbelow = {{ kind = \"null\", \
              capacity = \"64MiB\", service_time = \"500us\", servers = 2 }}"
+            ),
+            10,
+            16,
         ),
-        10,
-        16,
-    ));
+    );
 }
 
 #[test]
 fn a_card_that_writes_back_before_an_array() {
-    insta::assert_snapshot!(composed(
-        &format!(
-            "[device]\nkind = \"controller\"\nbandwidth = \"2GB/s\"\ncommand_time = \"2us\"\ncores = 2\n\
+    hold(
+        "a_card_that_writes_back_before_an_array",
+        &composed(
+            &format!(
+                "[device]\nkind = \"controller\"\nbandwidth = \"2GB/s\"\ncommand_time = \"2us\"\ncores = 2\n\
              queue = 12\ncache = {{ size = \"2MiB\", force = true, destage_depth = 4, destage_delay = \"3ms\" }}\n\
              below = {{ kind = \"array\", level = \"raid0\", count = 3, chunk = \"64KiB\", member = {DRIVE} }}"
+            ),
+            11,
+            16,
         ),
-        11,
-        16,
-    ));
+    );
 }
