@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::models;
-use common::{Sets, command, lab_ssd};
+use common::{Sets, command, lab_ssd, points};
 use ssdlab::device::ssd::Ssd;
 use ssdlab::device::{Device, Op};
 use ssdlab::rig::Rig;
@@ -95,7 +95,7 @@ const OPS: [f64; 4] = [0.07, 0.127, 0.28, 0.40];
 
 #[test]
 fn fifo_follows_the_lambert_form_within_half_a_percent() {
-    for op in OPS {
+    for op in points(OPS) {
         let mut ssd = one_die(2048, op, &[("ftl.gc.victim", "fifo")]);
         let expected = models::fifo(alpha_of(&ssd));
         within(&format!("fifo, OP {op}"), uniform_wa(&mut ssd), expected, 0.005);
@@ -104,7 +104,7 @@ fn fifo_follows_the_lambert_form_within_half_a_percent() {
 
 #[test]
 fn greedy_follows_the_fluid_limit_of_finite_superblocks() {
-    for op in OPS {
+    for op in points(OPS) {
         let mut ssd = one_die(2048, op, &[]);
         let expected = models::greedy(alpha_of(&ssd), B).wa;
         within(&format!("greedy, OP {op}"), uniform_wa(&mut ssd), expected, 0.01);
@@ -113,7 +113,7 @@ fn greedy_follows_the_fluid_limit_of_finite_superblocks() {
 
 #[test]
 fn d_choices_follow_the_mean_field() {
-    for op in OPS {
+    for op in points(OPS) {
         for d in [2, 10] {
             let choices = d.to_string();
             let sets = [("ftl.gc.victim", "d-choices"), ("ftl.gc.choices", choices.as_str())];
@@ -126,7 +126,7 @@ fn d_choices_follow_the_mean_field() {
 
 #[test]
 fn random_victims_hold_their_share_of_the_data() {
-    for op in OPS {
+    for op in points(OPS) {
         let mut ssd = one_die(2048, op, &[("ftl.gc.victim", "random")]);
         let expected = models::random(alpha_of(&ssd));
         within(&format!("random, OP {op}"), uniform_wa(&mut ssd), expected, 0.01);
@@ -135,7 +135,7 @@ fn random_victims_hold_their_share_of_the_data() {
 
 #[test]
 fn windowed_greedy_lies_where_the_binomial_entry_puts_it() {
-    for op in OPS {
+    for op in points(OPS) {
         for window in [0.1, 0.3] {
             let share = window.to_string();
             let sets = [("ftl.gc.victim", "windowed"), ("ftl.gc.window", share.as_str())];
@@ -179,7 +179,7 @@ fn write_amplification_does_not_depend_on_how_the_flash_is_divided() {
             &[("nand.channels", "4"), ("ftl.gc.scope", "channel")],
         ),
     ];
-    for (what, b, more) in cases {
+    for (what, b, more) in points(cases) {
         let mut sets = vec![("capacity", "1GiB"), ("ftl.over_provisioning", "0.127")];
         sets.extend_from_slice(more);
         let mut ssd = lab_ssd(&sets, 1);
@@ -200,7 +200,9 @@ fn hot_cold_wa(ssd: &mut Ssd, addresses: f64, writes: f64, warm: u64) -> f64 {
 
 #[test]
 fn hot_and_cold_data_in_one_fifo_log_mix_as_desnoyers_says() {
-    for (op, f, r) in [(0.07, 0.2, 0.8), (0.07, 0.1, 0.9), (0.15, 0.2, 0.8), (0.28, 0.1, 0.9)] {
+    for (op, f, r) in
+        points([(0.07, 0.2, 0.8), (0.07, 0.1, 0.9), (0.28, 0.1, 0.9), (0.15, 0.2, 0.8)])
+    {
         let mut ssd = one_die(2048, op, &[("ftl.gc.victim", "fifo")]);
         let expected = models::hot_cold_fifo(alpha_of(&ssd), &[(f, r), (1.0 - f, 1.0 - r)]);
         let wa = hot_cold_wa(&mut ssd, f, r, 12);
@@ -220,14 +222,14 @@ fn hot_and_cold_data_agree_with_an_independent_simulation() {
         ("ftl.gc.separate_frontier", "true"),
     ];
     let two: Sets = &[("ftl.gc.separate_frontier", "true")];
-    for (what, op, f, r, sets, reference) in [
-        ("greedy", 0.28, 0.2, 0.8, &[] as Sets, 2.7528),
+    for (what, op, f, r, sets, reference) in points([
         ("d=10", 0.28, 0.2, 0.8, d10, 2.7959),
-        ("d=10, two frontiers", 0.28, 0.2, 0.8, d10_two, 2.4906),
+        ("greedy", 0.28, 0.2, 0.8, &[] as Sets, 2.7528),
         ("greedy, two frontiers", 0.28, 0.2, 0.8, two, 2.6458),
+        ("d=10, two frontiers", 0.28, 0.2, 0.8, d10_two, 2.4906),
         ("d=10, two frontiers", 0.28, 0.1, 0.9, d10_two, 2.1034),
         ("d=10, two frontiers", 0.07, 0.1, 0.9, d10_two, 5.6909),
-    ] {
+    ]) {
         let mut ssd = one_die(4096, op, sets);
         let wa = hot_cold_wa(&mut ssd, f, r, 25);
         within(&format!("{what}, {f}/{r}, OP {op}"), wa, reference, 0.01);
@@ -236,8 +238,10 @@ fn hot_and_cold_data_agree_with_an_independent_simulation() {
 
 #[test]
 fn trimmed_space_is_spare_space() {
-    for (op, q) in [(0.07, 0.05), (0.07, 0.1), (0.07, 0.2), (0.07, 0.3), (0.15, 0.1)] {
-        for victim in ["greedy", "fifo"] {
+    let spares = [(0.07, 0.05), (0.07, 0.1), (0.07, 0.2), (0.07, 0.3), (0.15, 0.1)];
+    for (nth, (op, q)) in spares.into_iter().enumerate() {
+        // Both at each, by turns where there is no time.
+        for victim in points(["greedy", "fifo"].into_iter().cycle().skip(nth).take(2)) {
             let mut ssd = one_die(2048, op, &[("ftl.gc.victim", victim)]);
             let alpha = alpha_of(&ssd) * (1.0 - q) / (1.0 - 2.0 * q);
             let expected = match victim {

@@ -224,7 +224,7 @@ fn fits(rig: &Rig) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(250))]
+    #![proptest_config(cases(120, 2500))]
     #[test]
     fn any_array_keeps_its_promises_without_the_members_that_it_can_do_without(
         drawn in any_array(1), seed: u64, depth in 1usize..50,
@@ -251,7 +251,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(150, 3000))]
     #[test]
     fn data_of_any_array_survive_exactly_when_its_level_says_so(
         drawn in any_array(0), seed: u64, depth in 1usize..30,
@@ -283,7 +283,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(150, 3000))]
     #[test]
     fn any_array_survives_losses_of_power_but_for_the_write_hole(
         drawn in any_array(1), seed: u64, deep: bool, cuts in prop::collection::vec(500u64..40_000, 1..4),

@@ -56,7 +56,7 @@ fn requests(keys: &[u64], writes: u64) -> Vec<Request> {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(300, 3000))]
 
     #[test]
     fn every_policy_does_what_its_plain_model_does(keys in trace(), capacity in 1usize..45) {
@@ -299,13 +299,13 @@ fn check_acts(policy: &str, acts: &[(u8, u64, u64)], capacity: u32) -> Result<()
 
 #[test]
 fn a_block_takes_64_bytes_at_most_with_index_and_ghosts() {
-    let capacity = 100_000;
+    let capacity = 25_000;
     let mut random = Stream::new(1, "bytes");
     // Scans and a hot set, until all ghosts are in use.
-    let requests: Vec<Request> = (0..1_000_000u64)
+    let requests: Vec<Request> = (0..250_000u64)
         .map(|n| {
             let hot = random.below(2) == 0;
-            Request::one(if hot { random.below(150_000) } else { 1_000_000 + n }, n % 3 == 0)
+            Request::one(if hot { random.below(37_500) } else { 1_000_000 + n }, n % 3 == 0)
         })
         .collect();
     for policy in online() {

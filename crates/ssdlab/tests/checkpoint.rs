@@ -88,7 +88,7 @@ fn every_byte_of_a_file_counts() {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(300, 3000))]
     #[test]
     fn a_flipped_byte_of_a_drive_is_noticed(at: prop::sample::Index, mask in 1u8.., cut: bool) {
         static SAVED: OnceLock<Vec<u8>> = OnceLock::new();

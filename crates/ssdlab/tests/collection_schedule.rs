@@ -4,7 +4,7 @@ use crate::common;
 
 use common::models;
 use common::{
-    Sets, closed_loop, command, counters, fill_sequentially, lab_reference, lab_ssd, ssd_of,
+    Sets, closed_loop, command, counters, fill_sequentially, lab_reference, lab_ssd, points, ssd_of,
 };
 use ssdlab::device::ssd::Ssd;
 use ssdlab::device::{Command, Device, Op};
@@ -88,7 +88,7 @@ const SWING: f64 = (END - START) * 64.0 * 16.0;
 
 #[test]
 fn width_and_period_of_batches_follow_from_marks_rate_and_victims() {
-    for copies in [2.5, 4.0, 10.0] {
+    for copies in points([2.5, 4.0, 10.0]) {
         let rate = format!("{{start={START}, end={END}, copies={copies}}}");
         let mut sets = BATCHES.to_vec();
         sets.push(("ftl.gc.batch", &rate));
@@ -120,7 +120,7 @@ fn width_and_period_of_batches_follow_from_marks_rate_and_victims() {
 
 #[test]
 fn collection_between_batches_makes_them_rare() {
-    for between in [0.0, 0.3, 0.6, 0.8] {
+    for between in points([0.0, 0.3, 0.6, 0.8]) {
         let rate = format!("{{start={START}, end={END}, copies=4, between={between}}}");
         let mut sets = BATCHES.to_vec();
         sets.push(("ftl.gc.batch", &rate));
@@ -345,10 +345,10 @@ fn uniform_wa(ssd: &mut Ssd) -> f64 {
 
 #[test]
 fn parity_multiplies_the_write_amplification_of_the_spare_that_it_leaves() {
-    for (stripe, scope, op) in
-        [(2, "die", 0.28), (8, "die", 0.127), (16, "drive", 0.28), (4, "channel", 0.28)]
-    {
-        for victim in ["greedy", "fifo"] {
+    let all = [(2, "die", 0.28), (8, "die", 0.127), (16, "drive", 0.28), (4, "channel", 0.28)];
+    for (nth, (stripe, scope, op)) in all.into_iter().enumerate() {
+        // Both with each, by turns where there is no time.
+        for victim in points(["greedy", "fifo"].into_iter().cycle().skip(nth).take(2)) {
             let superblocks = if scope == "drive" { 1500.0 } else { 600.0 };
             let mut ssd = with_parity(superblocks, stripe, scope, victim, op);
             let layout = ssd.ftl().layout;

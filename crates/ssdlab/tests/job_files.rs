@@ -371,7 +371,7 @@ fn sane_line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(cases(2000))]
+    #![proptest_config(cases(2000, 20_000))]
 
     #[test]
     fn no_text_makes_the_parser_panic(lines in prop::collection::vec(line(), 0..12)) {

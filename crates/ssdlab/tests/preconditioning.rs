@@ -116,7 +116,7 @@ fn independent_of_timing(rig: Rig) -> Rig {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(75, 3000))]
     #[test]
     fn any_drive_is_left_the_same_by_both_paths(ssd in any_ssd(), seed: u64, depth in 1u64..64) {
         let rig = independent_of_timing(fitting(&[ssd]).expect("an SSD fits"));

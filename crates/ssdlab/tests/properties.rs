@@ -139,7 +139,7 @@ fn rules_and_acts() -> impl Strategy<Value = (Rules, Vec<Act>)> {
 }
 
 proptest! {
-    #![proptest_config(cases(250))]
+    #![proptest_config(cases(80, 2500))]
     #[test]
     fn a_page_map_holds_what_a_plain_map_holds((rules, acts) in rules_and_acts()) {
         let mut map = page_map(&rules);
@@ -318,7 +318,7 @@ fn nearly_a_rig() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(cases(2000))]
+    #![proptest_config(cases(2000, 20_000))]
     #[test]
     fn no_text_makes_parsing_a_rig_panic(text in ".*", nearly in nearly_a_rig()) {
         let _ = Rig::parse(&text, "any");
@@ -400,7 +400,7 @@ fn flash_too_large_to_number_is_refused_in_words() {
 }
 
 proptest! {
-    #![proptest_config(cases(5000))]
+    #![proptest_config(cases(5000, 50_000))]
     #[test]
     fn quantities_read_back_what_they_print(n in prop_oneof![0u64..1 << 20, any::<u64>()]) {
         prop_assert_eq!(Bytes::parse(&Bytes(n).to_string()), Ok(Bytes(n)));

@@ -244,7 +244,7 @@ fn disturbed_stream(seed: u64, capacity: u64) -> Vec<Step> {
 }
 
 proptest! {
-    #![proptest_config(cases(200))]
+    #![proptest_config(cases(100, 2000))]
     #[test]
     fn a_stream_never_answers_what_was_overwritten(seed: u64, window in 1u64..64, depth in 1usize..9) {
         let size = format!("{}KiB", window * 4);

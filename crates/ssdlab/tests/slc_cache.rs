@@ -145,12 +145,16 @@ fn a_fill_is_as_fast_as_dies_in_slc_mode_and_then_as_folding_or_native_programs(
 
 /// Units written until the first goes past the cache or is folded.
 fn fast_part(ssd: &mut Ssd, first: u64) -> u64 {
-    let before = counters(ssd);
+    let so_far = |ssd: &Ssd| {
+        let cached = ssd.ftl().slc_counters().expect("a cache").units_written;
+        (cached, ssd.ftl().counters.programs_fold)
+    };
+    let before = so_far(ssd);
     for lpn in first..ssd.capacity() / UNIT {
         ssd.apply(&command(Op::Write, lpn * UNIT, UNIT));
-        let now = counters(ssd);
-        let cached = now["slc_units_written"] - before["slc_units_written"];
-        if now["programs_fold"] > before["programs_fold"] || cached < lpn + 1 - first {
+        let now = so_far(ssd);
+        let cached = now.0 - before.0;
+        if now.1 > before.1 || cached < lpn + 1 - first {
             return cached;
         }
     }

@@ -383,7 +383,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 }
 
 proptest! {
-    #![proptest_config(cases(96))]
+    #![proptest_config(cases(96, 960))]
 
     /// What can be written reads back, as far as the format says that it keeps it.
     #[test]
