@@ -161,7 +161,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(50, 2000))]
+    #![proptest_config(cases(200, 2000))]
     #[test]
     fn any_stack_keeps_its_promises(layers in any_stack(), seed: u64, depth in 1usize..70) {
         let rig = fitting(&layers);
