@@ -1,6 +1,6 @@
 //! What every replacement policy promises, and each against a plain model of itself.
 
-use crate::common::{cache_models as models, cases};
+use crate::common::{amount, cache_models as models, cases};
 
 use models::{fewest_misses, fewest_misses_passing, model};
 use proptest::collection::vec;
@@ -299,13 +299,16 @@ fn check_acts(policy: &str, acts: &[(u8, u64, u64)], capacity: u32) -> Result<()
 
 #[test]
 fn a_block_takes_64_bytes_at_most_with_index_and_ghosts() {
-    let capacity = 25_000;
+    let capacity = amount(25_000, 100_000);
     let mut random = Stream::new(1, "bytes");
     // Scans and a hot set, until all ghosts are in use.
-    let requests: Vec<Request> = (0..250_000u64)
+    let requests: Vec<Request> = (0..10 * u64::from(capacity))
         .map(|n| {
             let hot = random.below(2) == 0;
-            Request::one(if hot { random.below(37_500) } else { 1_000_000 + n }, n % 3 == 0)
+            Request::one(
+                if hot { random.below(u64::from(capacity) * 3 / 2) } else { 1_000_000 + n },
+                n % 3 == 0,
+            )
         })
         .collect();
     for policy in online() {

@@ -1,6 +1,6 @@
 //! Hit ratios against closed forms, and sampled curves against whole ones.
 
-use crate::common::{draws, models, points};
+use crate::common::{amount, draws, models, points};
 
 use draws::{draws, zipf_law};
 use ssdlab::cache::curve::{Curve, Sampling, lru_curve, replay_curve, sizes_up_to};
@@ -73,8 +73,9 @@ fn zipf_hit_ratios_are_those_of_the_fixed_points() {
         let static_best: f64 = law[..capacity as usize].iter().sum();
         assert!((static_best - best).abs() < 1e-4, "{static_best}");
         // All caches are full after some 30 000.
-        let requests = draws(&law, 2_200_000, 0.3, 2);
-        let hits = |policy| steady_hits(policy, capacity, &requests, 200_000);
+        let warm = amount(200_000, 1_000_000);
+        let requests = draws(&law, warm + 2_000_000, 0.3, 2);
+        let hits = |policy| steady_hits(policy, capacity, &requests, warm);
         // Sigma is below 0.0004 for 2 million draws; the approximations are good to 0.0002.
         for (policy, expected) in [("lru", lru), ("fifo", fifo), ("random", fifo)] {
             let measured = hits(policy);

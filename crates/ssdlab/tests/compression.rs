@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::models;
-use common::{Sets, closed_loop, command, lab_reference, lab_ssd, points};
+use common::{Sets, amount, closed_loop, command, lab_reference, lab_ssd, points};
 use ssdlab::device::ssd::Ssd;
 use ssdlab::device::{Command, Device, Op};
 use ssdlab::rig::Rig;
@@ -56,9 +56,9 @@ fn uniform_wa(ssd: &mut Ssd, percent: u8) -> f64 {
     let units = ssd.capacity() / UNIT;
     (0..units).for_each(|unit| ssd.apply(&write(unit, percent)));
     let mut rng = Stream::new(1, "uniform");
-    (0..6 * units).for_each(|_| ssd.apply(&write(rng.below(units), percent)));
+    (0..amount(6, 8) * units).for_each(|_| ssd.apply(&write(rng.below(units), percent)));
     let before = common::counters(ssd);
-    (0..3 * units).for_each(|_| ssd.apply(&write(rng.below(units), percent)));
+    (0..amount(3, 6) * units).for_each(|_| ssd.apply(&write(rng.below(units), percent)));
     ssd.verify();
     amplification(&before, &common::counters(ssd))
 }
@@ -67,7 +67,7 @@ fn uniform_wa(ssd: &mut Ssd, percent: u8) -> f64 {
 fn what_shrinks_leaves_spare_and_is_amplified_as_the_closed_forms_say() {
     for (op, victim) in [(0.07, "greedy"), (0.07, "fifo"), (0.28, "greedy")] {
         for (percent, granules) in points([(25, 6), (0, 8), (75, 2), (50, 4)]) {
-            let mut ssd = one_die(256, op, &[("ftl.gc.victim", victim)]);
+            let mut ssd = one_die(amount(256, 512), op, &[("ftl.gc.victim", victim)]);
             let share = f64::from(granules) / f64::from(G);
             // Spare is what compression leaves of the flash, too.
             let alpha = (1.0 + ssd.over_provisioning(1)) / share;

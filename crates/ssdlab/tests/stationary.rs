@@ -1,6 +1,6 @@
 //! Steady states that are drawn, beside those that are written.
 
-use crate::common::{command, lab_reference, points, ssd_of};
+use crate::common::{amount, command, lab_reference, points, ssd_of};
 use ssdlab::device::ssd::Ssd;
 use ssdlab::device::{Device, Drawing, Op};
 use ssdlab::ftl::OPEN;
@@ -100,7 +100,7 @@ fn every_victim_policy_finds_a_drawn_drive_as_a_written_one() {
         // Random victims scatter four times as far as others.
         let capacity: Keys = match victim {
             "random" => &[("capacity", "1GiB")],
-            _ => &[("capacity", "512MiB")],
+            _ => amount(&[("capacity", "512MiB")], &[("capacity", "1GiB")]),
         };
         compare(capacity, victim);
     }

@@ -27,16 +27,21 @@ pub fn long() -> bool {
     std::env::var_os("SSDLAB_LONG").is_some_and(|value| !value.is_empty())
 }
 
+/// A number, or another one where there is time.
+pub fn amount<T>(number: T, where_there_is_time: T) -> T {
+    if long() { where_there_is_time } else { number }
+}
+
 /// So many cases, the same in every run; the more where there is time. `PROPTEST_CASES` and
 /// `PROPTEST_RNG_SEED` search further.
 ///
-/// The smaller numbers of cases, stacks and steps are those from which on more of them enter no region of the
-/// core's code (`-C instrument-coverage`) that the suite as a whole has not entered: what they have not found by
-/// then is rare, and for `--long`.
+/// For the laws of SSDs, arrays, stacks, sessions and losses of power the smaller number is one from which on more
+/// cases enter no region of the core's code (`-C instrument-coverage`) that the suite as a whole has not entered: what
+/// they have not found by then is rare, and for `--long`.
 pub fn cases(number: u32, where_there_is_time: u32) -> Config {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = if long() { where_there_is_time } else { number };
+        config.cases = amount(number, where_there_is_time);
     }
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
         config.rng_seed = RngSeed::Fixed(1);
@@ -47,7 +52,7 @@ pub fn cases(number: u32, where_there_is_time: u32) -> Config {
 /// Of the points at which a closed form or a simulation of others is held every other one, all where there is
 /// time. Each is held to the same tolerance.
 pub fn points<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-    all.into_iter().step_by(if long() { 1 } else { 2 })
+    all.into_iter().step_by(amount(2, 1))
 }
 
 /// Keys and their values, as given to `--set`.
