@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 CONFIDENCE = 0.95
 """Of all intervals here."""
@@ -45,17 +46,22 @@ def t_quantile(share: float, df: float) -> float:
     """
     if not (0 < share < 1 and df > 0):
         raise ValueError(f"no quantile {share} of t with {df} degrees of freedom")
-    if share < 0.5:
-        return -t_quantile(1 - share, df)
-    low, high = 0.0, 1.0
-    while t_cdf(high, df) < share:
-        low, high = high, 2 * high
+    if share <= 0.5:
+        return 0.0 if share == 0.5 else -t_quantile(1 - share, df)
+    # Newton's steps, of which those that leave what is known to hold the value halve it instead.
+    low, high, t = 0.0, math.inf, NormalDist().inv_cdf(share)
+    log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(df * math.pi)
     for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if t_cdf(middle, df) < share else (low, middle)
-    return (low + high) / 2
+        off = t_cdf(t, df) - share
+        low, high = (low, t) if off > 0 else (t, high)
+        density = math.exp(log_scale - (df + 1) / 2 * math.log1p(t * t / df))
+        nearer = t - off / density if density > 0 else math.inf
+        if not low < nearer < high:
+            nearer = 2 * t if math.isinf(high) else (low + high) / 2
+        if abs(nearer - t) <= 1e-11 * t:
+            return nearer
+        t = nearer
+    return t
 
 
 def p_two_sided(t: float, df: float) -> float:
