@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,3 +149,14 @@ def test_no_caller_asks_whether_a_target_is_simulated_by_its_class() -> None:
     )
     found = {str(p.relative_to(PACKAGE)) for p in files() if asked.search(p.read_text("utf-8"))}
     assert found == {"target/__init__.py"}
+
+
+def test_the_table_of_places_tells_each_place_once() -> None:
+    text = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text("utf-8")
+    table = text.partition("## Where things are")[2].partition("\n## ")[0]
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| ")]
+    themes = Counter(what.partition(":")[0] for what, _ in rows)
+    # The first place of a row is what the row is about; later ones are parts of it or neighbours.
+    about = Counter(re.findall(r"`([^`]+)`", where)[0] for _, where in rows if "`" in where)
+    again = {one for one, times in (themes | about).items() if times > 1}
+    assert again == {"python/ssdlab/engine/"}  # What runs a protocol, and what a run will take.
