@@ -29,6 +29,8 @@ from ssdlab.answer import (
     Section,
     Table,
     Verdict,
+    columns,
+    table_heads,
 )
 from ssdlab.cli.answer import View
 from ssdlab.report import answer_page, drawing
@@ -94,7 +96,8 @@ def test_an_answer_is_five_lines(capsys: pytest.CaptureFixture[str]) -> None:
         "in doubt (page cache): writes went through it.",
         "kept in runs/1; next: ssdlab report 1",
     ]
-    assert "all 1 checks passed" in shown(capsys, answer(checks=[GOOD]))
+    assert "1 check passed" in shown(capsys, answer(checks=[GOOD]))
+    assert "all 2 checks passed" in shown(capsys, answer(checks=[GOOD, GOOD]))
 
 
 def test_verbose_prints_everything_and_explains_marks_once_per_table(
@@ -134,6 +137,12 @@ def test_json_is_the_answer_with_its_verdict_and_no_nan() -> None:
     assert section["tables"][0]["rows"][1]["latency of kind 0, us"] == 1234.5
     assert section["figures"][1]["curves"][0]["y"] == [5, 50, 500]
     assert found["checks"][0]["name"] == "cache"
+
+
+def test_heads_for_programs_say_the_unit_that_cells_write_themselves() -> None:
+    heads = columns("job | IOPS [=IOPS] | MB/s [MB/s] | clat mean [=us] | p99, read [us] | WA")
+    told = table_heads(Table("Measured", heads, [["w", None, None, None, None, None]]))
+    assert told == ["job", "IOPS", "MB/s", "clat mean, us", "p99, read, us", "WA"]
 
 
 def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) -> None:

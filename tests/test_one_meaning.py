@@ -266,6 +266,13 @@ def test_a_job_that_is_too_short_puts_no_other_in_doubt(cli: Cli, tmp_path: Path
     assert told["lat_p99_ns"] == told["clat_p99_ns"] > 0, "no time passes before submission"
 
 
+def test_a_job_of_less_than_two_seconds_has_no_slowest_second() -> None:
+    for size, told in (("8m", False), ("2g", True)):
+        result = ssdlab.run(f"[w]\nrw=write\nbs=1m\nsize={size}\n", on="demo-client")
+        assert (result.summary()[0]["window_s"][1] > 2) is told
+        assert ("Per-second IOPS" in json.dumps(result.report.answer.as_json())) is told
+
+
 def test_window_latencies_are_those_of_its_segments(kept: tuple[Path, Result, Result]) -> None:
     """Reckoned once more from the kept table, without the classes that the summary is made by."""
     _, narrow, _ = kept

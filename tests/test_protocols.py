@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import ssdlab
 from conftest import flat, make_result, needs_fio
 from fio_parser import refused
 from ssdlab import _core
@@ -389,6 +390,16 @@ def test_dips_put_into_a_series_are_found_by_consistency() -> None:
     assert value(found, "period of the dips") == pytest.approx(150, abs=3)
     assert value(found, "width of the dips") == pytest.approx(35, abs=3)
     assert any("every 150 s" in sentence for sentence in found.sentences)
+
+
+def test_rates_and_latencies_of_consistency_are_of_the_same_part() -> None:
+    found = ssdlab.test(
+        "lab-reference", protocol="consistency", quick=True, set={"capacity": "256MiB"}
+    )
+    told = {one.name: one.value for one in found.answer.lead.numbers}
+    assert told["mean"] and told["mean latency"]
+    # Little's law: 32 writes in flight. The fresh drive before the late part is twice as fast.
+    assert told["mean"] * told["mean latency"] / 1e6 == pytest.approx(32, rel=0.02)
 
 
 def test_seconds_without_any_write_are_stalls_of_consistency() -> None:

@@ -432,9 +432,11 @@ def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
 
 
 def table_heads(table: Table) -> list[str]:
-    """The heads of a table with their units, as programs read them."""
+    """The heads of a table with the units of their values, as programs read them."""
+    units_ = [column.unit or column.values for column in table.columns]
     return [
-        f"{column.name}, {column.unit}" if column.unit else column.name for column in table.columns
+        column.name if unit in ("", column.name) else f"{column.name}, {unit}"
+        for column, unit in zip(table.columns, units_, strict=True)
     ]
 
 

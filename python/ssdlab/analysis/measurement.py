@@ -97,8 +97,9 @@ class Direction:
 
     @cached_property
     def consistency(self) -> consistency.Consistency | None:
-        """How even the window is from second to second; None without a series."""
-        return consistency.measure(self.inside["iops"].to_numpy()) if self.inside.height else None
+        """How even the window is from second to second; None without two of them."""
+        rates = self.inside["iops"].to_numpy()
+        return consistency.measure(rates) if len(rates) > 1 else None
 
     @cached_property
     def inside(self) -> pl.DataFrame:

@@ -280,7 +280,7 @@ def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = F
     good = [check.title for check in checks if check.status == "good"]
     unknown = [check.title for check in checks if check.status == "unknown"]
     if good and not troubles and not unknown:
-        say(console, f"all {len(good)} checks passed")
+        say(console, "1 check passed" if len(good) == 1 else f"all {len(good)} checks passed")
     elif verbose and (good or unknown):
         rest = [f"passed: {', '.join(good)}"] if good else []
         rest += [f"could not be checked: {', '.join(unknown)}"] if unknown else []

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from ssdlab.analysis.series import Floats, per_second
+from ssdlab.analysis.measurement import NEAR, together
+from ssdlab.analysis.series import Floats, per_second, start_s
 from ssdlab.analysis.steady import PtsWindow, pts_window
 from ssdlab.answer import Cell
 from ssdlab.histogram import Histogram, merge, us
@@ -158,6 +160,23 @@ class Records(Mapping[str, Result]):
         """Completion latencies of a step."""
         return merge(stats.clat for stats in self.directions(key, ddir, job))
 
+    def latency_from(
+        self, key: str, from_s: float, ddir: str | None = None
+    ) -> tuple[float, Histogram | None]:
+        """Completion latencies of a step from an instant of its clock on, and where they begin:
+        they are kept by segments, so with the first that begins then or later. None where nobody
+        kept them."""
+        rows, frame = self._rows(key, ddir), self[key].latency_frame
+        if frame is None or rows.is_empty():
+            return from_s, None
+        own = frame.filter(
+            (pl.col("kind") == "clat") & pl.col("ddir").is_in(rows["ddir"].unique().to_list())
+        ).with_columns(begins=pl.col("time_s") - pl.col("length_s") - self._start_s(key, rows))
+        late = own.filter(pl.col("begins") >= from_s - NEAR)
+        if late.is_empty():
+            return from_s, None
+        return float(late["begins"].min()), together(late)  # type: ignore[arg-type]
+
     def value(
         self, what: str, key: str, ddir: str | None = None, job: str | None = None
     ) -> float | None:
@@ -167,12 +186,7 @@ class Records(Mapping[str, Result]):
             return (self.iops if what == "iops" else self.mbps)(key, ddir, job)
         if what == "waf":
             return self._waf(key) if key in self.keys_ else None
-        histogram = self.latency(key, ddir, job)
-        if histogram is None:
-            return None
-        if what.startswith("p"):
-            return histogram.percentile_us(float(what[1:]))
-        return us({"mean": histogram.mean_ns, "max": histogram.max_ns}[what])
+        return time_us(self.latency(key, ddir, job), what)
 
     def _waf(self, key: str) -> float | None:
         """Of a simulated drive by its counters, of a real one by those that it tells."""
@@ -203,14 +217,11 @@ class Records(Mapping[str, Result]):
         """The series of a step on its own clock."""
         if key not in self.keys_:
             return None
-        rows = self[key].series(job=job, ddir=ddir)
-        if ddir is None:
-            rows = rows.filter(rows["ddir"].is_in(["read", "write"]))
+        rows = self._rows(key, ddir, job)
         if rows.is_empty():
             return None
-        about = self.ssdlab(key)
-        step = float(about.get("interval_ms", 1000)) / 1e3
-        frame = per_second(rows, step, _started(about, rows["time_s"].min()), bin_s=step)
+        step = self[key].interval_s
+        frame = per_second(rows, step, self._start_s(key, rows), bin_s=step)
         return Series(
             time=frame["time_s"].to_numpy(),
             iops=frame["iops"].to_numpy(),
@@ -219,12 +230,27 @@ class Records(Mapping[str, Result]):
             step=step,
         )
 
+    def _rows(self, key: str, ddir: str | None, job: str | None = None) -> pl.DataFrame:
+        rows = self[key].series(job=job, ddir=ddir)
+        return rows if ddir is not None else rows.filter(rows["ddir"].is_in(["read", "write"]))
+
+    def _start_s(self, key: str, rows: pl.DataFrame) -> float:
+        """When the step began on the clock of its series: what the result says, if plausible."""
+        jobs = self.ssdlab(key).get("jobs", [])
+        starts = [float(one["started_s"]) for one in jobs if "started_s" in one]
+        told = min(starts, default=float("inf"))
+        first = float(rows["time_s"].min())  # type: ignore[arg-type]
+        return told if told <= first else start_s(rows, self[key].interval_s)
+
     def ssdlab(self, key: str) -> dict[str, Any]:
         """The object ``ssdlab`` of a step's result."""
         return self[key].ssdlab
 
 
-def _started(about: dict[str, Any], first: Any) -> float | None:
-    """When the step began on the clock of its series, where the result says it plausibly."""
-    starts = [float(one["started_s"]) for one in about.get("jobs", []) if "started_s" in one]
-    return min(starts) if starts and min(starts) <= float(first) else None
+def time_us(latencies: Histogram | None, what: str) -> float | None:
+    """The ``mean``, ``max`` or a percentile such as ``p99.9`` of latencies, in us."""
+    if latencies is None:
+        return None
+    if what.startswith("p"):
+        return latencies.percentile_us(float(what[1:]))
+    return us({"mean": latencies.mean_ns, "max": latencies.max_ns}[what])

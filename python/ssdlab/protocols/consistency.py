@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ssdlab.analysis import consistency
+from ssdlab.analysis.measurement import NEAR
 from ssdlab.answer import Cell, Number, Section, Table, columns
 from ssdlab.engine.answers import figure
 from ssdlab.engine.protocol import procedure
-from ssdlab.engine.records import Records
+from ssdlab.engine.records import Records, time_us
 from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Purge, Step
 
@@ -29,7 +30,11 @@ def judge(records: Records, setup: Setup) -> Section:
     if series is None:
         return Section(["The random writes have left no series."])
     time, iops = series.time, series.iops
-    late = time > LATE_SHARE * setup.seconds(setup.number("seconds"))
+    # Rates and latencies are of the same part.
+    begin, latencies = records.latency_from(
+        KEY, LATE_SHARE * setup.seconds(setup.number("seconds")), "write"
+    )
+    late = time > begin + NEAR
     if late.sum() < 2:
         return Section(["The series is too short to say anything of the drive's consistency."])
     found = consistency.measure(iops[late])
@@ -40,15 +45,15 @@ def judge(records: Records, setup: Setup) -> Section:
         for name, value, unit, better in (
             ("mean", found.mean, "IOPS", "higher"),
             ("slowest second", found.min, "IOPS", "higher"),
-            ("highest second", found.max, "IOPS", ""),
+            ("fastest second", found.max, "IOPS", ""),
             ("spread (max - min) / max", 100 * found.spread, "%", "lower"),
             ("coefficient of variation", 100 * found.cv, "%", "lower"),
             ("seconds below half of the mean", 100 * found.share_below_half, "%", "lower"),
             ("period of the dips", dips.period * step if dips else None, "s", ""),
             ("width of the dips", dips.width * step if dips else None, "s", ""),
-            ("mean latency", records.value("mean", KEY), "us", "lower"),
-            ("p99.9 latency", records.value("p99.9", KEY), "us", "lower"),
-            ("max latency", records.value("max", KEY), "us", "lower"),
+            ("mean latency", time_us(latencies, "mean"), "us", "lower"),
+            ("p99.9 latency", time_us(latencies, "p99.9"), "us", "lower"),
+            ("max latency", time_us(latencies, "max"), "us", "lower"),
         )
     ]
     rows = [(number.name, Cell(number.value, (KEY,)), number.unit) for number in numbers]
