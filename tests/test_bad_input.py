@@ -19,6 +19,7 @@ import pytest
 import ssdlab
 from conftest import Outcome, make_result, needs_fio
 from ssdlab import memory, units
+from ssdlab.rig import profile
 from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
@@ -148,6 +149,25 @@ def test_control_characters_stay_visible_and_on_the_line(cli: Cli, tmp_path: Pat
     path = tmp_path / "job.fio"
     path.write_text("[w]\nrw=wri\0te\n")
     assert "wri\\x00te" in one_sentence(cli("run", path, "--on", "lab-reference"))
+
+
+def test_names_and_variables_that_are_not_text_stop_nothing(
+    cli: Cli, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLDPWD", "/home/\udcfc")  # as in a folder with an old name
+    odd, rig = tmp_path / "j\udcff.fio", tmp_path / "r\udcff.toml"
+    odd.write_text(job.read_text())
+    rig.write_text(profile("demo-client").text)
+    out = tmp_path / "o\udcff"
+    done = cli("run", odd, "--on", rig, "--out", out)
+    assert done.status == 0, done.err
+    assert "j\\udcff.fio on r\\udcff" in done.out
+
+
+def test_what_has_to_be_text_and_is_not_is_told(cli: Cli, job: Path, tmp_path: Path) -> None:
+    keys = cli("run", job, "--on", "demo-client", "--set", "capacity=1\udcff", "--out", tmp_path)
+    assert one_sentence(keys) == '"1\\udcff": is not text in UTF-8'
+    assert "is not text in UTF-8" in one_sentence(cli("query", "select \udcff from runs"))
 
 
 def test_the_last_of_several_jobs_is_read_before_the_first_is_run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssdlab.errors import InputError
-from ssdlab.units import counts, parse_bytes, percents, size_text, sizes, words
+from ssdlab.units import counted, counts, parse_bytes, percents, size_text, sizes, words
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,7 @@ def test_a_list_that_is_none_is_one_sentence(text: str, problem: str) -> None:
 def test_a_list_is_not_endless() -> None:
     with pytest.raises(InputError, match="more than 1000 values"):
         sizes("--bs", "1..1g", "sizes")
+
+
+def test_one_of_a_thing_is_no_plural() -> None:
+    assert [counted(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import InputError
+from ssdlab.opened import as_text
 from ssdlab.tracefile import ReadingOptions, Replay
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -45,8 +46,11 @@ class JobText:
     """What it needs, on another machine than that where it was read."""
 
     def environment(self) -> dict[str, str]:
-        """The variables that the job may ask for."""
-        return dict(os.environ if self.carried is None else self.carried.environment)
+        """The variables that the job may ask for: a job is text, so those that are."""
+        known = os.environ if self.carried is None else self.carried.environment
+        return {
+            name: value for name, value in known.items() if as_text(name + value) == name + value
+        }
 
     def traces(self) -> Callable[[str], tuple[str, ReadingOptions, str, bool]]:
         """Where the traces are that the job replays (``read_iolog``), and how they are read."""
@@ -123,7 +127,7 @@ def read_job(job: str | Path) -> JobText:
     if isinstance(job, str) and "\n" in job:
         return JobText("<job>", job, Path.cwd())
     path = Path(job)
-    return JobText(str(path), read_text(path, "job file"), path.parent)
+    return JobText(as_text(path), read_text(path, "job file"), path.parent)
 
 
 def _exists(path: Path) -> bool:

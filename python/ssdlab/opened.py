@@ -11,6 +11,11 @@ from pathlib import Path
 from ssdlab.errors import InputError, RefusedError, SsdlabError
 
 
+def as_text(name: object) -> str:
+    """A name as texts have it: names of files need not be UTF-8, what is not is escaped."""
+    return str(name).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def cannot_open(path: object, error: OSError) -> SsdlabError:
     """The sentence for a file or device that could not be opened, or looked at."""
     if error.errno == errno.ETXTBSY:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ssdlab import _core
 from ssdlab.errors import InputError, known_name, unknown_name
 from ssdlab.jobfile import read_text
+from ssdlab.opened import as_text
 
 if TYPE_CHECKING:
     from ssdlab.target import Sim, Target
@@ -202,4 +203,4 @@ def _mode(path: Path) -> int | None:
 def _rig_file(path: Path) -> Sim:
     from ssdlab.target import Sim
 
-    return Sim(path.stem, read_text(path, "rig file"), source=str(path))
+    return Sim(as_text(path.stem), read_text(path, "rig file"), source=as_text(path))

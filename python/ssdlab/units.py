@@ -143,6 +143,11 @@ def times(factor: float | None) -> str:
     return f"{number(factor)} times"
 
 
+def counted(count: int, noun: str) -> str:
+    """So many of a thing: ``1 run``, ``1,200 runs``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def listed(parts: Sequence[str]) -> str:
     """a, b and c."""
     if len(parts) < 2:

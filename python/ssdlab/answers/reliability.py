@@ -40,7 +40,8 @@ def answer(study: Study) -> Answer:
         title="Levels and wear policies",
         verdict=Verdict("ranked", {"safest": best.array.level, "p_loss": best.chance}),
     )
-    title = f"{question.members} drives of {units.size_text(question.capacity_bytes)}: data loss"
+    drives = units.counted(question.members, "drive")
+    title = f"{drives} of {units.size_text(question.capacity_bytes)}: data loss"
     return Answer(title, "reliability", [lead], notes=_notes(study), data=study.document())
 
 

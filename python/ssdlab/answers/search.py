@@ -85,10 +85,10 @@ def _count(result: SearchResult) -> str:
     judged = sum(bool(trial.found) for trial in result.trials)
     met = sum(trial.meets for trial in result.trials)
     broken = sum(trial.fate.startswith("poor") for trial in result.trials)
-    said = f"{len(result.trials)} combinations tried, {judged} to the end"
+    said = f"{units.counted(len(result.trials), 'combination')} tried, {judged} to the end"
     said += f", {broken} broken off as poor" if broken else ""
     said += f", {met} meet the target" if result.conditions else ""
-    said += f": {result.ran:,} runs now"
+    said += f": {units.counted(result.ran, 'run')} now"
     return said + (f", {result.before:,} done before" if result.before else "")
 
 

@@ -39,7 +39,8 @@ def answer(
 
 def _count(sweep: Sweep, outcome: SweepOutcome) -> str:
     seeds = f", {sweep.seeds} seeds each" if sweep.seeds > 1 else ""
-    said = f"{len(sweep) // sweep.seeds:,} combinations{seeds}: {outcome.ran:,} runs now"
+    combinations = units.counted(len(sweep) // sweep.seeds, "combination")
+    said = f"{combinations}{seeds}: {units.counted(outcome.ran, 'run')} now"
     said += f", {outcome.before:,} done before" if outcome.before else ""
     said += f", {outcome.elsewhere:,} by other processes" if outcome.elsewhere else ""
     return said + (f", {len(outcome.failed):,} could not be run" if outcome.failed else "")

@@ -63,6 +63,10 @@ def run_command(arguments: list[str]) -> int:
     except OSError as error:
         _silence_stdout()
         return _fail(_of_system(error))
+    except UnicodeEncodeError as error:
+        if error.reason != "surrogates not allowed":
+            raise
+        return _fail(InputError(f'"{error.object}": is not text in UTF-8'))
     except MemoryError:
         return _fail(ExperimentError("there is not enough memory for this"))
     except Exception as error:

@@ -286,7 +286,7 @@ def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = F
         rest += [f"could not be checked: {', '.join(unknown)}"] if unknown else []
         say(console, "; ".join(rest))
     elif unknown and not troubles:
-        say(console, f"{len(good)} checks passed; could not be checked: {', '.join(unknown)}")
+        say(console, f"{units.counted(len(good), 'check')} passed; could not be checked: {', '.join(unknown)}")
 
 
 def print_rows(

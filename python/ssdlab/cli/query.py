@@ -16,6 +16,7 @@ if light.BODIES:
     import math
     from io import StringIO
 
+    from ssdlab import units
     from ssdlab.answer import Cell
     from ssdlab.cli.answer import print_rows
     from ssdlab.cli.output import check_stdout, progress, results, say, write_json
@@ -61,7 +62,7 @@ def command(
     rows = [[_cell(one) for one in row] for row in found.rows]
     print_rows(console, found.columns, rows, wide=wide)
     if console.is_terminal:
-        say(console, f"{len(rows):,} rows")
+        say(console, units.counted(len(rows), "row"))
 
 
 def _cell(value: Any) -> Any:

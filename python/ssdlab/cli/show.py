@@ -56,9 +56,9 @@ def command(
         near = nearest(name, light.names(*NAMED))
         hint = f' (did you mean "{near}"?)' if near else ""
         raise UnknownNameError(
-            f'no drive, part, controller, protocol, device, policy or job option is called "{name}"'
-            f"{hint}; ssdlab list drives|parts|controllers|protocols|devices|policies|options "
-            "names them"
+            f"no run, drive, part, controller, protocol, device, policy or job option is called "
+            f'"{name}"{hint}; ssdlab list '
+            "runs|drives|parts|controllers|protocols|devices|policies|options names them"
         )
     write_json(json_, [thing.as_json(name) for thing in things])
     if not on_stdout(json_):

@@ -231,7 +231,8 @@ def _passed(answer: Answer) -> list[str]:
     unknown = [check.title for check in answer.checks if check.status == "unknown"]
     said = []
     if good and not unknown and not answer.troubles:
-        said.append(f"All {len(good)} checks passed: {listed(good)}.")
+        count = "1 check" if len(good) == 1 else f"All {len(good)} checks"
+        said.append(f"{count} passed: {listed(good)}.")
     elif good:
         said.append(f"Passed: {listed(good)}.")
     if unknown:

@@ -99,7 +99,7 @@ def ask(sql: str, asked: Sources, progress: ProgressCallback | None = None) -> R
 
 
 def _check(base: Any, sql: str) -> None:
-    found = base.extract_statements(sql)
+    found = base.extract_statements(sql.encode().decode())  # raises where it is not text
     if len(found) != 1 or found[0].type.name not in READS:
         raise InputError("query: expected one SELECT; nothing can be written")
 
