@@ -94,6 +94,17 @@ def test_a_known_shift_is_seen_as_often_as_was_reckoned() -> None:
     assert share_seen(order(2, undoable=True), math.log(1.05)) < 0.3
 
 
+def test_what_is_told_coarsely_hides_small_shifts_however_even_the_runs_are() -> None:
+    places = order(2, undoable=True)
+    even = [PairedValue(side, place, 766.0) for place, side in enumerate(places)]
+    exact, coarse = (effect("p50", "us", "lower", even, resolution=r) for r in (0.0, BIN_ERROR))
+    assert exact.visible == 0 and exact.needed(0.01) == 2
+    assert coarse.difference is not None and coarse.visible is not None
+    # Less than the interval reaches cannot be seen.
+    assert coarse.visible > (coarse.difference.high or 1) > 0.05
+    assert coarse.needed(0.05) is not None and coarse.needed(0.01) is None
+
+
 def test_a_shift_is_seen_in_spite_of_a_large_drift() -> None:
     assert share_seen(order(8, undoable=True), math.log(1.10), drift=0.05) > 0.95
 

@@ -17,6 +17,7 @@ import pytest
 
 import ssdlab
 from conftest import Outcome, histogram_of, make_result
+from ssdlab import units
 from ssdlab.analysis import attribution, noise
 from ssdlab.answer import MARK
 from ssdlab.histogram import PERCENTILES, Histogram, merge
@@ -271,6 +272,19 @@ def test_a_job_of_less_than_two_seconds_has_no_slowest_second() -> None:
         result = ssdlab.run(f"[w]\nrw=write\nbs=1m\nsize={size}\n", on="demo-client")
         assert (result.summary()[0]["window_s"][1] > 2) is told
         assert ("Per-second IOPS" in json.dumps(result.report.answer.as_json())) is told
+
+
+def test_what_the_time_went_into_stands_beside_the_latency_of_the_tables(
+    kept: tuple[Path, Result, Result],
+) -> None:
+    _, result, _ = kept
+    told = result.summary()[1]
+    figures = [figure for section in result.report.answer.sections for figure in section.figures]
+    shown = [one.x_names for one in figures if one.group == "Where the time goes"][-1]
+    assert shown == [
+        f"{point}: {units.latency(told[f'clat_{key}_ns'])}"
+        for point, key in (("mean", "mean"), ("p99", "p99"), ("p99.9", "p999"), ("worst", "max"))
+    ]
 
 
 def test_window_latencies_are_those_of_its_segments(kept: tuple[Path, Result, Result]) -> None:

@@ -57,12 +57,16 @@ class Effect:
     """Standard deviation of the logarithms of the ratios of pairs, drift taken out."""
     visible: float | None
     """The smallest difference (a share) that so many pairs would mostly (80 %) let see."""
+    resolution: float = 0.0
+    """The relative standard error of a value from how coarsely it is told."""
 
     def needed(self, share: float) -> int | None:
         """Pairs that it would take to see a difference of ``share`` with a chance of 80 %."""
         if self.spread is None:
             return None
-        return repeats_needed(self.spread, math.log1p(share)) if self.spread > 0 else 2
+        if self.spread == 0 and self.resolution == 0:
+            return 2
+        return repeats_needed(self.spread, math.log1p(share), self.resolution)
 
 
 def order(pairs: int, undoable: bool) -> str:
@@ -108,7 +112,8 @@ def effect(
     visible = None
     if spread is not None:
         reach = t_quantile(0.5 + CONFIDENCE / 2, df) + t_quantile(POWER, df)
-        visible = math.expm1(min(700.0, reach * spread / math.sqrt(count)))
+        error = math.sqrt(spread * spread / count + 2 * resolution * resolution)
+        visible = math.expm1(min(700.0, reach * error))
     return Effect(
         name,
         unit,
@@ -121,6 +126,7 @@ def effect(
         else None,
         spread,
         visible,
+        resolution,
     )
 
 

@@ -127,18 +127,20 @@ def holm(chances: Sequence[float]) -> list[float]:
     return found
 
 
-def repeats_needed(spread: float, difference: float) -> int | None:
+def repeats_needed(spread: float, difference: float, resolution: float = 0.0) -> int | None:
     """Pairs that a paired test needs to see `difference` with a chance of 80 %, if the differences
-    of pairs have the standard deviation `spread`; None if more than can be thought of."""
+    of pairs have the standard deviation `spread`; None if more than can be thought of.
+    `resolution` is as in :func:`welch`."""
     if difference <= 0:
         return None
     for n in range(2, REPEATS_MAX):
         df = n - 1
         reach = t_quantile(0.5 + CONFIDENCE / 2, df) + t_quantile(POWER, df)
-        if n >= (reach * spread / difference) ** 2:
+        room = difference * difference - 2 * (reach * resolution) ** 2
+        if room > 0 and n * room >= (reach * spread) ** 2:
             return n
         if n > 200:  # t is as good as normal there
-            return math.ceil((reach * spread / difference) ** 2)
+            return math.ceil((reach * spread) ** 2 / room) if room > 0 else None
     return None
 
 

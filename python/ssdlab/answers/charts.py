@@ -12,7 +12,7 @@ import polars as pl
 
 from ssdlab import units
 from ssdlab.analysis import attribution, flash, names
-from ssdlab.analysis.attribution import Breakdown
+from ssdlab.analysis.attribution import PERCENTS, Breakdown
 from ssdlab.analysis.measurement import Direction, JobMeasurement
 from ssdlab.answer import Check, Curve, Figure, Style
 from ssdlab.checks import in_doubt
@@ -223,12 +223,24 @@ def where_the_time_goes(traces: Sequence[Trace]) -> list[Figure]:
             Curve(names.part(part), places, of, "stack", f"part:{part}")
             for part, of in shown.items()
         ]
-        ticks = [f"{p.point}: {units.latency(p.total_ns)}" for p in trace.points]
+        ticks = [_tick(trace, p) for p in trace.points]
         figures.append(
             Figure(trace.name, "", "% of the latency", curves, y_max=100.0, x_names=ticks,
                    group="Where the time goes", sources=(trace.source,))
         )  # fmt: skip
     return figures
+
+
+def _tick(trace: Trace, point: Breakdown) -> str:
+    """A point with its latency, as tables have it; the shares are of the class around it."""
+    latency = trace.measured.latency
+    if latency is None or point.whole != trace.measured.window.whole:
+        return point.point
+    if point.point in ("mean", "worst"):
+        ns: float | None = latency.mean_ns if point.point == "mean" else latency.max_ns
+    else:
+        ns = latency.percentile_ns(PERCENTS[point.point])
+    return f"{point.point}: {units.latency(ns)}"
 
 
 INSIDE = (

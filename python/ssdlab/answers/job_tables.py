@@ -12,6 +12,12 @@ from ssdlab.answers.charts import Trace
 from ssdlab.histogram import KINDS, NOTHING, us
 from ssdlab.wear import Smart
 
+CLASSES = (
+    "p99, p99.9, worst: means over the I/Os of the latency class that it lies in, a quarter of a "
+    "power of two wide."
+)
+OLD = "Runs of older versions: of the whole job, not of its measurement window."
+
 
 def time_cell(ns: float | None, sources: tuple[str, ...] = ()) -> Cell | None:
     """A latency; None where it is not known."""
@@ -62,10 +68,10 @@ def time_table(traces: Sequence[Trace]) -> Table:
         for part in parts
     ]
     old = any(p.whole and not t.measured.window.whole for t, p in points)
-    note = "Runs of older versions: of the whole job, not of its measurement window." if old else ""
-    return Table(
-        "Time per I/O by part", [Column("part"), *(Column(h, "", "us") for h in heads)], rows, note
-    )
+    notes = [CLASSES] if any(p.point != "mean" for _, p in points) else []
+    notes += [OLD] if old else []
+    columns_ = [Column("part"), *(Column(h, "", "us") for h in heads)]
+    return Table("Time per I/O by part", columns_, rows, " ".join(notes))
 
 
 def causes_table(traces: Sequence[Trace]) -> Table:

@@ -286,7 +286,8 @@ def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = F
         rest += [f"could not be checked: {', '.join(unknown)}"] if unknown else []
         say(console, "; ".join(rest))
     elif unknown and not troubles:
-        say(console, f"{units.counted(len(good), 'check')} passed; could not be checked: {', '.join(unknown)}")
+        passed = units.counted(len(good), "check")
+        say(console, f"{passed} passed; could not be checked: {', '.join(unknown)}")
 
 
 def print_rows(
