@@ -145,6 +145,15 @@ def test_heads_for_programs_say_the_unit_that_cells_write_themselves() -> None:
     assert told == ["job", "IOPS", "MB/s", "clat mean, us", "p99, read, us", "WA"]
 
 
+def test_no_column_is_lost_where_heads_repeat() -> None:
+    heads = [Column("a", "us"), Column("90 %", head="a interval"), Column("b", "us")]
+    heads += [Column("90 %", head="b interval"), Column("same"), Column("same")]
+    values = ["1", "2", "3", "4", "5", "6"]
+    told = Section(tables=[Table("Twice", heads, [values])]).as_json()["tables"][0]["rows"][0]
+    assert [*told] == ["a, us", "a interval", "b, us", "b interval", "same", "same (2)"]
+    assert [*told.values()] == values
+
+
 def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) -> None:
     how = ("--runs", 100, "--csv", tmp_path / "csv", "--quiet")
     assert cli("reliability", *how).status == 0

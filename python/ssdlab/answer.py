@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -432,12 +433,16 @@ def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
 
 
 def table_heads(table: Table) -> list[str]:
-    """The heads of a table with the units of their values, as programs read them."""
-    units_ = [column.unit or column.values for column in table.columns]
-    return [
-        column.name if unit in ("", column.name) else f"{column.name}, {unit}"
-        for column, unit in zip(table.columns, units_, strict=True)
-    ]
+    """The heads of a table with the units of their values, as programs read them: each once."""
+    names = Counter(column.name for column in table.columns)
+    heads: list[str] = []
+    for column in table.columns:
+        name = column.head or column.name if names[column.name] > 1 else column.name
+        unit = column.unit or column.values
+        head = name if unit in ("", name) else f"{name}, {unit}"
+        again = sum(one == head or one.startswith(f"{head} (") for one in heads)
+        heads.append(f"{head} ({again + 1})" if again else head)
+    return heads
 
 
 def table_values(table: Table) -> list[list[float | str | None]]:

@@ -92,7 +92,8 @@ def _numbers(comparison: Comparison) -> Table:
     for letter in others:
         versus = f"{letter} vs {first}"
         heads += [Column(letter), Column(versus, "", "ratio")]
-        told = [Column("95 %", head=f"{versus} interval"), Column("verdict")]
+        verdict = Column("verdict", head=f"{versus} verdict" if len(others) > 1 else "")
+        told = [Column("95 %", head=f"{versus} interval"), verdict]
         heads += told if comparison.tested else []
     rows = [_row(comparison, row, grouped=grouped) for row in comparison.rows]
     note = "Values are followed by half of their 95 % interval, where it is known."

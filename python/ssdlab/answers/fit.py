@@ -12,6 +12,7 @@ from ssdlab.answer import (
     Answer,
     Cell,
     Cells,
+    Column,
     Curve,
     Figure,
     Number,
@@ -153,10 +154,10 @@ def predicted(twin: Twin, names: Sequence[str], predictions: Sequence[Prediction
         for column in shown:
             row += [Cell(prediction.values.get(column)), _interval(prediction, column)]
         rows.append(row)
-    heads = ["workload"]
+    heads = [Column("workload")]
     for column in shown:
         title, unit = NAMES[column]
-        heads += [f"{title} [{unit}]" if unit else title, "90 %"]
+        heads += [Column(title, unit), Column("90 %", head=f"{title} interval")]
     what = f"{len(predictions)} workloads" if len(predictions) != 1 else str(predictions[0].load)
     first = predictions[0].values.get("iops")
     said = [f"{twin.name}: {what}"]
@@ -167,7 +168,7 @@ def predicted(twin: Twin, names: Sequence[str], predictions: Sequence[Prediction
         said = [f"{twin.name}: {units.iops(first)} expected, {low} to {high} (90 %): {what}"]
     lead = Section(
         said,
-        tables=[Table("Predicted", columns(" | ".join(heads)), rows)],
+        tables=[Table("Predicted", heads, rows)],
         verdict=Verdict("predicted", {"iops": first}),
         rows=[{"workload": str(prediction.load), **prediction.row()} for prediction in predictions],
     )
