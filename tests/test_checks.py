@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import errno
 import math
+import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -696,6 +697,29 @@ def test_a_protocols_run_is_examined(tmp_path: Path, cli: Callable[..., Outcome]
     assert "in doubt (quick run)" in said.out
     names = {one.name for one in checks.probes()}
     assert "quick" in names
+
+
+def test_a_mix_reads_what_it_has_written_itself() -> None:
+    rig = {"capacity": "256MiB"}
+    head = "[m]\nrw=randrw\nbs=4k\niodepth=8\nsize=64m\ntime_based\n"
+
+    def told(options: str) -> tuple[str, float]:
+        result = ssdlab.run(head + options, on="lab-reference", set=rig)
+        found = of_name(examine(of_result(result)), "unwritten")[0]
+        share = re.search(r"on average (\d+) %", found.evidence)
+        # A read of what is not there senses nothing: tR is 75 us.
+        row = next(one for one in result.summary() if one["ddir"] == "read")
+        assert not row["steady"]
+        parts = dict(
+            zip(result.attribution["parts"], result.attribution["read"]["total_ns"], strict=True)
+        )
+        missed = 1 - parts["cells"] / row["ios"] / 75e3
+        assert float(share[1] if share else 0) / 100 == pytest.approx(missed, abs=0.02)
+        return found.status, missed
+
+    assert told("norandommap\nruntime=5\n")[0] == "bad"
+    assert told("runtime=5\n")[0] == "bad"
+    assert told("norandommap\nruntime=15\n")[0] == "doubt"
 
 
 def test_what_was_never_written_is_no_matter_on_a_hard_disk() -> None:

@@ -16,6 +16,8 @@ Floats = npt.NDArray[np.float64]
 
 CELLS = 2048
 """Equal pieces of the target of which is kept how much of each holds data."""
+MOMENTS = 1000
+"""Of a job at which it is asked how much of its range is empty."""
 EMPTY_DOUBT = 0.01
 """Share of what is read that may never have been written without a word. Ours."""
 EMPTY_BAD = 0.20
@@ -55,13 +57,14 @@ def _judged(case: Case, facts: Facts, work: JobFacts, read: Moved, grid: _Grid) 
         empty: float | None = _empty_of_file(after, work)
         if work.direction("write") is not None:
             # What a mix found empty it may have filled by now.
-            empty = max(empty or 0.0, grid.empty(work) or 0.0)
+            empty = max(empty or 0.0, grid.found_empty(work) or 0.0)
         how = "never written (holes and unwritten extents of the file)"
     else:
-        empty = grid.empty(work)
+        empty = grid.found_empty(work)
         how = "not written since the drive was purged, trimmed or new"
     if empty is not None and empty > EMPTY_DOUBT:
-        text = f"{work.name} reads a range of which {100 * empty:.0f} % was {how}"
+        mean = "" if work.direction("write") is None else " on average"
+        text = f"{work.name} reads a range of which{mean} {100 * empty:.0f} % was {how}"
         return Symptom("bad" if empty > EMPTY_BAD else "doubt", text, facts.key)
     small = (work.block or 0) >= 4096 and work.in_flight == 1 and work.random
     if case.real and small and work.direct and 0 < read.lat_mean_ns < FLASH_READ_NS:
@@ -141,6 +144,24 @@ class _Grid:
         if len(share) == 0 or np.isnan(share).any():
             return None
         return float(1.0 - share.mean())
+
+    def found_empty(self, work: JobFacts) -> float | None:
+        """Share of a job's range without data when it reads there: what it writes itself is no
+        longer empty, on average over its measurement window."""
+        empty, written = self.empty(work), work.direction("write")
+        length = work.length or self._capacity - work.offset
+        if empty is None or written is None or length <= 0:
+            return empty
+        window = work.window
+        first = 0.0 if window is None or not window.end_s else window.start_s / window.end_s
+        times = np.linspace(first, 1.0, MOMENTS)
+        if (work.random and work.flag("norandommap")) or _workers(work) > 1:
+            left = np.exp(-times * written.bytes / length)
+        else:
+            # A pass comes to each place once, to read or to write it: earlier passes have filled.
+            moved = sum(one.bytes for one in work.moved if one.ddir in ("read", "write"))
+            left = (1.0 - written.bytes / moved) ** np.floor(times * moved / length)
+        return empty * float(left.mean())
 
     def _cells(self, offset: int, length: int | None) -> slice:
         if self._capacity == 0:
