@@ -80,10 +80,14 @@ def test_without_folders_the_store_and_what_lies_here_is_asked(
 
 
 def test_rows_are_printed_and_written_as_csv(cli: Cli, folder: Path) -> None:
-    sql = "SELECT 12345678 a, 0.1234567891 b, NULL c, true d, 'x' e, DATE '2020-01-02' f"
+    sql = (
+        "SELECT 12345678 a, 0.1234567891 b, NULL c, true d, 'x' e, DATE '2020-01-02' f, "
+        "CAST(36962304 AS DOUBLE) g"
+    )
     printed = cli("query", sql, "--in", folder / "swept")
     lines = [line.split("\t") for line in printed.out.splitlines()]
-    assert lines == [list("abcdef"), ["12345678", "0.1234568", "-", "True", "x", "2020-01-02"]]
+    values = ["12345678", "0.1234568", "-", "True", "x", "2020-01-02", "36962304"]
+    assert lines == [list("abcdefg"), values]
     written = cli("query", sql, "--in", folder / "swept", "--csv", "-")
     assert next(iter(csv.DictReader(io.StringIO(written.out))))["b"] == "0.1234567891"
 

@@ -183,6 +183,7 @@ def test_the_command_shows_writes_and_goes_on(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("vary", "said"),
     [
+        ("iodepth=1,2", "the option of the job is job.iodepth"),
         ("job.iodept=1,2", 'did you mean "iodepth"'),
         ("ftl.over_provisionin=0.1", "did you mean over_provisioning"),
         ("job.iodepth=1..8x1", "a range goes up"),

@@ -73,7 +73,9 @@ def _cell(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return Cell(float(value), text=str(value))
     if isinstance(value, float) and math.isfinite(value):
-        return Cell(value, text=f"{value:.7g}")
+        text = f"{value:.7g}"
+        # Times in ns and bytes are whole: no powers of ten, and none of their digits left out.
+        return Cell(value, text=f"{value:.0f}" if "e+" in text and abs(value) < 1e16 else text)
     return str(value)
 
 

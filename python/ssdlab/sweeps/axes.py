@@ -101,13 +101,15 @@ def axis(text: str, *, where: str = "--vary", spans: bool = False) -> Axis:
     return Axis(key, tuple(units.values(place, values, once=False)))
 
 
+def job_options() -> set[str]:
+    """What options of a job are called."""
+    return {name for option in _core.job_options() for name in (option["name"], *option["aliases"])}
+
+
 def checked(key: str, where: str) -> str:
     """The key; raises InputError where nothing of a job can be varied by it."""
     if key.startswith(JOB):
-        option = key.removeprefix(JOB)
-        known = {
-            name for option in _core.job_options() for name in (option["name"], *option["aliases"])
-        }
+        option, known = key.removeprefix(JOB), job_options()
         if option not in known:
             near = nearest(option, known)
             hint = f', did you mean "{near}"?' if near else ""

@@ -19,7 +19,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.rig import resolve
 from ssdlab.sweeps import facts
-from ssdlab.sweeps.axes import Axis, point, with_options
+from ssdlab.sweeps.axes import JOB, Axis, job_options, point, with_options
 from ssdlab.sweeps.formula import Condition, FormulaValue, condition, value
 from ssdlab.target import Sim, sim
 
@@ -120,6 +120,16 @@ class Sweep:
         Raises InputError as :meth:`runs`, where the job is none with one of the options, and where
         no rig can be built.
         """
+        try:
+            return self._checked()
+        except InputError as error:
+            meant = [axis.key for axis in self.axes if error.message.startswith(f"{axis.key}: unk")]
+            if meant and meant[0] in job_options():
+                hint = f"; the option of the job is {JOB}{meant[0]}"
+                raise InputError(error.message + hint) from None
+            raise
+
+    def _checked(self) -> int:
         jobs: set[str] = set()
         rigs: set[int] = set()
         wrong: InputError | None = None
