@@ -272,6 +272,8 @@ def test_a_job_of_less_than_two_seconds_has_no_slowest_second() -> None:
         result = ssdlab.run(f"[w]\nrw=write\nbs=1m\nsize={size}\n", on="demo-client")
         assert (result.summary()[0]["window_s"][1] > 2) is told
         assert ("Per-second IOPS" in json.dumps(result.report.answer.as_json())) is told
+        # A chart over time of one second would be empty.
+        assert any("over time" in title for title in result.report.charts) is told
 
 
 def test_what_the_time_went_into_stands_beside_the_latency_of_the_tables(
@@ -285,6 +287,16 @@ def test_what_the_time_went_into_stands_beside_the_latency_of_the_tables(
         f"{point}: {units.latency(told[f'clat_{key}_ns'])}"
         for point, key in (("mean", "mean"), ("p99", "p99"), ("p99.9", "p999"), ("worst", "max"))
     ]
+
+
+def test_headline_and_table_name_the_same_start() -> None:
+    job = Path(__file__).parents[1] / "examples" / "mixed.fio"
+    small = {"capacity": "256MiB"}
+    result = ssdlab.run(job, on="lab-reference", set=small, prepare="steady")
+    assert 1 < result.summary()[-1]["window_s"][0] % 1 * 10 < 9  # no whole second
+    lead = result.report.answer.lead
+    row = next(one for one in lead.tables if one.title == "Measured").rows[-1]
+    assert f"(from {row[-1]})" in lead.sentences[0]
 
 
 def test_window_latencies_are_those_of_its_segments(kept: tuple[Path, Result, Result]) -> None:

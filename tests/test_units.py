@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from ssdlab.errors import InputError
-from ssdlab.units import counted, counts, parse_bytes, percents, size_text, sizes, words
+from ssdlab.units import (
+    counted,
+    counts,
+    latency,
+    number,
+    parse_bytes,
+    percents,
+    size_text,
+    sizes,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +97,16 @@ def test_a_list_is_not_endless() -> None:
 
 def test_one_of_a_thing_is_no_plural() -> None:
     assert [counted(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+
+
+def test_measured_figures_keep_three_digits_and_round_ones_are_told_as_they_are() -> None:
+    assert [number(v) for v in (8.1959, 15.988, 0.05004, 99.97)] == [
+        "8.20",
+        "16.0",
+        "0.0500",
+        "100",
+    ]
+    assert [number(v) for v in (0.5, 7.000000000000001, 3, 8.2)] == ["0.5", "7", "3", "8.2"]
+    assert [latency(v) for v in (36_962_304, 75_000, 8_195_913, 999_700)] == [
+        "37.0 ms", "75 us", "8.20 ms", "1.00 ms",
+    ]  # fmt: skip

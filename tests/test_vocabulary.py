@@ -29,7 +29,7 @@ AVOIDED = (
     "larger than the place before", "state fresh out of the box", "tells no serial", "the begin of",
     "from its begin ", "from the begin ", "array is in service", "drive in small",
     "dies are worked off", "against time", "foretold", "of virtual time", "what its words",
-    "how safely",
+    "how safely", "improvement as good", "spite of the number of", "spite of their number",
 )  # fmt: skip
 """Phrases that no reader of fio, SNIA PTS and NVMe would write, in lower case."""
 ANY = re.compile(rf"(?<![a-z])(?:{'|'.join(map(re.escape, AVOIDED))})")

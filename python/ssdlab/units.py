@@ -52,9 +52,11 @@ def number(value: float | None, unit: str = "") -> str:
         return DASH
     if unit == "B":
         return size_text(value)
-    if abs(value) >= 100 or value == int(value):
+    if abs(value) >= 99.95 or value == int(value):
         return f"{value:,.0f}"
-    return f"{value:.3g}"
+    short = f"{value:.3g}"
+    # 1.5 is told as it is; of 1.4987 the zero of 1.50 is known.
+    return short if math.isclose(float(short), value, rel_tol=1e-9) else f"{value:#.3g}"
 
 
 def with_unit(value: float | None, unit: str) -> str:
@@ -173,7 +175,7 @@ def _scaled(value: float | None, units: Sequence[tuple[float, str]]) -> str:
     if value is None or not math.isfinite(value):
         return DASH
     size, unit = next((unit for unit in units if abs(value) >= unit[0] * 0.9995), units[-1])
-    return f"{number(float(f'{value / size:.3g}'))} {unit}"
+    return f"{number(value / size)} {unit}"
 
 
 def parse_bytes(where: str, text: str) -> int:

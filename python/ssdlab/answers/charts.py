@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -118,7 +118,12 @@ def over_time(traces: Sequence[Trace]) -> list[Figure]:
             window=(window.start_s, window.end_s) if window is not None else None,
             note="Shaded: the measurement window, which all numbers are of." if window else "",
         )
-    ] if curves else []  # fmt: skip
+    ] if drawn(curves) else []  # fmt: skip
+
+
+def drawn(curves: Iterable[Curve]) -> bool:
+    """Whether a chart of these shows anything: a line takes two points."""
+    return any(len(curve.x) > 1 for curve in curves)
 
 
 def _nth(traces: Sequence[Trace], trace: Trace) -> int:

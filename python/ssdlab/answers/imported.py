@@ -23,7 +23,7 @@ UNKNOWN = "?"
 """Stands for an option that nobody tells."""
 MIXED = ("rw", "readwrite")
 HEADS = (
-    "rw | block | depth | jobs | operations [IOPS] | speed [MB/s] | clat mean [us] | p50 [us] | "
+    "rw | block | depth | jobs | IOPS [IOPS] | speed [MB/s] | clat mean [us] | p50 [us] | "
     "p99 [us] | p99.9 [us] | max [us]"
 )
 

@@ -29,6 +29,7 @@ from ssdlab.answers.charts import (
     WORTH,
     ShownResult,
     Trace,
+    drawn,
     first_of_each,
     inside,
     latency_over_time,
@@ -319,7 +320,7 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
 def _from(window: Window) -> str:
     if window.verdict == "unknown":
         return "whole job"
-    return f"{window.start_s:.0f} s" if window.steady else "whole job, not steady"
+    return units.duration(window.start_s) if window.steady else "whole job, not steady"
 
 
 # --- one job ----------------------------------------------------------------------------------
@@ -346,7 +347,7 @@ def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> 
     return Section(
         sentences=[text for trace in traces for text in _sentences(trace)],
         tables=[table for table in tables if table.rows],
-        figures=[figure for figure in figures if any(len(curve.x) for curve in figure.curves)],
+        figures=[figure for figure in figures if drawn(figure.curves)],
         key=key,
         title=f"{job.name}: {_what(traces[0])}",
     )

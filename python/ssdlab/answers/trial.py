@@ -118,4 +118,4 @@ def _method(outcome: ab.TrialOutcome) -> str:
     drift = "" if outcome.simulated or outcome.pairs < 4 else ", a steady drift taken out"
     pairs = f"Differences of pairs (t test on logarithms{drift})"
     how = pairs if outcome.undoable else "Welch's test on logarithms"
-    return f"{how}; a difference counts in spite of the number of comparisons (Holm, 5 %)."
+    return f"{how}, corrected for the number of comparisons (Holm, 5 %)."

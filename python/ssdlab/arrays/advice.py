@@ -69,7 +69,7 @@ def _headline(row: ArrayRow, *, alone: bool) -> str:
         f"For this load take {row.name}: {units.number(performance.iops)} IOPS "
         f"({units.number(performance.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive "
         f"and {100 * row.efficiency:.0f} % of {row.count} drives; 99 % of the I/Os within "
-        f"{units.number(p99)} ms; {units.number(row.usable_bytes / 1e9)} GB usable."
+        f"{units.number(p99)} ms; {units.size_text(row.usable_bytes)} usable."
     )
     if alone:
         text += " It loses everything with any one member: nothing that survives was compared."

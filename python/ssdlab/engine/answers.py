@@ -393,7 +393,7 @@ def _limit(demand: Demand, limit: float) -> str:
 # --- what steps came to
 
 QUANTITIES = {
-    "iops": "operations [IOPS]",
+    "iops": "IOPS [IOPS]",
     "mbps": "speed [MB/s]",
     "mean": "mean latency [us]",
     "p50": "median [us]",

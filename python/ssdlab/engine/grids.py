@@ -178,7 +178,7 @@ def numbers(load: tuple[str, int], own: Found) -> list[Number]:
 SHOWN = (("iops", "IOPS", "IOPS"), ("mean", "Mean latency", "us"))
 """What charts show of cells: name, title, unit."""
 HEADS = (
-    "pattern | R/W | block | depth | jobs | operations [IOPS] | speed [MB/s] | mean [us] | "
+    "pattern | R/W | block | depth | jobs | IOPS [IOPS] | speed [MB/s] | mean [us] | "
     "p50 [us] | p99 [us] | p99.9 [us] | max [us] | WA"
 )
 

@@ -120,7 +120,7 @@ def _none(plan: CachePlan) -> Iterator[str]:
             f"No cache pays off: the best, {best.name}, makes {units.number(best.iops)} IOPS and "
             f"the pool alone {units.number(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os take "
             f"up to {_tail(best)}, with the pool alone {_tail(plan.pool)}: below the "
-            f"{100 * (GAIN_MIN - 1):.0f} % improvement as good."
+            f"{100 * (GAIN_MIN - 1):.0f} % improvement threshold."
         )
         yield f"The rule: {plan.asked.rules.sentence}."
         yield from _otherwise(plan)

@@ -151,7 +151,7 @@ def _wear(plan: CachePlan) -> Table:
     note = (
         "Of the cache drive that is written most. New data: written a day at the recorded rate, as "
         "in the first pass; same data: as once warm. Years: until the rated cycles are used up, at "
-        "the greater of both. WAF: of the drive when it has been overwritten many times."
+        "the greater of both. WA: that of the drive when it has been overwritten many times."
     )
     if plan.load.is_job:
         note += " A day: as if the job went on all day at the speed that it has."
@@ -165,7 +165,7 @@ def _wear(plan: CachePlan) -> Table:
             "new data [GB/day]": of(lambda life: life.first_pass_bytes_per_day / 1e9),
             "same data [GB/day]": of(lambda life: life.warm_bytes_per_day / 1e9),
             "DWPD": of(lambda life: life.drive_writes_per_day),
-            "WAF": of(lambda life: life.write_amplification),
+            "WA": of(lambda life: life.write_amplification),
             "years": of(lambda life: "> 100" if life.years > 100 else f"{life.years:.3g}"),
         },
         note,

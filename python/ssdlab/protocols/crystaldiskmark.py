@@ -120,7 +120,7 @@ def judge(records: Records, setup: Setup) -> Section:
         speed.table(f"Best of {setup.count('runs')}, MB/s", "test", "MB/s"),
         Table(
             "The same runs: operations and latency",
-            columns("test | operations [IOPS] | mean latency [us]"),
+            columns("test | IOPS [IOPS] | mean latency [us]"),
             [
                 (f"{test.name}, {columns_[at]}", rate, waits[test, at])
                 for (test, at), rate in rates.cells.items()

@@ -76,9 +76,9 @@ class Access:
         )
         tail = "p99/read p99/write" if self.read_percent < 100 else "p99/read"
         numbers = [
-            number("operations, most", best(rates.values()), "IOPS", "higher"),
+            number("IOPS, most", best(rates.values()), "IOPS", "higher"),
             *(
-                number(f"operations, {depth} in flight", rate, "IOPS", "higher")
+                number(f"IOPS, {depth} in flight", rate, "IOPS", "higher")
                 for depth, rate in rates.items()
             ),
         ]

@@ -50,7 +50,7 @@ METHOD_REPEATS = (
     "test on logarithms)."
 )
 METHOD_HOLM = (
-    "A difference counts if it is seen in spite of the number of comparisons (Holm, 5 %); "
+    "Significance is corrected for the number of comparisons (Holm, 5 %); "
     "“perhaps” would count if it were the only one."
 )
 
