@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ssdlab
+from ssdlab.answers import explanation
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.run import traces_of
 from ssdlab.cli import run_command
@@ -64,6 +65,7 @@ def test_without_collection_its_time_and_its_writes_are_gone(result: ssdlab.Resu
     assert before.waf is not None and before.waf > 3
     assert after.waf is not None and after.waf < 1.05
     assert after.iops > 2 * before.iops
+    assert after.p999_ns is not None and before.p999_ns is not None
     assert after.p999_ns < before.p999_ns
 
 
@@ -115,6 +117,17 @@ def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result
     assert (after.iops, after.p999_ns, after.waf) == (before.iops, before.p999_ns, before.waf)
 
 
+def test_a_percentile_that_too_few_ios_carry_is_none_and_not_the_maximum() -> None:
+    job = "[w]\nrw=randwrite\nbs=4k\nnumber_ios=500\n"
+    few = ssdlab.run(job, on="lab-reference", set={"capacity": "256MiB"})
+    direction = trace_of(few).measured
+    assert direction.summary()["clat_p999_ns"] is None
+    base = explain.outcome(few, direction)
+    assert base.p999_ns is None
+    document = explanation.answer(few, [base]).as_json()
+    assert document["tries"][0]["clat_p999_ns"] is None
+
+
 def test_the_command_says_and_writes_what_it_found(
     result: ssdlab.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -124,7 +137,7 @@ def test_the_command_says_and_writes_what_it_found(
     assert run_command(arguments) == 0
     said = capsys.readouterr().out
     assert "waiting for dies busy with garbage collection" in said
-    assert "hardly any collection" in said
+    assert "hardly any garbage collection" in said
     document = json.loads(out.read_text())
     assert document["tries"][0]["change"] is None
     best = document["tries"][1]

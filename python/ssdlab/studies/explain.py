@@ -45,7 +45,8 @@ class ChangeOutcome:
 
     change: RigChange | None
     iops: float
-    p999_ns: float
+    p999_ns: float | None
+    """None where there are too few I/Os for it."""
     waf: float | None
 
 
@@ -78,7 +79,7 @@ def changes(result: Result) -> list[RigChange]:
         *(_slc_changes(said("ftl.slc_cache.when_full", "fold")) if said("ftl.slc_cache") else ()),
         RigChange(
             "no-collection",
-            "hardly any collection (three times the flash as spare)",
+            f"hardly any garbage collection (over-provisioning {max(AMPLE, spare):g})",
             {"ftl.over_provisioning": str(max(AMPLE, spare))},
         ),
         RigChange(
@@ -87,10 +88,10 @@ def changes(result: Result) -> list[RigChange]:
             {"ftl.over_provisioning": f"{spare + 0.2:.6g}"},
         ),
         RigChange("victim", f"victim policy {other}", {"ftl.gc.victim": other}),
-        RigChange("pace", f"{pace} collection", {"ftl.gc.pace": pace}),
+        RigChange("pace", f"{pace} garbage collection", {"ftl.gc.pace": pace}),
         RigChange(
             "frontier",
-            "collected data kept apart" if apart else "one frontier for all data",
+            "a write frontier of its own for GC" if apart else "one write frontier for host and GC",
             {"ftl.gc.separate_frontier": str(apart).lower()},
         ),
     ]
@@ -98,7 +99,7 @@ def changes(result: Result) -> list[RigChange]:
         found.append(
             RigChange(
                 "placement",
-                "host data goes to the least busy dies",
+                "host writes go to the least busy dies",
                 {"ftl.placement": "least-busy"},
             )
         )
@@ -127,7 +128,7 @@ def changes(result: Result) -> list[RigChange]:
         found.append(
             RigChange(
                 "buffer",
-                "a protected write buffer of 4MiB",
+                "a power-loss protected write buffer of 4 MiB",
                 # Both keys at once: a buffer with one of them is no buffer.
                 {"write_buffer": '{size = "4MiB", power_loss_protected = true}'},
             )
@@ -168,9 +169,7 @@ def _outcome(result: Result, side: tuple[str, str], change: RigChange | None) ->
     if direction is None or direction.iops is None:
         raise InputError(f"{result.name}: job {job} did no {ddir}")
     latency = direction.latency or NOTHING
-    return ChangeOutcome(
-        change, direction.iops, latency.percentile_ns(99.9) or latency.max_ns, direction.waf
-    )
+    return ChangeOutcome(change, direction.iops, latency.percentile_ns(99.9), direction.waf)
 
 
 def attempt(
