@@ -153,6 +153,26 @@ def test_the_advice_takes_mirrors_for_small_writes_and_parity_for_reads() -> Non
     assert 0.8 < raid5["efficiency"] <= 1.001
 
 
+def test_a_percentile_that_too_few_ios_carry_is_not_told_as_nothing(
+    cli: Cli, tmp_path: Path
+) -> None:
+    job = tmp_path / "few.fio"
+    job.write_text("[w]\nrw=randread\nbs=4k\nnumber_ios=20\n")
+    few = ("--set", "capacity=256MiB", "--levels", "0,10", "--count", 4, "--job", job)
+    done = cli("array", "lab-reference", *few, "--json", "-")
+    assert done.status == 0, done.err
+    document = json.loads(done.out)
+    assert "all I/Os within 87.3 us" in document["sentences"][0]
+    curves = [
+        curve
+        for section in document["sections"]
+        for figure in section["figures"]
+        if figure["title"] == "Latency"
+        for curve in figure["curves"]
+    ]
+    assert [curve["name"] for curve in curves] == ["p50"] and 0.0 not in curves[0]["y"]
+
+
 def test_members_of_other_sizes_are_told_by_the_core() -> None:
     rig = mixed_rig([null(), null(capacity="32MiB")], ArrayShape("0", 2))
     with pytest.raises(InputError, match="accept_waste"):

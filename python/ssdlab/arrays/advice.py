@@ -64,12 +64,13 @@ def choose(rows: Sequence[ArrayRow]) -> ArrayRow:
 
 def _headline(row: ArrayRow, *, alone: bool) -> str:
     performance = row.did
-    p99 = (performance.percentile_ns(99.0) or 0) / 1e6
+    p99 = performance.percentile_ns(99.0)
+    share, within = ("all", performance.max_ns) if p99 is None else ("99 % of the", p99)
     text = (
         f"For this load take {row.name}: {units.number(performance.iops)} IOPS "
         f"({units.number(performance.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive "
-        f"and {100 * row.efficiency:.0f} % of {row.count} drives; 99 % of the I/Os within "
-        f"{units.number(p99)} ms; {units.size_text(row.usable_bytes)} usable."
+        f"and {100 * row.efficiency:.0f} % of {row.count} drives; {share} I/Os within "
+        f"{units.latency(within)}; {units.size_text(row.usable_bytes)} usable."
     )
     if alone:
         text += " It loses everything with any one member: nothing that survives was compared."

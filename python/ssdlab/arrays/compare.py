@@ -173,10 +173,12 @@ def _figures(alone: ArrayRow, rows: Sequence[ArrayRow]) -> list[Figure]:
     figure = by_name("Rate", "IOPS", names, {"simulated": rates}, wide=True)
     ideal = [alone.did.iops * row.count for row in every]
     rings = Curve("N times one drive", figure.curves[0].x, ideal, "published")
-    tails = {
-        f"p{percent:g}": [ms(row.did.percentile_ns(percent)) or 0.0 for row in every]
-        for percent in PERCENTS
+    deep = {
+        f"p{percent:g}": [row.did.percentile_ns(percent) for row in every] for percent in PERCENTS
     }
+    # What too few I/Os carry is not drawn as nothing.
+    tails = {name: [one / 1e6 for one in of if one is not None] for name, of in deep.items()}
+    tails = {name: of for name, of in tails.items() if len(of) == len(every)}
     charts = [
         replace(figure, curves=[*figure.curves, rings]),
         by_name("Latency", "ms", names, tails, wide=True),

@@ -94,7 +94,7 @@ def _pace(plan: CachePlan) -> str:
 
 
 def _tail(row: CacheRow, percent: float = 99.0) -> str:
-    return units.latency(row.latency_ns(percent) or 0)
+    return units.latency(row.latency_ns(percent))
 
 
 def _times(value: float, base: float) -> float:
