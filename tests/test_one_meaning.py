@@ -299,6 +299,12 @@ def test_headline_and_table_name_the_same_start() -> None:
     assert f"(from {row[-1]})" in lead.sentences[0]
 
 
+def test_a_mix_is_told_of_jobs_that_mix() -> None:
+    job = "[global]\nrwmixread=70\nsize=1m\n[m]\nrw=randrw\n[w]\nstonewall\nrw=write\n"
+    titles = [one.title for one in ssdlab.run(job, on="demo-client").report.answer.sections]
+    assert [("rwmixread 70" in title) for title in titles if ":" in title] == [True, False]
+
+
 def test_window_latencies_are_those_of_its_segments(kept: tuple[Path, Result, Result]) -> None:
     """Reckoned once more from the kept table, without the classes that the summary is made by."""
     _, narrow, _ = kept
