@@ -108,7 +108,7 @@ pub struct Link {
     commands: u64,
     /// What the link itself does next by [`Step`]: sorted, and of what is equal the first to be planned first.
     steps: [VecDeque<(u64, HostId)>; STEPS],
-    /// When the first of each is due, and the first of all.
+    /// When the first of each is due; the first of all, or when power is back.
     firsts: [u64; STEPS],
     next: u64,
     /// To the device, and from it; a half-duplex link uses the first alone.
@@ -314,9 +314,11 @@ impl Link {
         }
     }
 
-    /// What was planned first happens, at `time`.
+    /// What comes first happens.
     #[inline]
-    fn step(&mut self, time: u64, done: &mut Vec<Completion>) {
+    fn step(&mut self, done: &mut Vec<Completion>) {
+        let time = self.next;
+        self.now = self.now.max(time);
         let step = match self.firsts.map(|first| first == time) {
             [true, ..] => Step::Out,
             [_, true, ..] => Step::In,
@@ -324,11 +326,10 @@ impl Link {
             _ => Step::Send,
         };
         let steps = &mut self.steps[step as usize];
-        let Some((_, host)) = steps.pop_front() else { return };
+        let Some((_, host)) = steps.pop_front() else { return self.start() };
         self.firsts[step as usize] = steps.front().map_or(NEVER, |&(time, _)| time);
         let [out, back, answer, sent] = self.firsts;
         self.next = out.min(back).min(answer.min(sent));
-        self.now = self.now.max(time);
         match step {
             Step::Out => self.deliver(host),
             Step::Send => self.sent(host),
@@ -351,11 +352,10 @@ impl Link {
         }
     }
 
-    /// Power is back: commands that came meanwhile begin.
+    /// Power is back: commands that came meanwhile begin. Nothing else was planned.
     #[cold]
     fn start(&mut self) {
-        self.now = self.now.max(self.power.back);
-        self.power.back = NEVER;
+        (self.power.back, self.next) = (NEVER, NEVER);
         for host in self.power.started(self.now) {
             self.begin(host);
         }
@@ -391,25 +391,22 @@ impl Device for Link {
     }
     #[inline]
     fn next_event(&self) -> u64 {
-        self.next.min(self.power.back).min(self.due)
+        self.next.min(self.due)
     }
     fn advance(&mut self, limit: u64, done: &mut Vec<Completion>) -> u64 {
         let (before, mut limit) = (done.len(), limit);
         loop {
-            if done.len() > before {
-                limit = self.now;
-            }
-            let step = self.next;
-            let own = step.min(self.power.back);
-            if own.min(self.due) > limit || own.min(self.due) == NEVER {
+            let next = self.next_event();
+            if next > limit || next == NEVER {
                 return limit;
             }
-            if self.due < own {
-                self.proceed_below(own.min(limit), done);
-            } else if self.power.back <= step {
-                self.start();
+            if self.due < self.next {
+                self.proceed_below(self.next.min(limit), done);
             } else {
-                self.step(step, done);
+                self.step(done);
+            }
+            if done.len() > before {
+                limit = self.now;
             }
         }
     }
@@ -438,7 +435,7 @@ impl Device for Link {
         self.slots_free = self.keys.queue_slots;
         self.waiting.clear();
         self.steps.iter_mut().for_each(VecDeque::clear);
-        (self.firsts, self.next) = ([NEVER; STEPS], NEVER);
+        (self.firsts, self.next) = ([NEVER; STEPS], ready);
         self.hosts_free_at.clear();
         ready
     }

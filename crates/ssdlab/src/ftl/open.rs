@@ -32,11 +32,16 @@ pub struct Placed {
 }
 
 impl Placed {
+    /// Whether any erase may have to wait for it. What moves stays in its region, so where that is one die on its die.
+    #[inline]
+    pub fn may_hold(&self, layout: &Layout) -> bool {
+        self.from < KEPT && (self.new || layout.dies_per_region > 1)
+    }
+
     /// Whether the erase of the superblock that holds the copy which it replaces must wait until it, at `ppn`, has been
     /// programmed; otherwise the order of its die's work sees to that.
     pub fn holds(&self, layout: &Layout, ppn: u32) -> bool {
-        // What moves stays in its region, so where that is one die on its die.
-        if self.from >= KEPT || !self.new && layout.dies_per_region == 1 {
+        if !self.may_hold(layout) {
             return false;
         }
         let die = layout.die_of(ppn);

@@ -16,6 +16,20 @@ pub fn words(first: u32, count: u32) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
+/// The numbers whose bits are set, in their order.
+#[inline]
+pub fn ones(words: &[u64]) -> impl Iterator<Item = u32> {
+    let used = (0..).step_by(64).zip(words).filter(|&(_, &word)| word != 0);
+    used.flat_map(|(first, &word)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (bit < 64).then_some(first + bit)
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +46,15 @@ mod tests {
             let want = u64::from(first)..u64::from(first) + u64::from(count);
             assert!(numbers.eq(want), "{count} from {first}");
         }
+    }
+
+    #[test]
+    fn ones_are_the_numbers_that_words_hold() {
+        let mut bitmap = [0; 4];
+        for (first, count) in [(3, 1), (62, 4), (192, 64)] {
+            words(first, count).for_each(|(word, bits)| bitmap[word] |= bits);
+        }
+        assert!(ones(&bitmap).eq([3].into_iter().chain(62..66).chain(192..256)));
+        assert_eq!(ones(&[]).count(), 0);
     }
 }

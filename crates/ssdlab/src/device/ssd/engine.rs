@@ -59,6 +59,9 @@ pub struct Engine {
     pub(super) placed: Vec<Placed>,
     /// By flash operation: the program unit that waits to be programmed.
     pub(super) closed: Vec<Closed>,
+    /// One bit per flash operation: a program, queued or under way, for which erases may have to wait; none where programs
+    /// have one unit.
+    pub(super) holding: Vec<u64>,
     /// By flash operation: the run of a copy.
     runs: Vec<Vec<(u32, Placed)>>,
     /// Program units closed so far.
@@ -84,7 +87,7 @@ const PROGRAMS: u32 = 2;
 persistent!(Engine {
     state {
         flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
-        placed, closed, runs, sequence, held, unheld, free_dies, held_by_moves, pressed,
+        placed, closed, holding, runs, sequence, held, unheld, free_dies, held_by_moves, pressed,
         controller,
     }
     parts { arriving, pending, programs, moves }
@@ -127,6 +130,7 @@ impl Engine {
             pending: Table::new(ftl.physical_units().div_ceil(64) as usize),
             placed: Vec::new(),
             closed: Vec::new(),
+            holding: Vec::new(),
             runs: Vec::new(),
             sequence: 0,
             held: Vec::new(),
@@ -276,6 +280,7 @@ impl Engine {
         self.held_by_moves = 0;
         self.free_dies = self.flash.dies();
         self.closed.fill(Closed::default());
+        self.holding.fill(0);
         self.held.clear();
     }
 

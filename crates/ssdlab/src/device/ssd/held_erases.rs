@@ -2,12 +2,14 @@
 //!
 //! Almost none has to: what a program unit replaces is therefore not counted by superblock as it is queued and as it
 //! ends, but looked for among the program units under way when a superblock is to be erased. Cost: constant for a program,
-//! a look at what is under way for a superblock erased.
+//! a look at what is under way for a superblock erased; but for programs of what moves within its die, which are many where
+//! they have several units.
 
 use super::engine::Engine;
 use crate::ftl::{Layout, NOTHING, Placed};
 use crate::nand::{Cause, Finished};
 use crate::persist::persistent;
+use crate::sim::ones;
 
 /// A program unit that was closed, so many of which were by then; none of them: there is none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,14 +36,6 @@ pub(super) struct HeldErase {
 persistent!(Closed { state { sequence, first } });
 persistent!(HeldErase { state { superblock, programs, closed, cause, dies, ops } });
 
-/// By itself, since mostly there is one.
-#[inline(never)]
-fn note_several(places: &mut [Placed], placed: &[Placed]) {
-    let (filled, rest) = places.split_at_mut(placed.len());
-    filled.copy_from_slice(placed);
-    rest.fill(NOTHING);
-}
-
 impl Engine {
     /// Remembers the units of a program that is queued.
     #[inline]
@@ -56,7 +50,20 @@ impl Engine {
             *place = *unit;
             return;
         }
-        note_several(places, placed);
+        self.note_several(op, first, placed);
+    }
+
+    /// By itself, since where there is one that is quick.
+    #[inline(never)]
+    fn note_several(&mut self, op: usize, first: u32, placed: &[Placed]) {
+        let units = self.units_per_program as usize;
+        let (filled, rest) = self.placed[op * units..][..units].split_at_mut(placed.len());
+        filled.copy_from_slice(placed);
+        rest.fill(NOTHING);
+        let layout = if first >= self.table_first { &self.table } else { &self.data };
+        if placed.iter().any(|unit| unit.may_hold(layout)) {
+            self.holding[op >> 6] |= 1 << (op & 63);
+        }
     }
 
     /// Makes room for what so many flash operations program.
@@ -64,6 +71,9 @@ impl Engine {
     fn add_places(&mut self, ops: usize) {
         self.closed.resize(ops, Closed::default());
         self.placed.resize(ops * self.units_per_program as usize, NOTHING);
+        if self.units_per_program > 1 {
+            self.holding.resize(ops.div_ceil(64), 0);
+        }
     }
 
     /// A program has ended: what it replaced need not be kept.
@@ -73,6 +83,9 @@ impl Engine {
             self.replaced_in_held(f.op);
         }
         self.closed[f.op as usize].sequence = 0;
+        if let Some(word) = self.holding.get_mut((f.op >> 6) as usize) {
+            *word &= !(1 << (f.op & 63));
+        }
     }
 
     /// The numbering of the units of a superblock, and the number in the drive of the first superblock and unit of it.
@@ -84,7 +97,7 @@ impl Engine {
     }
 
     /// Programs under way with units that hold a superblock back, of those closed after so many.
-    fn holding(&self, superblock: u32, after: u64) -> Vec<u32> {
+    fn programs_before(&self, superblock: u32, after: u64) -> Vec<u32> {
         let (layout, first_superblock, first) = self.numbering(superblock);
         let start = layout.first_unit(superblock - first_superblock);
         let size = layout.units_per_superblock();
@@ -92,16 +105,24 @@ impl Engine {
         let replaces = |unit: &Placed| unit.from.wrapping_sub(start) < size;
         let of_table = |unit: u32| unit >= self.table_first;
         let units = self.units_per_program as usize;
-        let near = self.placed.iter().enumerate().filter(|(_, unit)| replaces(unit));
-        let holding = near.filter(|&(at, unit)| {
+        let holds = |(at, unit): (usize, &Placed)| {
+            if !replaces(unit) {
+                return false;
+            }
             let closed = &self.closed[at / units];
             closed.sequence > after
                 && of_table(closed.first) == of_table(first)
                 && unit.holds(layout, closed.first - first + (at % units) as u32)
-        });
-        let mut programs: Vec<u32> = holding.map(|(at, _)| (at / units) as u32).collect();
-        programs.dedup();
-        programs
+        };
+        if units == 1 {
+            let all = self.placed.iter().enumerate();
+            return all.filter(|&place| holds(place)).map(|(op, _)| op as u32).collect();
+        }
+        let any_holds = |op: &u32| {
+            let places = *op as usize * units..(*op as usize + 1) * units;
+            self.placed[places.clone()].iter().zip(places).any(|(unit, at)| holds((at, unit)))
+        };
+        ones(&self.holding).filter(any_holds).collect()
     }
 
     /// Holds an erase back where something under way replaces data of its superblock, and answers whether.
@@ -119,7 +140,7 @@ impl Engine {
         }
         let earlier = self.held.iter().rev().find(|erase| erase.superblock == superblock);
         let after = earlier.map_or(0, |erase| erase.closed);
-        let programs = self.holding(superblock, after);
+        let programs = self.programs_before(superblock, after);
         if programs.is_empty() {
             self.unheld = (superblock, sequence);
             return false;
