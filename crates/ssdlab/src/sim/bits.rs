@@ -16,6 +16,14 @@ pub fn words(first: u32, count: u32) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
+/// A bitmap of these numbers, as long as the largest needs.
+pub fn bits(numbers: &[u32]) -> Vec<u64> {
+    let length = numbers.iter().max().map_or(0, |&most| (most >> 6) as usize + 1);
+    let mut words = vec![0; length];
+    numbers.iter().for_each(|&number| words[(number >> 6) as usize] |= 1 << (number & 63));
+    words
+}
+
 /// The numbers whose bits are set, in their order.
 #[inline]
 pub fn ones(words: &[u64]) -> impl Iterator<Item = u32> {
@@ -56,5 +64,7 @@ mod tests {
         }
         assert!(ones(&bitmap).eq([3].into_iter().chain(62..66).chain(192..256)));
         assert_eq!(ones(&[]).count(), 0);
+        assert_eq!(bits(&ones(&bitmap).collect::<Vec<u32>>()), bitmap);
+        assert!(bits(&[]).is_empty());
     }
 }

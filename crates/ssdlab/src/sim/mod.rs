@@ -8,7 +8,7 @@ pub mod steps;
 mod stretches;
 mod table;
 
-pub use bits::{ones, words};
+pub use bits::{bits, ones, words};
 pub use calendar::Calendar;
 pub use lane::{Lane, Wire};
 pub use slab::{Id, Slab};

@@ -9,7 +9,7 @@ use super::engine::Engine;
 use crate::ftl::{Layout, NOTHING, Placed};
 use crate::nand::{Cause, Finished};
 use crate::persist::persistent;
-use crate::sim::ones;
+use crate::sim::{bits, ones};
 
 /// A program unit that was closed, so many of which were by then; none of them: there is none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,8 +23,10 @@ pub(super) struct Closed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct HeldErase {
     superblock: u32,
-    /// Programs that it waits for, by their places, all closed before so many program units were.
-    programs: Vec<u32>,
+    /// Programs that it waits for, so many: a bit for each flash operation.
+    programs: Vec<u64>,
+    left: u32,
+    /// All of them were closed before so many program units were.
     closed: u64,
     /// On whose behalf, and where.
     cause: Cause,
@@ -34,7 +36,7 @@ pub(super) struct HeldErase {
 }
 
 persistent!(Closed { state { sequence, first } });
-persistent!(HeldErase { state { superblock, programs, closed, cause, dies, ops } });
+persistent!(HeldErase { state { superblock, programs, left, closed, cause, dies, ops } });
 
 impl Engine {
     /// Remembers the units of a program that is queued.
@@ -145,20 +147,32 @@ impl Engine {
             self.unheld = (superblock, sequence);
             return false;
         }
-        let (dies, ops) = (vec![die], Vec::new());
-        self.held.push(HeldErase { superblock, programs, closed: sequence, cause, dies, ops });
+        let (dies, ops, left) = (vec![die], Vec::new(), programs.len() as u32);
+        let programs = bits(&programs);
+        self.held.push(HeldErase {
+            superblock,
+            programs,
+            left,
+            closed: sequence,
+            cause,
+            dies,
+            ops,
+        });
         true
     }
 
     /// The units of a program are in flash, for which erases may have waited.
     fn replaced_in_held(&mut self, op: u32) {
+        let (word, bit) = (op as usize >> 6, 1 << (op & 63));
         let mut at = 0;
-        while let Some(HeldErase { programs, .. }) = self.held.get_mut(at) {
-            let waited = programs.iter().position(|&program| program == op);
-            if let Some(place) = waited {
-                programs.swap_remove(place);
+        while let Some(erase) = self.held.get_mut(at) {
+            if let Some(bits) = erase.programs.get_mut(word)
+                && *bits & bit != 0
+            {
+                *bits &= !bit;
+                erase.left -= 1;
             }
-            if programs.is_empty() {
+            if erase.left == 0 {
                 self.release_held(at);
             } else {
                 at += 1;
