@@ -1,6 +1,6 @@
 //! What the heads do next, and how long it takes them.
 
-use super::mechanics::Positioning;
+use super::mechanics::{Place, Positioning};
 use super::schedule::Candidate;
 use super::{Active, Ahead, Hdd, Task, Work};
 use crate::device::{Command, Completion, Op, SECTOR};
@@ -36,14 +36,12 @@ impl Hdd {
         }
         let Ahead { segment, sector, .. } = self.ahead;
         let first = self.segments.start(segment as usize);
-        let track = self.mechanics.track_sectors(self.mechanics.place(sector));
-        first <= active.start() && active.start() <= sector + track && active.end() > sector
+        let track = || self.mechanics.track_sectors(self.mechanics.place(sector));
+        first <= active.start() && active.end() > sector && active.start() <= sector + track()
     }
 
-    fn candidate(&self, now: u64, order: u64, sector: u64, write: bool) -> Candidate {
-        let place = self.mechanics.place(sector);
-        let (here, there) =
-            (self.mechanics.cylinder(self.track), self.mechanics.cylinder(place.track));
+    fn candidate(&self, now: u64, order: u64, place: Place, write: bool) -> Candidate {
+        let (here, there) = (self.mechanics.cylinder(self.track), place.cylinder);
         Candidate {
             order,
             distance: here.abs_diff(there),
@@ -62,7 +60,7 @@ impl Hdd {
             return 0;
         }
         let write = active.command.op == Op::Write;
-        let mut candidate = self.candidate(now, active.order, active.start(), write);
+        let mut candidate = self.candidate(now, active.order, active.place, write);
         candidate.waited = now - active.submitted;
         if self.follows(active) {
             (candidate.distance, candidate.inwards, candidate.positioning) = (0, 0, 0);
@@ -112,7 +110,8 @@ impl Hdd {
         let here = self.work.active.end();
         let near = self.dirty.near(here, DESTAGE_NEAR);
         // Those in the cache were acknowledged before all that wait.
-        near.map(|(start, _)| ((self.policy)(&self.candidate(now, 0, start, true)), start)).min()
+        let candidate = |start| self.candidate(now, 0, self.mechanics.place(start), true);
+        near.map(|(start, _)| ((self.policy)(&candidate(start)), start)).min()
     }
 
     /// When the heads turn to the write cache though nothing waits for room in it: when no read has come for a

@@ -8,6 +8,7 @@
 use super::HddKeys;
 use crate::device::SECTOR;
 use crate::error::{Error, Result};
+use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
 use crate::rng::Stream;
 use crate::units::Nanos;
@@ -33,15 +34,20 @@ struct Zone {
 }
 
 /// Where a sector lies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     pub track: u64,
-    zone: usize,
+    pub cylinder: u64,
+    zone: u32,
     /// The sector's place in the turn, counted in sectors of its track; may exceed a turn.
     slot: u64,
+    /// The same as an angle.
+    angle: u64,
     /// Sectors from here to the end of the track.
     left: u64,
 }
+
+persistent!(Place { state { track, cylinder, zone, slot, angle, left } });
 
 /// Time before the first sector passes under the head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,11 +143,15 @@ impl Mechanics {
         let of = &self.zones[zone];
         let inside = sector - of.first_sector;
         let (track, number) = (inside / of.sectors_per_track, inside % of.sectors_per_track);
-        let skew = track * of.skew + track / self.heads * of.skew_more;
+        let cylinder = track / self.heads;
+        let skew = track * of.skew + cylinder * of.skew_more;
+        let slot = skew % of.sectors_per_track + number;
         Place {
             track: of.first_track + track,
-            zone,
-            slot: skew % of.sectors_per_track + number,
+            cylinder: of.first_track / self.heads + cylinder,
+            zone: zone as u32,
+            slot,
+            angle: self.angle(zone, slot),
             left: of.sectors_per_track - number,
         }
     }
@@ -158,7 +168,7 @@ impl Mechanics {
 
     /// Sectors of the track at `place`.
     pub fn track_sectors(&self, place: Place) -> u64 {
-        self.zones[place.zone].sectors_per_track
+        self.zones[place.zone as usize].sectors_per_track
     }
 
     /// When the begin of slot `slot` passes, from slot 0 on.
@@ -166,12 +176,12 @@ impl Mechanics {
         slot * self.revolution / self.zones[zone].sectors_per_track
     }
 
-    /// Time to move from one track to another.
-    fn travel(&self, from: u64, to: u64, write: bool) -> u64 {
-        if from == to {
+    /// Time to move from a track to another place.
+    fn travel(&self, from: u64, to: Place, write: bool) -> u64 {
+        if from == to.track {
             return 0;
         }
-        let (from, to) = (self.cylinder(from), self.cylinder(to));
+        let (from, to) = (self.cylinder(from), to.cylinder);
         if from == to {
             return self.head_switch;
         }
@@ -184,7 +194,7 @@ impl Mechanics {
 
     /// What it takes from `track` at `now` until the head stands before `place`.
     pub fn positioning(&self, now: u64, track: u64, place: Place, write: bool) -> Positioning {
-        let seek = self.travel(track, place.track, write);
+        let seek = self.travel(track, place, write);
         Positioning { seek, rotation: self.wait(now + seek, place) }
     }
 
@@ -192,14 +202,14 @@ impl Mechanics {
     /// it may be missed. Tracks of a cylinder and of its neighbours are laid out for the switch between them.
     pub fn planned(&self, now: u64, track: u64, place: Place, write: bool) -> u64 {
         let Positioning { seek, rotation } = self.positioning(now, track, place, write);
-        let far = self.cylinder(track).abs_diff(self.cylinder(place.track)) > 1;
-        let missed = if far && rotation < self.margin { self.revolution } else { 0 };
+        let missed = rotation < self.margin && self.cylinder(track).abs_diff(place.cylinder) > 1;
+        let missed = if missed { self.revolution } else { 0 };
         seek + rotation + missed
     }
 
     /// Until the sector at `place` comes around.
     fn wait(&self, now: u64, place: Place) -> u64 {
-        let angle = self.angle(place.zone, place.slot) % self.revolution;
+        let angle = place.angle % self.revolution;
         let phase = (now + self.phase) % self.revolution;
         if angle >= phase { angle - phase } else { angle + self.revolution - phase }
     }
@@ -222,14 +232,14 @@ impl Mechanics {
 
     /// Time in which `sectors` pass, all on the track of `place`.
     fn over(&self, place: Place, sectors: u64) -> u64 {
-        self.angle(place.zone, place.slot + sectors) - self.angle(place.zone, place.slot)
+        self.angle(place.zone as usize, place.slot + sectors) - place.angle
     }
 
     /// When `sector`, the first of the track after `track`, passes for a head that was at the end of
     /// `track` at `at`.
     fn next_track(&self, track: u64, sector: u64, at: u64) -> u64 {
         let place = self.place(sector);
-        let arrived = at + self.travel(track, place.track, false);
+        let arrived = at + self.travel(track, place, false);
         arrived + self.wait(arrived, place)
     }
 

@@ -22,7 +22,7 @@ use crate::persist::{persistent, persistent_enum};
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use buffer::{Dirty, Segments};
-use mechanics::Mechanics;
+use mechanics::{Mechanics, Place};
 use schedule::{DISK_SCHEDULES, Policy};
 use std::collections::VecDeque;
 
@@ -35,6 +35,8 @@ const WRITE_CACHE_SEGMENTS_MAX: u32 = 1 << 20;
 #[derive(Clone, Copy, Debug, Default)]
 struct Active {
     command: Command,
+    /// Where it begins.
+    place: Place,
     submitted: u64,
     order: u64,
     digest: u64,
@@ -141,7 +143,7 @@ pub struct Hdd {
 }
 
 persistent_enum!(Task { Idle, Host, Destage });
-persistent!(Active { state { command, submitted, order, digest } });
+persistent!(Active { state { command, place, submitted, order, digest } });
 persistent!(Work { state { task, active, begin, end, seek, rotation, sectors, segment } });
 persistent!(Ahead { state { on, segment, sector, at, limit } });
 persistent!(Counts {
@@ -313,7 +315,8 @@ impl Device for Hdd {
         self.counts.host.count(&command);
         let digest = self.versions.perform(&command);
         self.arrivals += 1;
-        let active = Active { command, submitted: now, order: self.arrivals, digest };
+        let place = self.mechanics.place(command.offset / SECTOR);
+        let active = Active { command, place, submitted: now, order: self.arrivals, digest };
         if command.op == Op::Read {
             self.quiet_at = now + self.keys.destage_after.0;
         }
