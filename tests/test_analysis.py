@@ -207,6 +207,12 @@ def test_percentiles_of_a_known_distribution() -> None:
     assert abs(found.mean_ns - (900_000 + 180_000 + 45_000 + 70_000) / 1000) <= found.mean_ns / 128
 
 
+def test_no_percentile_is_below_the_smallest_latency() -> None:
+    found = bins({100_280: 1000}, mean=100_280, min=100_280, max=100_280)
+    assert VALUES[bin_index(100_280)] == 99_840
+    assert [found.percentile_ns(p) for p in (50, 99, 99.9)] == [100_280] * 3
+
+
 def test_the_distribution_ends_at_one_in_n() -> None:
     value, slower = bins({10: 50, 20: 49, 30: 1}).slower()
     assert value.tolist() == [10, 20, 30]
@@ -243,7 +249,8 @@ def test_percentiles_are_those_that_fio_prints(tmp_path: Path) -> None:
         assert found is not None
         assert found.ios == job[ddir]["total_ios"]
         for percent, ns in job[ddir]["clat_ns"]["percentile"].items():
-            assert found.rank_ns(float(percent)) == min(ns, job[ddir]["clat_ns"]["max"])
+            ends = job[ddir]["clat_ns"]
+            assert found.rank_ns(float(percent)) == max(ends["min"], min(ns, ends["max"]))
             compared += 1
     assert compared >= 30
 

@@ -317,3 +317,24 @@ def test_dark_pages_have_dark_charts_and_print_light_ones(page: Path, tab: brows
     assert tab.run("document.querySelector('details .tablebox table').offsetHeight") > 0
     tab.run("dispatchEvent(new Event('afterprint'))")
     themed(tab, "light")
+
+
+def test_ticks_of_what_is_counted_are_whole_and_small_probabilities_are_no_zeros() -> None:
+    dots = Curve("A", [1.0, 4.0], [1e-7, 1e-3], "dots", 0)
+    names = ["mean: 420 us", "p99: 3.00 ms"]
+    stack = Curve("cells", [0.0, 1.0], [1.0, 2.0], "stack", "part:cells")
+    figures = [
+        Figure("p99, us", "run", "P(loss)", [dots], log_y=True, note="1,000 ppm is p99.9."),
+        Figure("time", "time, s", "us", [Curve("A", [0.5, 2.0], [1.0, 2.0], "line", 0)]),
+        Figure("parts", "", "%", [stack], x_names=names),
+    ]
+    found: dict[str, Any] = {}
+    first, *_ = drawing.groups("x", figures, found)
+    assert first["title"] == "p99, \u00b5s"
+    assert first["panels"][0]["note"] == "1\u202f000 ppm is p99.9."
+    runs, times, parts = (one.xaxis[0] for one in found.values())
+    assert (runs.ticker.min_interval, times.ticker.min_interval) == (1, 0)
+    # Side by side they would overlap on a phone.
+    assert parts.major_label_overrides[0] == "mean\n420\u202f\u00b5s"
+    small = next(iter(found.values())).yaxis[0].formatter
+    assert type(small).__name__ == "BasicTickFormatter", "two digits of 1e-7 are 0"

@@ -122,7 +122,7 @@ def test_the_plan_adds_what_each_section_writes() -> None:
     assert plan.known_bytes == (100 << 20) + 2 * int((100 << 20) * 0.3)
     assert plan.open_seconds == 120.0
     assert plan.span_bytes == 1 << 30
-    assert plan.sentence() == "writes up to 167.8 MB and writes as fast as it can for 120 s"
+    assert plan.sentence() == "writes up to 168 MB and writes as fast as it can for 120 s"
 
 
 def test_trims_are_no_writes_in_the_plan() -> None:

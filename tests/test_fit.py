@@ -29,7 +29,7 @@ from ssdlab.fits.predict import loads_of, predict
 from ssdlab.fits.search import FitTarget
 from ssdlab.fits.sources import gather
 from ssdlab.fits.starts import Start, of_dies, ranked
-from ssdlab.fits.twin import Twin, covered, judged, twin_of
+from ssdlab.fits.twin import Region, Twin, covered, judged, twin_of
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profile
 from ssdlab.studies.blind import BASE
@@ -548,6 +548,16 @@ def test_reads_of_what_was_never_written_take_no_time_of_the_flash() -> None:
     first, second = (one.values["lat_mean_us"] for one in predict(twin, loads))
     assert filled - fresh > flash
     assert filled - fresh == pytest.approx(second - first, rel=0.05)
+
+
+def test_no_interval_of_the_99th_percentile_starts_below_that_of_the_median() -> None:
+    """Where jobs share a queue of SATA as none that was measured did, p99 is told less surely."""
+    load = FitWorkload("randread", 4096, 32, 8, None, "filled")
+    fitted = Region("randread", "filled", (4096,), (1, 32), (1, 1), observations.MEASURED)
+    known = Twin.load("samsung-860-pro-512")
+    (found,) = predict(replace(known, basis=replace(known.basis, regions=(fitted,))), [load])
+    assert found.low["clat_p50_us"] <= found.low["clat_p99_us"] <= found.values["clat_p99_us"]
+    assert found.values["clat_p50_us"] <= found.high["clat_p50_us"] <= found.high["clat_p99_us"]
 
 
 def test_a_job_with_a_rate_is_predicted_at_that_rate() -> None:

@@ -231,7 +231,7 @@ def test_a_job_that_only_reads_takes_an_existing_file_unasked(tmp_path: Path) ->
     result = ssdlab.run(READS, on=file)
     assert result.document["jobs"][0]["read"]["total_ios"] == 256
     assert file.read_bytes() == before
-    with pytest.raises(InputError, match=r"reads up to 4\.194 MB"):
+    with pytest.raises(InputError, match=r"reads up to 4\.19 MB"):
         ssdlab.run(READS.replace("1m", "4m"), on=file)
     assert file.stat().st_size == 2 * MIB
 
@@ -395,7 +395,7 @@ def test_the_plan_of_a_job_says_what_would_be_refused_and_writes_nothing(
     assert f"add --destroy {loop.name}" in planned["refused"]
     assert planned["bytes_low"] == planned["bytes_high"] == 4 * MIB
     named = cli("run", writes, "--on", loop.path, "-n", "--destroy", loop.name, "--tbw", "1TB")
-    assert "all data on it will be lost; the job writes up to 4.194 MB" in named.out
+    assert "all data on it will be lost; the job writes up to 4.19 MB" in named.out
     assert "refused" not in named.out
     assert loop.backing.read_bytes().strip(b"\0") == b""
     (tmp_path / "there").touch()

@@ -260,7 +260,7 @@ def test_the_consent_says_bytes_drive_writes_and_the_share_of_the_endurance(
     device = safety.BlockDevice(Path("/dev/x"), "x", 67 << 20, ("S1",))
     work = safety.Work("the job", f"writes {safety.amount(low, high)}", low, high, None)
     said = safety.warning(device, work)
-    assert "/dev/x (S1, 70.25 MB): all data on it will be lost; the job writes " in said
+    assert "/dev/x (S1, 70.3 MB): all data on it will be lost; the job writes " in said
     assert "its share of the endurance is unknown" in said
     work = safety.Work("the job", "writes", low, high, Rating(100e9, "--tbw"))
     assert words in safety.warning(device, work)

@@ -421,7 +421,7 @@ def test_a_cache_that_runs_full_is_found_in_a_fill() -> None:
     assert value(found, "written at full speed") == pytest.approx(40 * 3.0, rel=0.02)
     assert value(found, "speed until then") == pytest.approx(3000, rel=0.02)
     assert value(found, "speed after that") == pytest.approx(600, rel=0.02)
-    assert "takes the first 118.1 GB" in found.sentences[0]
+    assert "takes the first 118 GB" in found.sentences[0]
 
 
 def test_noise_is_no_cache() -> None:

@@ -471,7 +471,7 @@ def test_a_file_is_made_a_hole_if_that_is_allowed(tmp_path: Path, cli: Cli) -> N
         pytest.skip("this file system knows no holes")
     found = json.loads(outcome.out)
     assert (found["method"], found["real"]) == ("punch", False)
-    assert "2.097 MB freed; this is no real purge" in outcome.err
+    assert "2.10 MB freed; this is no real purge" in outcome.err
     assert path.read_bytes() == bytes(2 * MIB)
     assert stat.S_ISREG(path.stat().st_mode)
     assert path.stat().st_blocks == 0

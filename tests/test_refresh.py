@@ -111,15 +111,15 @@ def test_a_dry_run_writes_nothing_and_says_how_much_it_would(file: Path, cli: Cl
     outcome = cli("refresh", file, "--dry-run", "--json", "-")
     assert outcome.status == 0, outcome.err
     assert json.loads(outcome.out)["data_bytes"] == 9 * MIB + 77
-    assert "9.437 MB will be written" in outcome.err
-    assert "4.194 MB are holes" in outcome.err
+    assert "9.44 MB will be written" in outcome.err
+    assert "4.19 MB are holes" in outcome.err
     assert file.stat().st_ctime_ns == before
 
 
 def test_the_command_says_what_it_did(file: Path, cli: Cli, tmp_path: Path) -> None:
     outcome = cli("refresh", file, "--json", tmp_path / "out.json")
     assert outcome.status == 0, outcome.err
-    assert "8.389 MB rewritten" in outcome.out
+    assert "8.39 MB rewritten" in outcome.out
     document = json.loads((tmp_path / "out.json").read_text())
     assert document["verdict"] in ("faster", "same", "slower", "not-decided")
     assert len(document["before_bytes_per_s"]) == 3

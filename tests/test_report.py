@@ -15,6 +15,7 @@ import pytest
 
 import browser
 import report_samples as samples
+import ssdlab
 from ssdlab.analysis import names
 from ssdlab.analysis.flash import activity
 from ssdlab.answer import Answer, Section, Table, value_of
@@ -182,6 +183,15 @@ def test_a_measured_run_has_no_causes_and_no_attribution() -> None:
     assert not any(
         "WA" in column.name for column in answer([samples.measured()]).lead.tables[0].columns
     )
+
+
+def test_counters_of_the_end_of_a_run_are_told_once() -> None:
+    job = "rw=randwrite\nsize=16m\ntime_based\nruntime=2\nstonewall\n"
+    text = f"[a]\n{job}[b]\n{job.replace('randwrite', 'randread')}[c]\n{job}"
+    found = answer([ssdlab.run(text, on="lab-reference", set={"capacity": "128MiB"})])
+    titles = [table.title for section in found.sections for table in section.tables]
+    assert titles.count("SMART counters at the end") == 1
+    assert titles.count("Write amplification by cause") == 2
 
 
 def test_the_fill_is_brief_and_does_not_lead() -> None:

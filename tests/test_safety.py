@@ -205,7 +205,7 @@ def test_a_named_blank_device_is_written_and_the_loss_announced(
     job.write_text(WRITE_JOB)
     outcome = cli("run", job, "--on", loop.path, "--destroy", loop.name)
     assert outcome.status == 0, outcome.err
-    assert "all data on it will be lost; the job writes up to 8.389 MB" in outcome.err
+    assert "all data on it will be lost; the job writes up to 8.39 MB" in outcome.err
     subprocess.run(["sync"], check=True)
     time.sleep(0.1)
     assert loop.backing.read_bytes()[: 8 << 20].count(0) < (8 << 20) // 2

@@ -188,7 +188,7 @@ def test_the_command_shows_writes_and_goes_on(cli: Cli, tmp_path: Path) -> None:
         ("ftl.over_provisionin=0.1", "did you mean over_provisioning"),
         ("job.iodepth=1..8x1", "a range goes up"),
         ("job.iodepth", "write it as KEY=VALUE"),
-        ("job.iodepth=1,none", "iodepth"),
+        ("job.iodepth=1,none", 'ssdlab: job.iodepth: found "none", expected a whole number'),
         ("seed=1,2", "--seeds"),
         ("target=nosuch", "nosuch"),
         ("ftl.over_provisioning=0.001,0.002", "is too little for collection"),

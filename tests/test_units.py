@@ -14,6 +14,7 @@ from ssdlab.units import (
     percents,
     size_text,
     sizes,
+    sizes_apart,
     words,
 )
 
@@ -40,6 +41,19 @@ def test_sizes_read_back() -> None:
     for size in (0, 999, 1000, 8 * 10**9, 15 * 10**12):
         number, unit = size_text(size).split()
         assert parse_bytes("it", number + unit) == size
+
+
+def test_sizes_have_three_figures_and_bytes_only_where_that_tells_two_apart() -> None:
+    told = [size_text(size) for size in (268_435_456, 1_024_209_543_168, 999_700, 5 * 10**15)]
+    assert told == ["268 MB", "1.02 TB", "1.00 MB", "5 PB"]
+    assert sizes_apart(268_435_456, 1 << 29) == ("268 MB", "537 MB")
+    assert sizes_apart(268_435_456, 268_435_968) == ("268,435,456 bytes", "268,435,968 bytes")
+
+
+def test_of_a_mean_below_a_nanosecond_no_more_is_told_than_that() -> None:
+    assert [latency(ns) for ns in (0.0, 0.0649, 0.9, 1.0, 7.25)] == [
+        "0 ns", "< 1 ns", "< 1 ns", "1 ns", "7.25 ns",
+    ]  # fmt: skip
 
 
 def even(value: float) -> bool:

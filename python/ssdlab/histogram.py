@@ -125,13 +125,14 @@ class Histogram:
 
     def rank_ns(self, percent: float) -> float | None:
         """The same however few they are, as fio gives it: the value of the first bin at which the
-        running count reaches the share, though never above the largest latency."""
+        running count reaches the share, though never beyond the smallest and the largest latency:
+        the middle of a bin may be, by 1/128."""
         if not self.known:
             return self.told.get(percent)
         running = np.cumsum(self.counts)
         # percent * ios first: 99.9 / 100 * 1000 is a little more than 999.
         reached = running >= round(percent * int(running[-1]) / 100, 6)
-        return float(min(VALUES[int(np.argmax(reached))], self.max_ns))
+        return float(max(self.min_ns, min(VALUES[int(np.argmax(reached))], self.max_ns)))
 
     def slower(self) -> tuple[Floats, Floats]:
         """Latencies in ns, ascending, and the share of I/Os slower than each (CCDF).

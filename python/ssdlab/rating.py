@@ -62,9 +62,4 @@ def _percent(share: float) -> str:
 
 
 def _rated_text(rating: Rating) -> str:
-    size = (
-        f"{rating.bytes / 1e15:.4g} PB"
-        if rating.bytes >= 999.95e12
-        else size_text(int(rating.bytes))
-    )
-    return f"{size} ({rating.source})"
+    return f"{size_text(rating.bytes)} ({rating.source})"

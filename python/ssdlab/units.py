@@ -30,7 +30,8 @@ DASH = "-"
 THIN = "\u202f"
 """Narrow no-break space."""
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
-_RATES = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
+_SIZES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_RATES = tuple((size, f"{unit}/s") for size, unit in _SIZES[2:])
 _UNITS = "[kMGTP]?B(/s)?|[KMGTP]iB|[num]s|s|min|h|d|IOPS|%|years"
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=({_UNITS})(?![\w/]))")
@@ -79,8 +80,9 @@ def speed(mbps: float | None) -> str:
 
 
 def latency(ns: float | None) -> str:
-    """A time given in ns, in the unit that suits it, three figures: ``12.3 ms``."""
-    return _scaled(ns, _TIMES)
+    """A time given in ns, in the unit that suits it, three figures: ``12.3 ms``. Times are counted
+    in whole ns, so that of a mean below one no more is told than that."""
+    return "< 1 ns" if ns is not None and 0 < ns < 0.9995 else _scaled(ns, _TIMES)
 
 
 def microseconds(us: float | None) -> str:
@@ -107,13 +109,15 @@ def duration(seconds: float | None) -> str:
 
 
 def size_text(count: float) -> str:
-    """A size: decimal, as drives are sold."""
-    value, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if abs(value) < 1000 or unit == "TB":
-            break
-        value /= 1000
-    return f"{value:.4g} {unit}"
+    """A size, three figures: decimal, as drives are sold."""
+    return _scaled(count, _SIZES)
+
+
+def sizes_apart(one: int, other: int) -> tuple[str, str]:
+    """Two sizes of which a sentence says that one is larger: in bytes where three figures tell them
+    the same."""
+    said = size_text(one), size_text(other)
+    return said if len(set(said)) > 1 else (f"{one:,} bytes", f"{other:,} bytes")
 
 
 def binary(count: float) -> str:

@@ -72,6 +72,8 @@ def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
             ]
         )
     heads = columns("changed | IOPS | gain [=ratio] | p99.9 [=us] | WA")
+    if all(outcome.waf is None for outcome in outcomes):  # reads have none
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
     return Table("With one thing changed", heads, rows)
 
 

@@ -236,7 +236,7 @@ def amount(size: float | None) -> str:
     """Bytes for people, in decimal units as drives are sold."""
     if size is None:
         return NOT_REPORTED
-    return f"{size / 1e15:.4g} PB" if size >= 999.95e12 else size_text(round(size))
+    return size_text(size)
 
 
 def _percent(value: float | None) -> str:

@@ -19,6 +19,7 @@ from ssdlab.answer import (
     finite,
 )
 from ssdlab.studies.reliability import Simulated, Study
+from ssdlab.units import number
 
 ACCELERATED = "*"
 """Behind a chance from lives in which failures were made frequent."""
@@ -31,7 +32,7 @@ def answer(study: Study) -> Answer:
     lead = Section(
         study.sentences,
         [
-            Number(f"P(loss) of {one.name}, ppm", 1e6 * one.chance, "", "lower")
+            Number(f"P(loss) of {one.name}", one.chance, "", "lower")
             for one in sorted(study.levels, key=lambda level: level.chance)
         ],
         tables=_tables(study),
@@ -53,11 +54,11 @@ def _tables(study: Study) -> list[Table]:
     rows: list[Cells] = [
         [
             level.name,
-            Cell(level.array.usable_bytes, text=f"{level.array.usable_bytes / 1e12:.4g} TB"),
+            Cell(level.array.usable_bytes, text=units.size_text(level.array.usable_bytes)),
             Cell(finite(level.mttdl_years), text=_years(level.mttdl_years)),
             Cell(finite(level.usual_years), text=_years(level.usual_years)),
             Cell(finite(level.usual_error), text=_off(level.usual_error)),
-            Cell(level.chance, text=_share(level.chance)),
+            Cell(level.chance, text=number(level.chance)),
             _chance(level.simulated),
         ]
         for level in study.levels
@@ -89,7 +90,7 @@ def _notes(study: Study) -> list[str]:
         f"Annual failure rate {100 * question.failures_per_year:.3g} %, at any age alike; "
         f"unrecoverable read errors (URE) per bit: {question.uber:.3g}. Time to repair "
         f"{study.hazards.repair_hours:.3g} h: {question.replace_hours:g} h until the rebuild "
-        f"starts, the rest its rebuild at {question.rebuild_bytes_per_s / 1e6:.4g} MB/s.",
+        f"starts, the rest its rebuild at {units.bytes_per_s(question.rebuild_bytes_per_s)}.",
         "An unrecoverable read error in a rebuild with redundancy exhausted counts as data loss. "
         "The closed form takes repairs of that length on average, the simulation of exactly that.",
         f"{question.runs:,} lives each, seed {question.seed}.",
@@ -122,18 +123,12 @@ def _chance(simulated: Simulated) -> Cell:
     chance: Chance = simulated.whole
     mark = ACCELERATED if simulated.accelerated else ""
     if chance.value == 0:
-        return Cell(0.0, text=f"none seen{mark} (below {_share(chance.high)})")
+        return Cell(0.0, text=f"none seen{mark} (below {number(chance.high)})")
     if not chance.carried:
-        text = f"about {_share(chance.value)}{mark} (too few losses for an interval)"
+        text = f"about {number(chance.value)}{mark} (too few losses for an interval)"
         return Cell(chance.value, text=text)
-    text = f"{_share(chance.value)}{mark} ({_share(chance.low)} to {_share(chance.high)})"
+    text = f"{number(chance.value)}{mark} ({number(chance.low)} to {number(chance.high)})"
     return Cell(chance.value, text=text)
-
-
-def _share(value: float) -> str:
-    if value == 0:
-        return "0"
-    return f"{value:.2e}" if value < 1e-2 else f"{value:.3f}" if value > 0.9995 else f"{value:.3g}"
 
 
 def _years(value: float) -> str:
@@ -141,7 +136,7 @@ def _years(value: float) -> str:
         return "never"
     if value >= 1e6:
         return f"{value:.2e} years"
-    return f"{units.number(value)} years"
+    return f"{number(value)} years"
 
 
 def _off(error: float) -> str:

@@ -83,6 +83,10 @@ def answer(results: Sequence[Result]) -> Answer:
         leads = bool(main) and main[0].job.name == traces[0].job.name
         brief = not leads and traces[0].job.workload.fills(last)
         sections.append(_section(f"job-{number}", traces, leads=leads, brief=brief))
+    worn = {t.run.place: t for traces in jobs for t in traces if t.wear is not None}
+    if (smart := smart_table(list(worn.values()))).rows:
+        # Of the end of the run, whichever job it is asked of.
+        sections[-1] = replace(sections[-1], tables=[*sections[-1].tables, smart])
     return Answer(
         title=_title(runs, main),
         kind="run",
@@ -341,7 +345,6 @@ def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> 
         ]
         tables = [
             kinds_table(own), evenness_table(own), time_table(own), causes_table(own),
-            smart_table(own),
         ]  # fmt: skip
     job = traces[0].job
     return Section(

@@ -188,8 +188,8 @@ def _scanned(scan: Scan) -> str:
     again = scan.again_seconds > 0.1 * scan.seconds
     return (
         f"scanned {whole} {size_text(scan.read_bytes)} of {scan.target} in "
-        f"{units.duration(scan.seconds)}{virtual} at {units.bytes_per_s(scan.bytes_per_s())}, "
-        "one read of 1 MiB at a time"
+        f"{units.duration(scan.seconds)}{virtual}, one read of 1 MiB at a time; reads alone ran at "
+        f"{units.bytes_per_s(scan.bytes_per_s())}"
         + (f"; {units.duration(scan.again_seconds)} more for what was slow" if again else "")
     )
 

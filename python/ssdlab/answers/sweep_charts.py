@@ -92,11 +92,13 @@ class _Charts:
 
     @property
     def measures(self) -> list[Measure]:
-        return [
-            measure
-            for measure in MEASURES
-            if measure[0] in DRAWN and self.means[measure[0]].count()
-        ]
+        return [measure for measure in MEASURES if measure[0] in DRAWN and self._told(measure[0])]
+
+    def _told(self, name: str) -> bool:
+        """Whether a measure is known and says what no other one does: where submission takes no
+        time, the latency is that of completion."""
+        same = f"c{name}" in DRAWN and self.means[name].equals(self.means[f"c{name}"])
+        return self.means[name].count() > 0 and not same
 
     def by_key(self) -> list[Figure]:
         """A chart for each key and measure; another key as lines, the rest held."""
@@ -144,7 +146,7 @@ class _Charts:
         return [
             self._trade(*(next(m for m in MEASURES if m[0] == name) for name in pair))
             for pair in TRADED
-            if all(self.means[name].count() for name in pair)
+            if all(self._told(name) for name in pair)
         ]
 
     def _trade(self, high: Measure, low: Measure) -> Figure:

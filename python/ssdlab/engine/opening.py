@@ -23,7 +23,7 @@ from ssdlab.fio.run import find_fio
 from ssdlab.rating import Rating
 from ssdlab.store.folder import Manifest
 from ssdlab.target import Fio, Session, Sim, SimSession, Target, Terms, real, sim
-from ssdlab.units import size_text
+from ssdlab.units import sizes_apart
 
 FILE_BYTES = 8 << 30
 """Size of the file of a protocol on a file, where nothing else is said and the disk has room."""
@@ -141,9 +141,9 @@ class FileOpening:
         if path.exists():
             found = path.stat().st_size
             if self.reads_only and self.size is not None and self.size > found:
+                holds, asked = sizes_apart(found, self.size)
                 raise InputError(
-                    f"{target.path}: holds {size_text(found)}, and --size asks for "
-                    f"{size_text(self.size)} to be read"
+                    f"{target.path}: holds {holds}, and --size asks for {asked} to be read"
                 )
             if self.size is None and found == 0:
                 raise InputError(f"{target.path}: is empty; give its size with --size")
@@ -155,9 +155,10 @@ class FileOpening:
         most = FILE_BYTES_QUICK if self.quick else FILE_BYTES
         wanted = self.size or min(most, free // 2 >> 20 << 20)
         if wanted > free:
+            asked, room = sizes_apart(wanted, free)
             raise InputError(
-                f"{target.path}: a file of {size_text(wanted)} does not fit; "
-                f"{size_text(free)} are free there; give less with --size"
+                f"{target.path}: a file of {asked} does not fit; "
+                f"{room} are free there; give less with --size"
             )
         return wanted
 

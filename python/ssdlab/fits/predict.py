@@ -153,6 +153,10 @@ def _prediction(
         left = apart.get("waf" if name == "waf" else "iops", 0.0)
         off = Z90 * basis.spread(sized, name, left, one_queue)
         values[name], low[name], high[name] = value, value * math.exp(-off), value * math.exp(off)
+    if {"clat_p50_us", "clat_p99_us"} <= set(low):
+        # Each is told by itself, but no drive's 99th percentile is below its median.
+        low["clat_p99_us"] = max(low["clat_p99_us"], low["clat_p50_us"])
+        high["clat_p50_us"] = min(high["clat_p50_us"], high["clat_p99_us"])
     if "iops" in high:
         high["iops"] = max(values["iops"], min(high["iops"], load.most))
     if "waf" in low:

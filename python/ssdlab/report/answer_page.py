@@ -114,6 +114,7 @@ def page(answer: Answer, title: str | None = None) -> str:
         title or answer.title,
         drawn,
         eyebrow=KINDS[answer.kind],
+        heading=for_page(title or answer.title),
         headline=for_page(answer.headline),
         tiles=tiles(answer.lead.numbers, answer.marks),
         lead=lead,

@@ -79,18 +79,18 @@ def groups(
             panels.append(
                 {
                     "id": element,
-                    "title": "" if alone else one.title,
+                    "title": "" if alone else for_page(one.title),
                     "height": height,
                     "at": at,
                     "label": _label(one),
-                    "note": one.note,
+                    "note": for_page(one.note),
                     "legend": [] if alike else _legend([one]),
                     "marked": any(source in marked for source in one.sources),
                 }
             )
         found.append(
             {
-                "title": together[0].title if alone else key,
+                "title": for_page(together[0].title if alone else key),
                 "wide": together[0].wide,
                 "choices": list(together[0].choices.items()),
                 "panels": panels,
@@ -246,9 +246,13 @@ def _draw(
         log_y=chart.log_y,
     )
     if chart.x_names:
-        plot.name_ticks(panel.xaxis[0], panel.xgrid[0], chart.x_names)
+        # A place and its number stand below each other, or those of neighbours would overlap.
+        names = [for_page(name).replace(": ", "\n") for name in chart.x_names]
+        plot.name_ticks(panel.xaxis[0], panel.xgrid[0], names)
+    elif not chart.log_x and all(float(at).is_integer() for x, _ in curves for at in x):
+        panel.xaxis[0].ticker.min_interval = 1  # no run is the one and a half
     if chart.y_names:
-        plot.name_ticks(panel.yaxis[0], panel.ygrid[0], chart.y_names)
+        plot.name_ticks(panel.yaxis[0], panel.ygrid[0], [for_page(name) for name in chart.y_names])
     for place, (curve, (x, y)) in enumerate(zip(chart.curves, curves, strict=True)):
         tips = _tips(chart, curve)
         before = len(panel.renderers)
@@ -389,7 +393,7 @@ def _heat(panel: figure, curve: Curve) -> None:
             "x": [x for x, _, _ in fields],
             "y": [y for _, y, _ in fields],
             "z": [z for _, _, z in fields],
-            "text": [units.number(z) for _, _, z in fields],
+            "text": [for_page(units.number(z)) for _, _, z in fields],
             "colour": colours,
             "ink": [style.ink_on(colour) for colour in colours],
             **({"key": [curve.keys[n] for n in good]} if curve.keys else {}),

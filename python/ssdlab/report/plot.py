@@ -25,6 +25,8 @@ from bokeh.plotting import figure
 
 from ssdlab.report import style
 
+LEAST_PLAIN = 0.005
+"""Ticks of a log axis that reaches below this would be rounded to 0 in two digits."""
 LEFT_PX = 62
 """Room for the vertical axis, the same in all charts so that they stand one below another."""
 LOW_PX = 160
@@ -102,6 +104,8 @@ def new_figure(
     if log_y:
         _round_ticks(plot.yaxis[0], plot.ygrid[0], y_range)
         plot.yaxis[0].tags = ["log"]
+        if y_range.start < LEAST_PLAIN:
+            plot.yaxis[0].formatter = BasicTickFormatter()
     else:
         plot.yaxis[0].ticker = BasicTicker(desired_num_ticks=5 if height > LOW_PX else 3)
         plot.ygrid[0].ticker = plot.yaxis[0].ticker

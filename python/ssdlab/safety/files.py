@@ -17,7 +17,7 @@ from ssdlab.opened import descriptor_of, opening
 from ssdlab.safety import uses
 from ssdlab.safety.held import Held
 from ssdlab.system import System
-from ssdlab.units import size_text
+from ssdlab.units import sizes_apart
 
 _FLOCK = struct.Struct("hhqqixxxx")
 """``struct flock`` on 64-bit Linux: type, whence, start, length, process."""
@@ -136,9 +136,8 @@ def check_room(path: Path, size: int, name: Path) -> None:
     free = room.free
     # A file system in memory may have no size at all.
     if room.total and size > free:
-        raise InputError(
-            f"{name}: needs {size_text(size)}, but only {size_text(free)} are free there"
-        )
+        needs, there = sizes_apart(size, free)
+        raise InputError(f"{name}: needs {needs}, but only {there} are free there")
 
 
 def _held(path: Path, name: Path, descriptor: int, size: int, *, fresh: bool) -> Held:

@@ -256,12 +256,11 @@ class Study:
 
     def figures(self) -> list[Figure]:
         """Charts of the chance of loss over time."""
-        label, axis = "arrays of a million that have lost data", "years"
+        label, axis = "P(loss)", "years"
         curves = []
         for colour, one in enumerate(self.levels):
-            shown = [1e6 * chance for chance in one.curve]
-            drawn = [1e6 * chance.value for chance in one.simulated.curve]
-            curves.append(Curve(one.name, self.years, shown, "line", colour))
+            drawn = [chance.value for chance in one.simulated.curve]
+            curves.append(Curve(one.name, self.years, one.curve, "line", colour))
             curves.append(Curve(f"{one.name}, simulated", self.years, drawn, "dots", colour))
         found = [Figure("Random failures alone", axis, label, curves, log_y=True, wide=True)]
         names = list(dict.fromkeys(case.name for case in self.worn))
@@ -272,7 +271,7 @@ class Study:
                 Curve(
                     f"{case.name}, no spread" if case.alike else case.name,
                     self.years,
-                    [1e6 * chance.value for chance in case.simulated[place].curve],
+                    [chance.value for chance in case.simulated[place].curve],
                     "dashed" if case.alike else "line",
                     names.index(case.name),
                 )

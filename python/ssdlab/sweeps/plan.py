@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -137,7 +138,7 @@ class Sweep:
         for run in self._alone() if self.open else self.runs():
             if run.job.text not in jobs:
                 jobs.add(run.job.text)
-                run.target.check(run.job)
+                self._check_job(run)
             if (text := hash(run.target.rig)) in rigs:
                 continue
             rigs.add(text)
@@ -151,6 +152,15 @@ class Sweep:
         if not most and wrong is not None:
             raise wrong
         return most
+
+    def _check_job(self, run: SweepRun) -> None:
+        try:
+            run.target.check(run.job)
+        except InputError as error:
+            run.target.check(self.job)  # what is wrong without the options has its own line
+            text = re.sub(rf"^{re.escape(self.job.name)}:\d+: ", "", error.message)
+            varied = any(axis.key == JOB + text.partition(":")[0] for axis in self.axes)
+            raise InputError(f"{JOB if varied else f'{self.job.name}: '}{text}") from None
 
     def runs(self) -> Iterator[SweepRun]:
         """The runs; those that can share a prepared drive stand together.

@@ -26,7 +26,7 @@ from ssdlab.results import JobShape, Result
 from ssdlab.system import System
 from ssdlab.target.base import Preview, Settings, Terms
 from ssdlab.target.session import RealSession
-from ssdlab.units import size_text
+from ssdlab.units import size_text, sizes_apart
 
 
 @dataclass(frozen=True)
@@ -227,9 +227,10 @@ class Fio:
                 raise InputError(f"{path}: {who} {flag}")
         size = max(plan.span_bytes, 0 if path.exists() else file_bytes)
         if path.exists() and not plan.writes and size > path.stat().st_size:
+            holds, reads = sizes_apart(path.stat().st_size, size)
             raise InputError(
-                f"{path}: holds {size_text(path.stat().st_size)}, and the job "
-                f"reads up to {size_text(size)}; give it a smaller size, or a new file"
+                f"{path}: holds {holds}, and the job reads up to {reads}; "
+                "give it a smaller size, or a new file"
             )
         there = path.exists() and (self.use_existing or not plan.writes)
         return Terms(
