@@ -40,7 +40,9 @@ def simulations(count: int) -> list[Variant[float]]:
     def variant(seed: int) -> Variant[float]:
         settings = Settings(seed=seed, prepare="random:1")
         return Variant(
-            lambda seat: next(seat.run(drive(), JOB, settings).jobs[0].directions()).lat_mean_ns,
+            lambda seat: (
+                next(seat.run(drive(), JOB, settings).jobs[0].directions()).clat.mean_ns or 0.0
+            ),
             1.0 / seed,
         )
 

@@ -96,16 +96,6 @@ class DirectionStats:
         """Completion latencies: what fio shows by default, on every target."""
         return self.latencies.get("clat", NOTHING)
 
-    @property
-    def lat_mean_ns(self) -> float:
-        """Mean completion latency."""
-        return self.clat.mean_ns or 0.0
-
-    @property
-    def lat_max_ns(self) -> int:
-        """Largest completion latency."""
-        return int(self.clat.max_ns)
-
 
 @dataclass(frozen=True)
 class JobResult:

@@ -160,11 +160,6 @@ def _seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def _is_file(result: Result) -> bool:
-    surroundings = result.ssdlab.get("surroundings") or {}
-    return "file_system" in surroundings or "file" in (surroundings.get("observed") or {})
-
-
 def _initial(result: Result) -> State:
     """Whether the drive held data: of a simulated one it is known."""
     if result.kind != "sim":

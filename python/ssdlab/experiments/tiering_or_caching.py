@@ -187,6 +187,10 @@ class Way:
         """I/Os per second of a phase."""
         return self.stats(job).iops
 
+    def mean_ms(self, job: str) -> float:
+        """Mean latency of the I/Os of a phase."""
+        return (self.stats(job).clat.mean_ns or 0) / 1e6
+
     def p99_ms(self, job: str) -> float:
         """What 99 % of the I/Os of a phase did not exceed."""
         return (self.stats(job).clat.percentile_ns(99.0) or 0) / 1e6
@@ -246,10 +250,9 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     ]
     for key, name in COSTS.items():
         way, reads = ways[key], "reads of what is cold,"
-        mean = way.stats("cold").lat_mean_ns / 1e6
         for what, unit, value in (
             ("rate", "IOPS", way.iops("cold")),
-            ("mean", "ms", mean),
+            ("mean", "ms", way.mean_ms("cold")),
             ("99 %", "ms", way.p99_ms("cold")),
         ):
             lines.append(Line(f"tier, {name}", f"{reads} {what}", None, unit, value))
@@ -266,9 +269,7 @@ def _verdicts(ways: Mapping[str, Way], factor: int) -> list[str]:
     }
     ssd = capacity_of(SSD) / factor
     gained = tier.capacity() - disks.capacity()
-    still_ms, moving_ms, unlimited_ms = (
-        way.stats("cold").lat_mean_ns / 1e6 for way in (still, moving, unlimited)
-    )
+    still_ms, moving_ms, unlimited_ms = (way.mean_ms("cold") for way in (still, moving, unlimited))
     moved = moving.counter("moved_up_bytes") + moving.counter("moved_down_bytes")
     cases = [
         (

@@ -7,7 +7,6 @@ import gzip
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,18 +17,6 @@ from markupsafe import Markup
 
 LARGE = 20_000
 """Embedded texts longer than this are compressed."""
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """A text carried along in the page, to be taken out by a button."""
-
-    id: str
-    label: str
-    file: str
-    mime: str
-    encoding: str
-    body: Markup
 
 
 def portable(figures: Mapping[str, figure]) -> tuple[Markup, Mapping[str, str]]:
