@@ -230,6 +230,15 @@ def test_a_run_is_found_by_a_piece_of_its_id(tmp_path: Path) -> None:
         runs.find("gone")
 
 
+def test_a_folder_of_runs_is_no_run_but_tells_which_it_has(tmp_path: Path) -> None:
+    folder = RunStore(tmp_path / "kept").save(make_result("drive"))
+    with pytest.raises(InputError) as raised:
+        RunStore(tmp_path / "other").find(str(folder.parent))
+    assert str(raised.value) == (
+        f"{folder.parent}: is a folder of runs; name one of them, such as {folder}"
+    )
+
+
 def test_the_newest_run_is_the_last(tmp_path: Path) -> None:
     runs = RunStore(tmp_path)
     with pytest.raises(InputError, match='no run is called "last"'):

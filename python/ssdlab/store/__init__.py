@@ -161,11 +161,14 @@ class RunStore:
         """The folder of the run called ``name``: a path, a full id, an unambiguous piece, or
         :data:`LAST`."""
         path = self.seek(name)
-        if path is None:
+        if path is not None:
+            return path
+        inside = RunStore(name).ids() if name and Path(name).is_dir() else []
+        if inside:
             raise InputError(
-                f'no run is called "{name}" in {self.root}; "ssdlab list runs" shows them'
+                f"{name}: is a folder of runs; name one of them, such as {Path(name) / inside[-1]}"
             )
-        return path
+        raise InputError(f'no run is called "{name}" in {self.root}; "ssdlab list runs" shows them')
 
     def seek(self, name: str) -> Path | None:
         """The same; None where there is no such run. InputError where a piece fits several."""
