@@ -338,3 +338,23 @@ def test_ticks_of_what_is_counted_are_whole_and_small_probabilities_are_no_zeros
     assert parts.major_label_overrides[0] == "mean\n420\u202f\u00b5s"
     small = next(iter(found.values())).yaxis[0].formatter
     assert type(small).__name__ == "BasicTickFormatter", "two digits of 1e-7 are 0"
+
+
+@in_browser
+def test_numbers_of_a_heat_map_fit_their_fields(tmp_path: Path, tab: browser.Tab) -> None:
+    columns_, rows = [float(n % 8) for n in range(16)], [float(n // 8) for n in range(16)]
+    values = [171_259.0] * 16
+    heat = Curve("IOPS", columns_, rows, "heat", 0, z=values)
+    places = [str(n) for n in range(8)]
+    figure = Figure("IOPS by block and mix", "", "", [heat], x_names=places, y_names=["a", "b"])
+    place = tmp_path / "heat.html"
+    section = Section(["It is."], figures=[figure])
+    answer_page.render(Answer("A heat map", "protocol", [section]), place)
+    size = (
+        "parseFloat([...Bokeh.documents[0]._all_models.values()]"
+        ".find(m => m.tags?.includes('field')).data_source.data.size[0])"
+    )
+    tab.open(place, 1400)
+    assert tab.run(size) == 11
+    tab.open(place, 390)
+    assert 6 <= tab.run(size) <= 8, "seven figures in 35 px"

@@ -26,7 +26,7 @@ from ssdlab.fits import trial
 from ssdlab.fits.conclusions import Conclusion, conclusions
 from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.sources import Gathered, _check_steady, gather
-from ssdlab.protocols import find
+from ssdlab.protocols import characterise, find
 from ssdlab.rig import resolve
 from ssdlab.store import RunStore
 from ssdlab.studies import blind
@@ -428,3 +428,11 @@ def test_random_rigs_are_the_same_for_the_same_seed_and_differ_for_others() -> N
     assert blind.drawn(1, 2) == blind.drawn(1, 2) != blind.drawn(2, 2)
     assert blind.unseen(1, 2) == blind.unseen(1, 2)
     assert len(set(blind.unseen(1, 2))) == 20
+
+
+def test_pages_are_told_in_kib_and_an_interval_in_the_unit_of_its_value() -> None:
+    page = Conclusion("sensed at once", 16384.0, None, None, "B", "", "")
+    spare = Conclusion("over-provisioning", 0.287, 0.269, 0.307, "x", "", "")
+    told = characterise._number(page)
+    assert (told.value, told.unit) == (16.0, "KiB")
+    assert characterise._said(spare) == "over-provisioning of 28.7 % (26.9 % .. 30.7 %)"

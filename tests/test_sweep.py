@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import ssdlab
 from conftest import Outcome
 from ssdlab import units
 from ssdlab.errors import InputError, Interrupted
@@ -178,6 +179,26 @@ def test_the_command_shows_writes_and_goes_on(cli: Cli, tmp_path: Path) -> None:
     assert len(lines) == 1 + 6 * 2
     table = pl.read_parquet(out / "summary" / "*.parquet")
     assert table.height == 6 * 2 and not {"host", "path"} & set(table.columns)
+
+
+def test_a_stopped_sweep_says_what_it_leaves(tmp_path: Path) -> None:
+    vary = {"ftl.over_provisioning": "0.1..0.3/5", "job.iodepth": "1,8"}
+
+    def stop(news: Progress) -> bool:
+        return not news.text.startswith("7 of")
+
+    def swept(out: Path | None) -> None:
+        ssdlab.sweep(
+            JOB, on=DRIVE, set=SMALL, vary=vary, seeds=2, prepare="random:1", out=out, progress=stop
+        )
+
+    out = tmp_path / "out"
+    with pytest.raises(Interrupted, match=r"^stopped; \d finished runs? (is|are) kept in "):
+        swept(out)
+    with pytest.raises(Interrupted, match="nothing was kept"):
+        swept(None)
+    axes = [axis(f"{key}={values}") for key, values in vary.items()]
+    assert 0 < len(Dataset(out, axes).done()) < 20
 
 
 @pytest.mark.parametrize(

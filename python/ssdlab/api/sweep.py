@@ -16,7 +16,7 @@ from ssdlab.api.report import Report
 from ssdlab.api.rig import Rig
 from ssdlab.api.watching import Watch, shown
 from ssdlab.api.working import working
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import read_job
 from ssdlab.output import write_to
 from ssdlab.progress import Notice
@@ -144,7 +144,7 @@ def swept(
             search = searching(order, sweep)
             dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
             title = f"search, {search.budget} combinations"
-            with working(title, progress, cluster, notice) as callback:
+            with working(title, progress, cluster, notice) as callback, _stays(dataset, out):
                 best = search.carry_out(dataset, callback)
             return Report(search_answer.answer(best, None if out is None else str(out)))
         dataset = Dataset(kept, sweep.axes, series=bool(order.series))
@@ -158,7 +158,8 @@ def swept(
                     found = forecast(sweep, memory, dataset, callback, keep=True, cores=cores)
                 tried = found.kept
                 notice(found.sentence)
-        with working(f"sweep of {len(sweep):,} runs", progress, cluster, notice) as callback:
+        title = f"sweep of {len(sweep):,} runs"
+        with working(title, progress, cluster, notice) as callback, _stays(dataset, out):
             outcome = carry_out(sweep, dataset, callback)
         outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
         if outcome.failed and not outcome.ran and not outcome.before:
@@ -167,6 +168,23 @@ def swept(
         table = dataset.of(sweep).sort(*varied, "seed", "job", "ddir")
         where = None if out is None else str(out)
         return Report(sweep_answer.answer(sweep, table, outcome, where, line), table=table)
+
+
+@contextlib.contextmanager
+def _stays(dataset: Dataset, out: Path | None) -> Iterator[None]:
+    """Says of a sweep that is stopped what it leaves."""
+    try:
+        yield
+    except Interrupted as stop:
+        done = 0 if out is None else len(dataset.done())
+        if not done:
+            raise
+        how = stop.message.partition(";")[0]
+        are = "is" if done == 1 else "are"
+        raise Interrupted(
+            f"{how}; {units.counted(done, 'finished run')} {are} kept in {out}: "
+            "the same command goes on"
+        ) from None
 
 
 def searching(order: SweepOrder, sweep: Sweep) -> Search:

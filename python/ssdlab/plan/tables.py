@@ -140,7 +140,8 @@ def _warm_up(plan: CachePlan) -> Table:
         },
         "Cold: over all of the first pass. Warm after: until 90 % of the final speed for good, at "
         "full speed; the same in passes, and in time at the recorded pace. Formula: C P / (I S D), "
-        "filling all of the cache by random reads.",
+        "filling all of the cache (C bytes; a block is admitted on its Pth access) by random reads "
+        "of S bytes, I a second from each of D disks.",
     )
 
 

@@ -396,21 +396,23 @@ def _heat(panel: figure, curve: Curve) -> None:
             "text": [for_page(units.number(z)) for _, _, z in fields],
             "colour": colours,
             "ink": [style.ink_on(colour) for colour in colours],
+            "size": ["11px"] * len(fields),
             **({"key": [curve.keys[n] for n in good]} if curve.keys else {}),
         }
     )
     drawn = panel.rect("x", "y", width=0.97, height=0.94, source=source, color="colour")
-    panel.text(
+    told = panel.text(
         "x",
         "y",
         text="text",
         source=source,
         text_color="ink",
-        text_font=style.FONT,
-        text_font_size="11px",
+        text_font={"value": style.FONT},  # else bokeh takes it for a column
+        text_font_size="size",
         text_align="center",
         text_baseline="middle",
     )
+    told.tags = ["field"]  # the page makes them as large as there is room
     plot.add_tap(panel, drawn, source)
     plot.add_hover(panel, drawn, [(curve.name, "@z{0,0.[00]}")], "mouse")
 

@@ -18,6 +18,7 @@
     }
     for (const axis of models()) if (axis.tags?.includes("log")) followZoom(axis);
     for (const source of models()) if (source.type === "ColumnDataSource") followTaps(source);
+    for (const renderer of models()) if (renderer.tags?.includes("field")) followWidth(renderer);
     themed();
     document.documentElement.dataset.ready = "yes";
   });
@@ -61,6 +62,23 @@
     range.properties.start.change.connect(update);
     range.properties.end.change.connect(update);
     update();
+  };
+
+  // Numbers of a heat map are as large as its fields leave room for.
+  const followWidth = (renderer) => {
+    const plot = Bokeh.documents[0].roots().find((root) => root.renderers.includes(renderer));
+    if (!plot) return;
+    const longest = Math.max(...[...renderer.data_source.data.text].map((text) => text.length), 1);
+    const update = () => {
+      const fields = Math.abs(plot.x_range.end - plot.x_range.start) || 1;
+      const room = 0.92 * plot.inner_width / fields / (0.58 * longest);
+      const size = `${Math.max(5, Math.min(11, Math.floor(2 * room) / 2))}px`;
+      const source = renderer.data_source;
+      source.data = { ...source.data, size: Array(source.data.text.length).fill(size) };
+    };
+    plot.properties.inner_width.change.connect(update);
+    plot.x_range.properties.start.change.connect(update);
+    if (plot.inner_width) update();
   };
 
   // Charts of what is held at chosen values, from the data that the page carries.
@@ -169,7 +187,9 @@
       element.append(picture);
     }
     for (const one of document.querySelectorAll("details:not([open]):not(.points)")) {
-      if (!one.querySelector(".tablebox")) continue;
+      const rows = one.querySelectorAll(".tablebox tbody tr").length;
+      one.classList.toggle("unprinted", rows > 100);  // nobody reads on for twenty pages
+      if (!rows || rows > 100) continue;
       one.open = true;
       folded.push(one);
     }

@@ -224,5 +224,5 @@ def _rates(rows: Sequence[StorageOffer], key: str) -> Figure:
                 curves.append(Curve(label, [float(colour)], [rate], style, colour))
     return Figure(
         name.capitalize(), "", unit, curves, x_names=[row.letter for row in rows], log_y=log,
-        group="Rates at random" if log else "Rates in order",
+        group="Random I/O" if log else "Sequential I/O",
     )  # fmt: skip

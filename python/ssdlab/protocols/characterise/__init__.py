@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ssdlab import units
@@ -37,16 +38,7 @@ def judge(records: Records, setup: Setup) -> Section:
     known = [conclusion for conclusion in conclusions if conclusion.known]
     if not any(True for _ in records):
         return Section(["Nothing has been measured yet."], tables=[table(conclusions)])
-    numbers = [
-        Number(
-            conclusion.name,
-            conclusion.value,
-            "" if conclusion.unit == "yes/no" else conclusion.unit,
-            "",
-            conclusion.sources,
-        )
-        for conclusion in known
-    ]
+    numbers = [_number(conclusion) for conclusion in known]
     return Section(
         [_headline(known), *_missing(conclusions)],
         numbers,
@@ -63,23 +55,30 @@ def _headline(known: list[Conclusion]) -> str:
     return units.sentence(f"The drive looks like one with {units.listed(said)}")
 
 
+def _number(conclusion: Conclusion) -> Number:
+    value, unit = conclusion.value, conclusion.unit
+    if unit == "B" and value is not None and value < 1 << 30:
+        value, unit = value / 1024, "KiB"  # pages and buffers are no decimal sizes
+    return Number(conclusion.name, value, "" if unit == "yes/no" else unit, "", conclusion.sources)
+
+
 def _said(conclusion: Conclusion) -> str:
     assert conclusion.value is not None
     if conclusion.unit == "":
         return f"{conclusion.value:g} {conclusion.name}"
-    value = {
-        "us": lambda: units.microseconds(conclusion.value),
-        "B": lambda: units.binary(conclusion.value or 0),
-        "x": lambda: f"{100 * (conclusion.value or 0):.3g} %",
-    }[conclusion.unit]()
+    write: Callable[[float], str] = {
+        "us": units.microseconds,
+        "B": units.binary,
+        "x": lambda value: f"{100 * value:.3g} %",
+    }[conclusion.unit]
     within = ""
     if (
         conclusion.low is not None
         and conclusion.high is not None
         and conclusion.high > 1.1 * conclusion.low
     ):
-        within = f" ({conclusion.low:.3g} .. {conclusion.high:.3g})"
-    return f"{conclusion.name} of {value}{within}"
+        within = f" ({write(conclusion.low)} .. {write(conclusion.high)})"
+    return f"{conclusion.name} of {write(conclusion.value)}{within}"
 
 
 def _missing(conclusions: list[Conclusion]) -> list[str]:
