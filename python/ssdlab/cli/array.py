@@ -75,7 +75,9 @@ def command(
         int | None, option("N", "Scale the capacity of drives down by N.", min=1)
     ] = None,
     set_: SetKeys = None,
-    price: Annotated[float | None, option("X", "Price of one drive.", min=0.0)] = None,
+    price: Annotated[
+        float | None, option("X", "Price of one drive, in any currency.", min=0.0)
+    ] = None,
     seed: Seed = 1,
     save_rigs: Annotated[Path | None, option("DIR", "Only write the arrays as rig files.")] = None,
     *,

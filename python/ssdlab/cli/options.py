@@ -46,8 +46,9 @@ def flag(help: str, *names: str) -> Any:
     return typer.Option(*names, help=help)
 
 
-KeptBelow = Annotated[Path | None, option("DIR", "Keep the run below this folder.")]
-KeptWhere = Annotated[Path | None, option("DIR", "Where the runs are kept.")]
+_STORE = "~/.local/share/ssdlab/runs unless given."
+KeptBelow = Annotated[Path | None, option("DIR", f"Keep the run below this folder; {_STORE}")]
+KeptWhere = Annotated[Path | None, option("DIR", f"Where the runs are kept; {_STORE}")]
 Json = Annotated[
     Output | None, document("--json", help="Write the result as JSON there; - is standard output.")
 ]
@@ -86,7 +87,13 @@ Prices = Annotated[Path | None, option("FILE", "Prices of drives (TOML).")]
 DiskCache = Annotated[
     bool, flag("Disks acknowledge writes in their volatile caches: lost with the power.")
 ]
-SetKeys = Annotated[list[str] | None, option("KEY=VALUE", "Change a key of the simulated rig.")]
+SetKeys = Annotated[
+    list[str] | None,
+    option(
+        "KEY=VALUE",
+        "Change a key of the simulated rig, such as ftl.over_provisioning=0.2; may be given again.",
+    ),
+]
 Scale = Annotated[
     int,
     option("N", "Scale the capacity of simulated drives down by N; the job stays as it is.", min=1),
@@ -215,12 +222,23 @@ class ProtocolOptions(Options):
     """How a protocol is carried out."""
 
     param: Annotated[
-        list[str] | None, option("NAME=VALUE", "A parameter; `ssdlab show PROTOCOL` lists them.")
+        list[str] | None,
+        option(
+            "NAME=VALUE",
+            "A parameter of the protocol, which `ssdlab show PROTOCOL` lists; may be given again.",
+        ),
     ] = None
     quick: Annotated[
         bool, flag("Minutes instead of hours: not steady state, not for publication.")
     ] = False
-    size: Annotated[str | None, option("SIZE", "Size of the file that is a target: 8g.")] = None
+    size: Annotated[
+        str | None,
+        option(
+            "SIZE",
+            "Size of the file that is a target; 8g (1g with --quick), or half of what is free, "
+            "unless given.",
+        ),
+    ] = None
     scale: Annotated[
         int, option("N", "Scale a simulated drive and all durations down by N.", min=1)
     ] = 1

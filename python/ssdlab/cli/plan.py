@@ -64,14 +64,17 @@ def for_pool(
     ] = False,
     years: Annotated[float, option("N", "How long the cache has to last.", min=0.0)] = 5.0,
     prices: Prices = None,
-    top: Annotated[int | None, option("N", "Caches that are simulated in time.", min=1)] = None,
+    top: Annotated[
+        int | None,
+        option("N", "Caches that are simulated in time; 6 (4 with --quick) unless given.", min=1),
+    ] = None,
     depth: Annotated[int, option("N", "Requests in flight at full speed.", min=1)] = 32,
     passes: Annotated[
         int | None,
         option(
             "N",
             "How often a trace is run at full speed, the cache growing warm (more often while it "
-            "still gets faster).",
+            "still gets faster); 3 (2 with --quick), or what its threshold needs, unless given.",
             min=1,
         ),
     ] = None,

@@ -40,10 +40,15 @@ def command(
             autocompletion=light.complete("drives"),
         ),
     ] = None,
-    capacity: Annotated[str | None, option("SIZE", "Of a drive (3.84TB).")] = None,
+    capacity: Annotated[
+        str | None, option("SIZE", "Capacity of a drive; 3.84TB unless given.")
+    ] = None,
     afr: Annotated[
         float | None,
-        option("PERCENT", "Failures per 100 drive years (1; field studies find about that)."),
+        option(
+            "PERCENT",
+            "Failures per 100 drive years; 1 unless given, about what field studies find.",
+        ),
     ] = None,
     mtbf: Annotated[
         float | None, option("HOURS", "Hours between failures, instead of --afr.")

@@ -83,7 +83,9 @@ class Variants(Options):
             "rig, capacity, usable, members, memory and price.",
         ),
     ] = None
-    seeds: Annotated[int | None, option("N", "Runs of each, with seeds from 1 on.", min=1)] = None
+    seeds: Annotated[
+        int | None, option("N", "Runs of each, with seeds from 1 on; 1 unless given.", min=1)
+    ] = None
     series: Annotated[bool | None, flag("Keep the series of every run too, in DIR/series.")] = None
     prices_: Prices = None
     yes: Annotated[bool, flag("Go on with more than a million runs as well.")] = False
@@ -109,9 +111,9 @@ class SearchOptions(Options):
             'What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".',
         ),
     ] = None
-    budget: Annotated[int | None, option("N", "Combinations that a search tries; 100.", min=1)] = (
-        None
-    )
+    budget: Annotated[
+        int | None, option("N", "Combinations that a search tries; 100 unless given.", min=1)
+    ] = None
 
 
 @answering
