@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ssdlab.errors import InputError
+from ssdlab.studies.compare import share_text
 from ssdlab.units import (
     counted,
     counts,
     latency,
     number,
     parse_bytes,
+    percent,
     percents,
     size_text,
     sizes,
@@ -48,6 +50,16 @@ def test_sizes_have_three_figures_and_bytes_only_where_that_tells_two_apart() ->
     assert told == ["268 MB", "1.02 TB", "1.00 MB", "5 PB"]
     assert sizes_apart(268_435_456, 1 << 29) == ("268 MB", "537 MB")
     assert sizes_apart(268_435_456, 268_435_968) == ("268,435,456 bytes", "268,435,968 bytes")
+
+
+def test_a_percentage_has_two_figures_also_where_it_is_rounded_up() -> None:
+    told = [percent(share) for share in (0.0996, 0.00996, 0.5, 0.0123, 0.00123)]
+    assert told == ["10 %", "1.0 %", "50 %", "1.2 %", "0.12 %"]
+    assert [share_text(share) for share in (0.0996, -0.0996, 0.0123)] == [
+        "+10 %",
+        "-10 %",
+        "+1.2 %",
+    ]
 
 
 def test_of_a_mean_below_a_nanosecond_no_more_is_told_than_that() -> None:

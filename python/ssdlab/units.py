@@ -140,8 +140,12 @@ def percent(share: float | None) -> str:
     if share is None or not math.isfinite(share):
         return DASH
     percent = 100 * share
-    digits = 0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 1 else 2
-    return f"{percent:.{digits}f} %"
+    return f"{percent:.{percent_digits(percent)}f} %"
+
+
+def percent_digits(percent: float) -> int:
+    """Digits behind the point of a percentage that is told with two figures."""
+    return 0 if abs(percent) >= 9.95 or percent == 0 else 1 if abs(percent) >= 0.995 else 2
 
 
 def times(factor: float | None) -> str:

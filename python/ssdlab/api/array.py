@@ -269,7 +269,7 @@ def _note(setup: DriveSetup, load: JobText) -> str:
     small = ""
     if size and setup.capacity_bytes:
         each = units.parse_bytes("capacity", size)
-        small = f"; drives simulated at {each / 1e6:,.0f} MB each"
+        small = f"; drives simulated at {units.size_text(each)} each"
     state = "new" if setup.prepare == "fob" else f"prepared with {setup.prepare}"
     behind = f" behind {setup.attachment.name}" if setup.attachment else ""
     return f"{load.name} on arrays of {setup.drive.name}{behind}, {state}{small}"

@@ -291,8 +291,7 @@ def share_text(share: float | None) -> str:
     if share > 2:
         return f"x {1 + share:.3g}"
     percent = 100 * share
-    digits = 0 if abs(percent) >= 10 else 1 if abs(percent) >= 1 else 2
-    text = f"{percent:+.{digits}f}"
+    text = f"{percent:+.{units.percent_digits(percent)}f}"
     return "0 %" if float(text) == 0 else f"{text} %"
 
 
