@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 
 from conftest import Outcome
 from ssdlab import bench
+from ssdlab.api.working import working
 from ssdlab.bench import Seat, Variant, kept
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
@@ -279,10 +281,16 @@ def test_short_runs_are_not_kept(
 def test_a_stopped_question_goes_on(tmp_path: Path, folder: Path, simulated: list[str]) -> None:
     settings = [replace(SETTINGS, seed=seed) for seed in range(6)]
     variants = [Variant(partial(body, drive(), job(tmp_path), one)) for one in settings]
-    with bench.reusing(), pytest.raises(Interrupted):
-        bench.run(variants, lambda news: (news.fraction or 0.0) < 0.4)
+    with (
+        pytest.raises(Interrupted) as stopped,
+        working("runs", lambda news: (news.fraction or 0.0) < 0.4, fresh=False) as callback,
+    ):
+        bench.run(variants, callback)
     done = len(list(folder.iterdir()))
     assert 0 < done < 6
+    told = re.search(r"stopped; (\d+) runs? that ended (is|are) kept, ", str(stopped.value))
+    assert told is not None
+    assert 0 < int(told[1]) <= done, "what ended while it was being stopped is not counted"
     del simulated[:]
     with bench.reusing() as reuse:
         bench.run([Variant(bench.tolerant(one.body)) for one in variants])

@@ -105,7 +105,7 @@ def array(
 
     Raises:
         InputError: the drive, the load or a list is wrong.
-        Interrupted: it was stopped; nothing was kept.
+        Interrupted: it was stopped; of the simulations those that ended are kept.
     """
     studies_ = _studies(several(study) or ["arrays"])
     asked = question(

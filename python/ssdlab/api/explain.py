@@ -37,7 +37,7 @@ def explain(
 
     Raises:
         InputError: there is no such run, or its drive was not simulated.
-        Interrupted: it was stopped; nothing was kept.
+        Interrupted: it was stopped; of the simulations those that ended are kept.
     """
     result = result_of(run, out)
     study.require_simulated(result)

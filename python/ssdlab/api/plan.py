@@ -135,7 +135,7 @@ def plan_cache(
 
     Raises:
         InputError: a store, the load or a list is wrong.
-        Interrupted: it was stopped; nothing was kept.
+        Interrupted: it was stopped; of the simulations those that ended are kept.
     """
     if (trace is None) == (job is None):
         raise InputError("name one load: --trace TRACE or --job JOB.fio")
@@ -223,7 +223,7 @@ def plan_storage(
 
     Raises:
         InputError: a candidate, the load or a price is wrong.
-        Interrupted: it was stopped; nothing was kept.
+        Interrupted: it was stopped; of the simulations those that ended are kept.
     """
     candidates = _candidates(named_or_rigs(candidate))
     cost = read_prices(None if prices is None else Path(prices))

@@ -43,7 +43,7 @@ def reproduce(
 
     Raises:
         InputError: there is no such experiment.
-        Interrupted: it was stopped; nothing was kept.
+        Interrupted: it was stopped; of the simulations those that ended are kept.
     """
     if quick and full:
         raise InputError("--quick and --full exclude each other; give one of them")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ssdlab import bench
 from ssdlab.api.watching import Watch, console_on, shown
+from ssdlab.errors import Interrupted
 from ssdlab.progress import Notice, ProgressCallback
 
 
@@ -20,17 +21,20 @@ def working(
     or here without one; raises as :func:`ssdlab.bench.on`.
 
     Whole runs are taken from what was run before, unless ``fresh`` is True, or None: then they are
-    not kept either. How many were is told at the end.
+    not kept either. How many were is told at the end, and how many are kept where it was stopped.
     """
     told = notice or (_printed if watch is True else unheard)
     reusing = contextlib.nullcontext() if fresh is None else bench.reusing(fresh=fresh)
-    with (
-        reusing as reuse,
-        _script_left_alone(cluster),
-        bench.on(cluster, told),
-        shown(watch, title) as callback,
-    ):
-        yield callback
+    with reusing as reuse:
+        try:
+            with (
+                _script_left_alone(cluster),
+                bench.on(cluster, told),
+                shown(watch, title) as callback,
+            ):
+                yield callback
+        except Interrupted as error:
+            raise (error if reuse is None else reuse.stopped(error)) from None
     if reuse is not None and (sentence := reuse.sentence) is not None:
         told(sentence)
 

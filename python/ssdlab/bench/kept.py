@@ -110,18 +110,18 @@ class Archive:
             return None
         return result, beside
 
-    def keep(self, asked: str, result: Result, beside: str = "") -> None:
-        """Keeps a result, where there is room for it; not one whose logs would be called
-        otherwise in the archive."""
+    def keep(self, asked: str, result: Result, beside: str = "") -> bool:
+        """Keeps a result, where there is room for it, and answers whether; not one whose logs would
+        be called otherwise in the archive."""
         files = store.files_of_result(result)
         if [name for name in files if name.endswith(".log")] != [name for name, _ in result.logs]:
-            return
+            return False
         content = store.archived({QUESTION: asked, BESIDE: beside, **files})
-        self._write(self._file(asked), content)
+        return self._write(self._file(asked), content)
 
-    def _write(self, file: Path, content: bytes) -> None:
+    def _write(self, file: Path, content: bytes) -> bool:
         if len(content) > BYTES_MAX // SHARE_MAX:
-            return
+            return False
         part = file.with_name(f".{secrets.token_hex(8)}")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,8 @@ class Archive:
                 raise
             self._make_room(len(content))
         except OSError:
-            return
+            return False
+        return True
 
     def find_text(self, asked: str) -> str | None:
         """The text that was kept as the answer to a question; None where there is none whole."""
@@ -191,12 +192,13 @@ def text(asked: str, make: Callable[[], str]) -> str:
 
 @dataclass
 class KeptRuns:
-    """What was run before, for the runs of one variant; and how many of them it was."""
+    """What was run before, for the runs of one variant; how many of them it was, and are kept."""
 
     fresh: bool = False
     """Whether all is run again; what comes of it is kept in place of the old."""
     runs: int = 0
     reused: int = 0
+    kept: int = 0
 
     def run(
         self, target: Sim, job: JobText, settings: Settings, make: Callable[[], Result]
@@ -218,9 +220,10 @@ class KeptRuns:
         archive = _archive(folder)
         if not self.fresh and (found := archive.find(name, asked)) is not None:
             self.reused += 1
+            self.kept += 1
             return found
         began = time.monotonic()
         made = make()
         if took_s + time.monotonic() - began >= WORTH_S:
-            archive.keep(asked, *made)
+            self.kept += archive.keep(asked, *made)
         return made

@@ -8,18 +8,30 @@ from typing import Any, Generic, TypeVar
 
 from ssdlab.bench.kept import KeptRuns
 from ssdlab.bench.variant import Seat, Take, Tolerant, Variant
+from ssdlab.errors import Interrupted
 
 T = TypeVar("T")
 
 
 @dataclass
 class Reuse:
-    """What is asked of the runs of variants, and how many of them had been run before."""
+    """What is asked of the runs of variants, how many of them had been run before, and how many are
+    kept for the next time."""
 
     fresh: bool = False
     """Whether all are run again."""
     runs: int = 0
     reused: int = 0
+    kept: int = 0
+
+    def stopped(self, error: Interrupted) -> Interrupted:
+        """What is said of having been stopped, with what is kept of variants that ended."""
+        if not self.kept:
+            return error
+        said = "run that ended is kept" if self.kept == 1 else "runs that ended are kept"
+        again = "without --fresh the" if self.fresh else "the same"
+        how = error.message.partition(";")[0]
+        return Interrupted(f"{how}; {self.kept} {said}, and {again} command goes on from there")
 
     @property
     def sentence(self) -> str | None:
@@ -45,6 +57,7 @@ class Reuse:
             if isinstance(came, _Came):
                 self.runs += came.runs
                 self.reused += came.reused
+                self.kept += came.kept
                 came = came.result
             take(place, came)
 
@@ -56,6 +69,7 @@ class _Came(Generic[T]):
     result: T
     runs: int
     reused: int
+    kept: int
 
 
 @dataclass(frozen=True)
@@ -68,4 +82,4 @@ class _Counted(Generic[T]):
     def __call__(self, seat: Seat) -> _Came[T]:
         kept = KeptRuns(self.fresh)
         result = self.body(replace(seat, kept=kept))
-        return _Came(result, kept.runs, kept.reused)
+        return _Came(result, kept.runs, kept.reused, kept.kept)
