@@ -152,7 +152,7 @@ def test_no_caller_asks_whether_a_target_is_simulated_by_its_class() -> None:
 
 
 def test_the_table_of_places_tells_each_place_once() -> None:
-    text = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text("utf-8")
     table = text.partition("## Where things are")[2].partition("\n## ")[0]
     rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| ")]
     themes = Counter(what.partition(":")[0] for what, _ in rows)

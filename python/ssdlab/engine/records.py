@@ -164,18 +164,18 @@ class Records(Mapping[str, Result]):
         self, key: str, from_s: float, ddir: str | None = None
     ) -> tuple[float, Histogram | None]:
         """Completion latencies of a step from an instant of its clock on, and where they begin:
-        they are kept by segments, so with the first that begins then or later. None where nobody
-        kept them."""
+        they are kept by segments, so with that in which it lies. None where nobody kept them."""
         rows, frame = self._rows(key, ddir), self[key].latency_frame
         if frame is None or rows.is_empty():
             return from_s, None
         own = frame.filter(
             (pl.col("kind") == "clat") & pl.col("ddir").is_in(rows["ddir"].unique().to_list())
         ).with_columns(begins=pl.col("time_s") - pl.col("length_s") - self._start_s(key, rows))
-        late = own.filter(pl.col("begins") >= from_s - NEAR)
-        if late.is_empty():
+        before = own.filter(pl.col("begins") <= from_s + NEAR)
+        if before.is_empty():
             return from_s, None
-        return float(late["begins"].min()), together(late)  # type: ignore[arg-type]
+        begin = float(before["begins"].max())  # type: ignore[arg-type]
+        return begin, together(own.filter(pl.col("begins") >= begin - NEAR))
 
     def value(
         self, what: str, key: str, ddir: str | None = None, job: str | None = None
