@@ -303,7 +303,7 @@ def smart(written: int) -> dict[str, Any]:
     ("boot", "before", "after", "told"),
     [
         ("b", 10**9, 10**9, []),
-        ("b", 10**9, 5 * 10**9, ["4 GB were written to the drive by others"]),
+        ("b", 10**9, 5 * 10**9, ["4.00 GB were written to the drive by others"]),
         ("b", None, None, ["what else was written to the drive is not known"]),
         ("a", None, None, []),  # the kernel counted on
     ],

@@ -207,7 +207,7 @@ def test_a_job_that_does_not_fit_the_file_system_is_refused_before_it_begins(
         from ssdlab.target import Fio, Settings
 
         job = JobText("j", "[a]\nrw=write\nsize=6m\nnumjobs=3\noffset_increment=6m\n", tmp_path)
-        with pytest.raises(InputError, match=r"needs 18\.87 MB, but only .* are free"):
+        with pytest.raises(InputError, match=r"needs 18\.9 MB, but only .* are free"):
             Fio(mount / "new.bin").run(job, Settings())
         (mount / "old.bin").write_bytes(bytes(1 * MIB))
         with pytest.raises(InputError, match=r"but only .* are free"):

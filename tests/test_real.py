@@ -175,7 +175,7 @@ def test_a_job_that_fio_refuses_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_size_that_does_not_fit_is_refused_before_fio_starts(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"needs 1126 TB, but only .* are free"):
+    with pytest.raises(InputError, match=r"needs 1\.13 PB, but only .* are free"):
         ssdlab.run("[a]\nrw=write\nsize=1p\n", on=tmp_path / "s")
     assert list(tmp_path.iterdir()) == []
 
