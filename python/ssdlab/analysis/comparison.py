@@ -38,12 +38,17 @@ class Workload:
         return (self.option("rw", "readwrite") or default).split(":")[0].strip().lower()
 
     @property
+    def mixes(self) -> bool:
+        """Whether it reads and writes side by side: then ``rwmixread`` has a meaning."""
+        return self.rw.removeprefix("rand") in ("rw", "readwrite")
+
+    @property
     def read_percent(self) -> float | None:
         """Percent of reads that it asks for; None where it trims, or does not say."""
         way = self.rw.removeprefix("rand")
         if way in ("read", "write"):
             return 100.0 if way == "read" else 0.0
-        if way not in ("rw", "readwrite"):
+        if not self.mixes:
             return None
         reads, writes = self.option("rwmixread"), self.option("rwmixwrite")
         if reads.isdigit() or writes.isdigit():

@@ -21,7 +21,6 @@ from ssdlab.imports.find import DIGITS
 
 UNKNOWN = "?"
 """Stands for an option that nobody tells."""
-MIXED = ("rw", "readwrite")
 HEADS = (
     "rw | block | depth | jobs | IOPS [IOPS] | speed [MB/s] | clat mean [us] | p50 [us] | "
     "p99 [us] | p99.9 [us] | max [us]"
@@ -152,7 +151,7 @@ def _numbers(rows: Sequence[_Row]) -> Table:
         option, mix = workload.option, workload.read_percent
         default = "1" if foreign.knows_options else UNKNOWN
         rw = option("rw", "readwrite") or UNKNOWN
-        rw += f" {mix:g}/{100 - mix:g}" if mix is not None and rw.endswith(MIXED) else ""
+        rw += f" {mix:g}/{100 - mix:g}" if mix is not None and workload.mixes else ""
         line: Cells = [short(foreign)]
         line += [foreign.label] if several else []
         line += [row.job.name] if named else []

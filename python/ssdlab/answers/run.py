@@ -356,16 +356,13 @@ def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> 
     )
 
 
-MIXES = ("rw", "readwrite", "randrw")
-
-
 def _what(trace: Trace) -> str:
     """What the job does, in a line: randwrite, bs 4k, iodepth 32, 60 s."""
     workload = trace.job.workload
     said = [workload.rw] if workload.rw else []
     for name, aliases in (("bs", ("bs", "blocksize")), ("iodepth", ("iodepth",)),
                           ("numjobs", ("numjobs",)), ("rwmixread", ("rwmixread",))):  # fmt: skip
-        if name == "rwmixread" and workload.rw.partition(":")[0] not in MIXES:
+        if name == "rwmixread" and not workload.mixes:
             continue  # may be that of all jobs, without meaning here
         if (value := workload.option(*aliases)) not in ("", "1"):
             said.append(f"{name} {value}")
