@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -65,6 +66,15 @@ def stage(report: ProgressCallback, place: int, of: int) -> ProgressCallback:
     return within(report, place / of, (place + 1) / of)
 
 
+@contextlib.contextmanager
+def answering_ctrl_c(kept: str = "; nothing was kept") -> Iterator[None]:
+    """Makes an Interrupted of Ctrl-C, that says what is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped by Ctrl-C{kept}") from None
+
+
 def heard(
     progress: ProgressCallback | None,
     work: Callable[[Callable[[_core.Progress], bool]], T],
@@ -86,9 +96,10 @@ def heard(
         return not stopped
 
     try:
-        return work(report)
-    except KeyboardInterrupt:
-        raise Interrupted(f"stopped by Ctrl-C{kept}") from None
+        with answering_ctrl_c(kept):
+            return work(report)
+    except Interrupted:
+        raise
     except Exception:
         if stopped:
             raise Interrupted(f"stopped{kept}") from None

@@ -144,7 +144,7 @@ def swept(
             search = searching(order, sweep)
             dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
             title = f"search, {search.budget} combinations"
-            with working(title, progress, cluster, notice) as callback, _stays(dataset, out):
+            with _stays(dataset, out), working(title, progress, cluster, notice) as callback:
                 best = search.carry_out(dataset, callback)
             return Report(search_answer.answer(best, None if out is None else str(out)))
         dataset = Dataset(kept, sweep.axes, series=bool(order.series))
@@ -159,7 +159,7 @@ def swept(
                 tried = found.kept
                 notice(found.sentence)
         title = f"sweep of {len(sweep):,} runs"
-        with working(title, progress, cluster, notice) as callback, _stays(dataset, out):
+        with _stays(dataset, out), working(title, progress, cluster, notice) as callback:
             outcome = carry_out(sweep, dataset, callback)
         outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
         if outcome.failed and not outcome.ran and not outcome.before:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ssdlab import bench
 from ssdlab.api.watching import Watch, console_on, shown
 from ssdlab.errors import Interrupted
-from ssdlab.progress import Notice, ProgressCallback
+from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c
 
 
 @contextlib.contextmanager
@@ -31,6 +31,7 @@ def working(
                 _script_left_alone(cluster),
                 bench.on(cluster, told),
                 shown(watch, title) as callback,
+                answering_ctrl_c(),
             ):
                 yield callback
         except Interrupted as error:

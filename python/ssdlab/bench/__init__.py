@@ -24,7 +24,7 @@ from ssdlab.bench.variant import (
     WorkerLostError,
     tolerant,
 )
-from ssdlab.progress import Notice, ProgressCallback
+from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c
 
 __all__ = [
     "Engine",
@@ -96,7 +96,8 @@ def run_each(
     """
     if (reuse := _reuse.get()) is not None:
         variants, take = reuse.offered(variants), reuse.counting(take)
-    (_engine.get() or Threads()).work(variants, take, progress)
+    with answering_ctrl_c():
+        (_engine.get() or Threads()).work(variants, take, progress)
 
 
 @contextlib.contextmanager

@@ -109,8 +109,6 @@ class Dispatch:
                 self._collect()
                 self._say()
             self._say()
-        except KeyboardInterrupt:
-            raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
         except (OSError, RuntimeError) as error:
             if client.status == "running":
                 raise

@@ -83,11 +83,9 @@ class _Crew:
                 for holder in range(at_once):
                     pool.submit(self._serve, agenda, holder, memory, came, gone)
                 self._gather(came, at_once, wrong)
-            except BaseException as stopped:
+            except BaseException:
                 self._stop.set()  # before the pool waits for its threads
                 gone.set()
-                if isinstance(stopped, KeyboardInterrupt):
-                    raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
                 raise
         short = [finished for finished in wrong if memory is not None and _short(finished)]
         if bad := [finished for finished in wrong if finished not in short]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.errors import InputError, Interrupted, unknown_name
+from ssdlab.errors import InputError, unknown_name
 from ssdlab.output import Output, Place
-from ssdlab.progress import ProgressCallback
+from ssdlab.progress import ProgressCallback, answering_ctrl_c
 from ssdlab.tracefile import Reading, existing
 from ssdlab.traces.profile import told
 
@@ -69,13 +69,11 @@ def convert(
         if place.is_same(path):
             raise InputError(f"{out}: is the trace that is read; give another name to write to")
         with place.writer() as part:
-            try:
+            with answering_ctrl_c():
                 done = _core.trace_convert(
                     path, how.options(), part, to=name, name=place.path.name, file=file,
                     block_bytes=how.block_bytes, progress=told(progress),
                 )  # fmt: skip
-            except KeyboardInterrupt:
-                raise Interrupted("stopped by Ctrl-C; nothing was kept") from None
             if not done["requests"]:
                 raise InputError(f"{source}: no request of it can be said in the format {name}")
     loses = next(one["loses"] for one in _core.trace_formats() if one["name"] == name)

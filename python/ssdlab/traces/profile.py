@@ -10,8 +10,7 @@ from typing import Any
 
 from ssdlab import _core, units
 from ssdlab.answer import Curve, Figure
-from ssdlab.errors import Interrupted
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import Progress, ProgressCallback, answering_ctrl_c
 from ssdlab.tracefile import Reading, existing
 
 KINDS = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
@@ -38,12 +37,10 @@ def profile(
     """
     file = existing(path)
     options = (reading or Reading()).options()
-    try:
+    with answering_ctrl_c(""):
         found: dict[str, Any] = json.loads(
             _core.trace_profile(file, options, progress=told(progress))
         )
-    except KeyboardInterrupt:
-        raise Interrupted("stopped by Ctrl-C") from None
     return {"trace": str(path), **found, "remarks": remarks(found)}
 
 
