@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -32,35 +31,23 @@ REPEATS = 4
 @answering
 def command(
     target: TargetName,
-    protocol: Annotated[
-        str | None,
-        option(
-            "NAME", ProtocolHelp, "--protocol", "-p", autocompletion=light.complete("protocols")
-        ),
-    ] = None,
-    job: Annotated[
-        Path | None, option("JOB.fio", "Or a fio job file, instead of a protocol.")
-    ] = None,
-    to_b: Annotated[
-        str | None, option("CMD", "Shell command that makes the change (real targets).")
-    ] = None,
-    to_a: Annotated[
-        str | None,
-        option(
-            "CMD",
-            "Shell command that undoes it, so that A and B can take turns; without it all runs of "
-            "A come first.",
-        ),
-    ] = None,
-    set_b: Annotated[
-        list[str] | None, option("KEY=VALUE", "The change of a simulated drive: a key of B.")
-    ] = None,
-    repeats: Annotated[
-        int, option("N", "Runs of each side; an even number takes out drift.", min=2, max=1000)
-    ] = REPEATS,
+    protocol: str | None = option(
+        "NAME", ProtocolHelp, "--protocol", "-p", autocompletion=light.complete("protocols")
+    ),
+    job: Path | None = option("JOB.fio", "Or a fio job file, instead of a protocol."),
+    to_b: str | None = option("CMD", "Shell command that makes the change (real targets)."),
+    to_a: str | None = option(
+        "CMD",
+        "Shell command that undoes it, so that A and B can take turns; without it all runs of "
+        "A come first.",
+    ),
+    set_b: list[str] | None = option("KEY=VALUE", "The change of a simulated drive: a key of B."),
+    repeats: int = option(
+        "N", "Runs of each side; an even number takes out drift.", default=REPEATS, min=2, max=1000
+    ),
     set_: SetKeys = None,
     prepare: Prepare = None,
-    seed: Annotated[int, option("N", "Seed of the first pair.", min=0, max=SEED_MAX - 1000)] = 1,
+    seed: int = option("N", "Seed of the first pair.", default=1, min=0, max=SEED_MAX - 1000),
     out: KeptBelow = None,
     *,
     how: ProtocolOptions,

@@ -11,12 +11,12 @@ from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from typer.models import OptionInfo
 
 from ssdlab.cli import light
-from ssdlab.cli.options import Csv, Json, Page, Quiet, Verbose, Wide, Xlsx
+from ssdlab.cli.options import Csv, Group, Json, Page, Quiet, Verbose, Wide, Xlsx
 from ssdlab.output import Output, make_folder, write_to
 
 if light.BODIES:
@@ -51,7 +51,7 @@ GAP = 2
 
 
 @dataclass(frozen=True)
-class View:
+class View(Group):
     """How an answer is wanted."""
 
     report: Page = None
@@ -172,17 +172,12 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
         if name == asks:
             continue
         if name not in groups:
-            kind = _named(name, hints[name])
-            options.append(own.replace(annotation=kind, kind=own.KEYWORD_ONLY))
+            options.append(_declared(name, hints[name], own.default))
             continue
-        kinds = get_type_hints(groups[name], include_extras=True)
+        kinds, told = get_type_hints(groups[name], include_extras=True), groups[name].options
         options += [
-            own.replace(
-                name=field.name,
-                annotation=_named(field.name, kinds[field.name]),
-                default=field.default,
-            )
-            for field in fields(groups[name])
+            _declared(one.name, kinds[one.name], told.get(one.name, one.default))
+            for one in fields(groups[name])
         ]
 
     @functools.wraps(command)
@@ -203,17 +198,19 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
     return answered
 
 
-def _named(parameter: str, kind: Any) -> Any:
-    """The kind of a parameter, its option named as it is unless it has a name."""
-    base, *more = get_args(kind) or (kind,)
-    # The first name of an option stands where its default would without Annotated.
-    if not more or not isinstance(more[0], OptionInfo):
-        return kind
-    if more[0].default is not ... or more[0].param_decls:
-        return kind
-    option = copy(more[0])
-    option.default = _option(parameter)
-    return Annotated[base, option]
+def _declared(parameter: str, kind: Any, default: Any) -> inspect.Parameter:
+    """A parameter as typer takes it. What is said of it is its default, or, where several commands
+    have it, with its kind; an option is called as it is unless it has a name."""
+    base, told = kind, copy(default)
+    if get_origin(kind) is Annotated:
+        base, told = get_args(kind)
+        told = copy(told)
+        told.default = ... if default is inspect.Parameter.empty else default
+    if isinstance(told, OptionInfo) and not told.param_decls:
+        told.param_decls = (_option(parameter),)
+    return inspect.Parameter(
+        parameter, inspect.Parameter.KEYWORD_ONLY, default=told, annotation=base
+    )
 
 
 def _option(parameter: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.arrays.workloads import DEPTH, WORKLOADS
 from ssdlab.cli import light
@@ -19,67 +18,43 @@ if light.BODIES:
 
 @answering
 def command(
-    drive: Annotated[
-        str | None,
-        argument(
-            "DRIVE",
-            "A profile's name or a rig file (.toml) of one drive.",
-            autocompletion=light.complete("drives"),
-        ),
-    ] = None,
-    levels: Annotated[str, option("LIST", "RAID levels: 0, 1, 10, 5, 6, linear.")] = "0,10,5,6",
-    count: Annotated[str, option("LIST", "Numbers of drives: 2,4,8 or 2..32x2.")] = "4,8",
-    chunk: Annotated[str, option("LIST", "Sizes of a chunk: 64k,512k or 64k..1mx2.")] = "512k",
+    drive: str | None = argument(
+        "DRIVE",
+        "A profile's name or a rig file (.toml) of one drive.",
+        default=None,
+        autocompletion=light.complete("drives"),
+    ),
+    levels: str = option("LIST", "RAID levels: 0, 1, 10, 5, 6, linear.", default="0,10,5,6"),
+    count: str = option("LIST", "Numbers of drives: 2,4,8 or 2..32x2.", default="4,8"),
+    chunk: str = option("LIST", "Sizes of a chunk: 64k,512k or 64k..1mx2.", default="512k"),
     job: JobFile = None,
-    workload: Annotated[
-        str | None,
-        option(
-            "NAME",
-            f"A load by name: {', '.join(load.name for load in WORKLOADS)}.",
-            "--workload",
-        ),
-    ] = None,
-    depth: Annotated[int, option("N", "I/Os in flight of a load by name.", min=1)] = DEPTH,
-    study: Annotated[
-        list[str] | None,
-        option(
-            "NAME",
-            "arrays (levels, counts and chunks; the default), chunk (4 to 1024 KiB), scaling "
-            "(against the number of drives, predicted and simulated), depth (1 to 256), "
-            "degradation (fresh, used, rested, trimmed); may be given again.",
-        ),
-    ] = None,
-    prepare: Annotated[
-        str | None, option("STATE", "State at the start, as for run; else the load's own.")
-    ] = None,
-    measured: Annotated[
-        Path | None,
-        option(
-            "RUN",
-            "Instead of DRIVE: the latencies of a run of your own drive (a kept run, or fio's "
-            "JSON+ document).",
-        ),
-    ] = None,
-    controller: Annotated[
-        str | None,
-        option(
-            "NAME|FILE",
-            "What the array stands behind: intel-dmi2, intel-rs25db080, adaptec-3152-8i, or a file "
-            "with [controller] and [bus].",
-        ),
-    ] = None,
-    bus: Annotated[
-        str | None, option("RATE", "Bandwidth that all members share, as 2GB/s.")
-    ] = None,
-    scale: Annotated[
-        int | None, option("N", "Scale the capacity of drives down by N.", min=1)
-    ] = None,
+    workload: str | None = option(
+        "NAME", f"A load by name: {', '.join(load.name for load in WORKLOADS)}.", "--workload"
+    ),
+    depth: int = option("N", "I/Os in flight of a load by name.", default=DEPTH, min=1),
+    study: list[str] | None = option(
+        "NAME",
+        "arrays (levels, counts and chunks; the default), chunk (4 to 1024 KiB), scaling "
+        "(against the number of drives, predicted and simulated), depth (1 to 256), "
+        "degradation (fresh, used, rested, trimmed); may be given again.",
+    ),
+    prepare: str | None = option("STATE", "State at the start, as for run; else the load's own."),
+    measured: Path | None = option(
+        "RUN",
+        "Instead of DRIVE: the latencies of a run of your own drive (a kept run, or fio's "
+        "JSON+ document).",
+    ),
+    controller: str | None = option(
+        "NAME|FILE",
+        "What the array stands behind: intel-dmi2, intel-rs25db080, adaptec-3152-8i, or a file "
+        "with [controller] and [bus].",
+    ),
+    bus: str | None = option("RATE", "Bandwidth that all members share, as 2GB/s."),
+    scale: int | None = option("N", "Scale the capacity of drives down by N.", min=1),
     set_: SetKeys = None,
-    price: Annotated[
-        float | None, option("X", "Price of one drive, in any currency.", min=0.0)
-    ] = None,
+    price: float | None = option("X", "Price of one drive, in any currency.", min=0.0),
     seed: Seed = 1,
-    save_rigs: Annotated[Path | None, option("DIR", "Only write the arrays as rig files.")] = None,
+    save_rigs: Path | None = option("DIR", "Only write the arrays as rig files."),
     *,
     where: ReuseOptions,
     view: View,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
@@ -26,12 +25,10 @@ class AuditView(View):
 
 @answering
 def command(
-    target: Annotated[
-        str, argument("TARGET", "A drive (/dev/...), a mount point, or any file or folder.")
-    ],
-    root: Annotated[
-        Path, option("DIR", "Audit a recorded system: a folder with its /sys, /proc and /etc.")
-    ] = Path("/"),
+    target: str = argument("TARGET", "A drive (/dev/...), a mount point, or any file or folder."),
+    root: Path = option(
+        "DIR", "Audit a recorded system: a folder with its /sys, /proc and /etc.", default=Path("/")
+    ),
     *,
     view: AuditView,
 ) -> None:

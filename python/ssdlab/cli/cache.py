@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -26,48 +25,37 @@ def _policies(incomplete: str) -> list[str]:
 
 @answering
 def command(
-    trace: Annotated[Path, argument("TRACE", "A trace, compressed or not.")],
+    trace: Path = argument("TRACE", "A trace, compressed or not."),
     *,
-    policies: Annotated[
-        str,
-        option(
-            "LIST",
-            "Replacement policies, such as lru,arc,s3-fifo, or all; with what is let in: "
-            "lru+ghost,all+nhit:3 (ssdlab list policies).",
-            autocompletion=_policies,
-        ),
-    ] = "all",
-    sizes: Annotated[
-        str,
-        option(
-            "LIST",
-            "Sizes of the cache: percentages of the working set (1%..100%/8), bytes (1g,2g), or "
-            "counts (1425blocks; not of objects).",
-        ),
-    ] = "1%..100%/8",
-    block: Annotated[
-        str | None,
-        option(
-            "SIZE",
-            "Of a block of the cache: 4KiB. A trace that names objects is played as objects "
-            "without it.",
-        ),
-    ] = None,
-    sample: Annotated[
-        str | None,
-        option(
-            "PERCENT",
-            "Follow this share of the blocks in each of eight samples (SHARDS): estimates with a "
-            "standard error; else every access is followed.",
-        ),
-    ] = None,
+    policies: str = option(
+        "LIST",
+        "Replacement policies, such as lru,arc,s3-fifo, or all; with what is let in: "
+        "lru+ghost,all+nhit:3 (ssdlab list policies).",
+        default="all",
+        autocompletion=_policies,
+    ),
+    sizes: str = option(
+        "LIST",
+        "Sizes of the cache: percentages of the working set (1%..100%/8), bytes (1g,2g), or "
+        "counts (1425blocks; not of objects).",
+        default="1%..100%/8",
+    ),
+    block: str | None = option(
+        "SIZE",
+        "Of a block of the cache: 4KiB. A trace that names objects is played as objects "
+        "without it.",
+    ),
+    sample: str | None = option(
+        "PERCENT",
+        "Follow this share of the blocks in each of eight samples (SHARDS): estimates with a "
+        "standard error; else every access is followed.",
+    ),
     how: TraceOptions,
     seed: Seed = 1,
     where: BenchOptions,
-    parquet: Annotated[
-        Output | None,
-        document("--parquet", metavar="FILE", help="Write a row for each cache, as --json has."),
-    ] = None,
+    parquet: Output | None = document(
+        "--parquet", metavar="FILE", help="Write a row for each cache, as --json has."
+    ),
     view: View,
     ask: Ask,
 ) -> None:

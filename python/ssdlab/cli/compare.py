@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import KeptWhere, argument, flag
@@ -14,18 +12,13 @@ if light.BODIES:
 
 @answering
 def command(
-    runs: Annotated[
-        list[str],
-        argument(
-            "RUN",
-            "Run folders, or ids as `ssdlab list runs` shows them; RUN,RUN are repeats that count "
-            "as one side. The first is what the others are compared to.",
-            autocompletion=light.complete_runs,
-        ),
-    ],
-    each: Annotated[
-        bool, flag("Every run by itself, also where several are repeats of the same.")
-    ] = False,
+    runs: list[str] = argument(
+        "RUN",
+        "Run folders, or ids as `ssdlab list runs` shows them; RUN,RUN are repeats that count "
+        "as one side. The first is what the others are compared to.",
+        autocompletion=light.complete_runs,
+    ),
+    each: bool = flag("Every run by itself, also where several are repeats of the same."),
     out: KeptWhere = None,
     *,
     view: View,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import KeptWhere, OneRun, ReuseOptions, flag
@@ -15,9 +13,9 @@ if light.BODIES:
 @answering
 def command(
     run: OneRun,
-    tries: Annotated[
-        bool, flag("Repeat the run with one thing changed at a time.", "--try/--no-try")
-    ] = True,
+    tries: bool = flag(
+        "Repeat the run with one thing changed at a time.", "--try/--no-try", default=True
+    ),
     out: KeptWhere = None,
     *,
     where: ReuseOptions,

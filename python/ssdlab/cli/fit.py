@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -18,54 +17,39 @@ if light.BODIES:
 class FitView(View):
     """How the answer is wanted; ``-o`` is the twin."""
 
-    report: Annotated[
-        Output | None, document("--report", "--page", help="Write an HTML report there.")
-    ] = None
-    out: Annotated[
-        Output | None,
-        document("--out", "-o", metavar="FILE.toml", help="Write the twin there: a rig."),
-    ] = None
+    report: Output | None = document("--report", "--page", help="Write an HTML report there.")
+    out: Output | None = document(
+        "--out", "-o", metavar="FILE.toml", help="Write the twin there: a rig."
+    )
 
 
 @answering
 def command(
-    sources: Annotated[
-        list[str] | None,
-        argument(
-            "TABLE.csv|SHEET.toml|FIO.json|RUN|DIR...",
-            "What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, namespace; "
-            "iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), numbers of a data "
-            "sheet (a small TOML, see docs/fit.md), JSON of fio or of `run --json`, runs, or "
-            "folders of these.",
-        ),
-    ] = None,
-    capacity: Annotated[str | None, option("SIZE", "Of the drive, as 960GB or 1.92TB.")] = None,
-    start: Annotated[
-        str | None,
-        option(
-            "DRIVE",
-            "Profile or rig file to start from, instead of the nearest of those that come with "
-            "ssdlab.",
-            autocompletion=light.complete("drives"),
-        ),
-    ] = None,
-    fix: Annotated[
-        list[str] | None, option("KEY=VALUE", "A key of the rig that is known and not fitted.")
-    ] = None,
-    check: Annotated[
-        str | None,
-        option("TWIN.toml", "Fit nothing: show the measurements beside what this twin predicts."),
-    ] = None,
-    quick: Annotated[bool, flag("By closed forms and few simulations, in seconds.")] = False,
-    selftest: Annotated[
-        int | None,
-        option(
-            "N",
-            "Fit nothing: make twins of N random simulated drives, measured only through "
-            "characterise, and say how near they come under loads not measured.",
-            min=1,
-        ),
-    ] = None,
+    sources: list[str] | None = argument(
+        "TABLE.csv|SHEET.toml|FIO.json|RUN|DIR...",
+        "What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, namespace; "
+        "iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), numbers of a data "
+        "sheet (a small TOML, see docs/fit.md), JSON of fio or of `run --json`, runs, or "
+        "folders of these.",
+        default=None,
+    ),
+    capacity: str | None = option("SIZE", "Of the drive, as 960GB or 1.92TB."),
+    start: str | None = option(
+        "DRIVE",
+        "Profile or rig file to start from, instead of the nearest of those that come with ssdlab.",
+        autocompletion=light.complete("drives"),
+    ),
+    fix: list[str] | None = option("KEY=VALUE", "A key of the rig that is known and not fitted."),
+    check: str | None = option(
+        "TWIN.toml", "Fit nothing: show the measurements beside what this twin predicts."
+    ),
+    quick: bool = flag("By closed forms and few simulations, in seconds."),
+    selftest: int | None = option(
+        "N",
+        "Fit nothing: make twins of N random simulated drives, measured only through "
+        "characterise, and say how near they come under loads not measured.",
+        min=1,
+    ),
     seed: Seed = 1,
     *,
     view: FitView,

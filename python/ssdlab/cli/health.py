@@ -64,21 +64,15 @@ class HealthView(View):
 
     quiet: QuietButTrouble = False
     says_when_quiet = False
-    exit_code: Annotated[
-        bool,
-        typer.Option(
-            EXIT_CODE,
-            help="Answer as a monitoring plug-in (Nagios, Icinga): its first line with performance "
-            "data, and exit status 0 good, 1 watch, 2 replace, 3 unknown or not readable.",
-        ),
-    ] = False
-    json_lines: Annotated[
-        Output | None,
-        document_option(
-            "--json-lines",
-            help="Write a JSON object per drive and line; to - each as soon as the drive is read.",
-        ),
-    ] = None
+    exit_code: bool = flag(
+        "Answer as a monitoring plug-in (Nagios, Icinga): its first line with performance data, "
+        "and exit status 0 good, 1 watch, 2 replace, 3 unknown or not readable.",
+        EXIT_CODE,
+    )
+    json_lines: Output | None = document_option(
+        "--json-lines",
+        help="Write a JSON object per drive and line; to - each as soon as the drive is read.",
+    )
     prometheus: Prometheus = None
     redact: Redact = False
 
@@ -113,24 +107,18 @@ class HealthView(View):
 
 @answering
 def command(
-    targets: Annotated[
-        list[str],
-        argument(
-            "TARGET",
-            "A drive (/dev/...), a document of smartctl --json, a folder of them, a run, or - for "
-            "a document on standard input. Any number.",
-        ),
-    ],
-    history: Annotated[
-        list[str] | None,
-        option(
-            "PATH",
-            "Earlier snapshots of the same drives: a document, a folder, a run, a folder of runs, "
-            "or `runs` for all that are kept. May be given again.",
-        ),
-    ] = None,
+    targets: list[str] = argument(
+        "TARGET",
+        "A drive (/dev/...), a document of smartctl --json, a folder of them, a run, or - for "
+        "a document on standard input. Any number.",
+    ),
+    history: list[str] | None = option(
+        "PATH",
+        "Earlier snapshots of the same drives: a document, a folder, a run, a folder of runs, "
+        "or `runs` for all that are kept. May be given again.",
+    ),
     tbw: Tbw = None,
-    attributes: Annotated[bool, flag("Show every attribute of ATA drives too.")] = False,
+    attributes: bool = flag("Show every attribute of ATA drives too."),
     out: KeptWhere = None,
     *,
     outputs: HealthView,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -26,33 +25,24 @@ if light.BODIES:
 class ImportView(View):
     """How the answer is wanted, and the table for fits."""
 
-    table: Annotated[
-        Output | None,
-        document(
-            "--table",
-            metavar="FILE.csv|-",
-            help="Write what was measured of one drive as the table that fits take.",
-        ),
-    ] = None
+    table: Output | None = document(
+        "--table",
+        metavar="FILE.csv|-",
+        help="Write what was measured of one drive as the table that fits take.",
+    )
 
 
 @answering
 def command(
-    paths: Annotated[
-        list[Path],
-        argument(
-            "PATH",
-            "A JSON document of fio, or a folder: of bench-fio (fio-plot), ezFIO, CBT, or any "
-            "other; all that is below it is looked at, links are not followed.",
-        ),
-    ],
-    name: Annotated[
-        str | None,
-        option("NAME", "What the runs are called; else the drive, as far as the documents say."),
-    ] = None,
-    plan: Annotated[
-        bool, flag("Say what was recognised; keep nothing.", "--plan", "--dry-run", "-n")
-    ] = False,
+    paths: list[Path] = argument(
+        "PATH",
+        "A JSON document of fio, or a folder: of bench-fio (fio-plot), ezFIO, CBT, or any "
+        "other; all that is below it is looked at, links are not followed.",
+    ),
+    name: str | None = option(
+        "NAME", "What the runs are called; else the drive, as far as the documents say."
+    ),
+    plan: bool = flag("Say what was recognised; keep nothing.", "--plan", "--dry-run", "-n"),
     out: KeptWhere = None,
     *,
     view: ImportView,

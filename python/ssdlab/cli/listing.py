@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.answer import answering
@@ -32,14 +30,11 @@ KINDS = (
 
 @answering
 def command(
-    kind: Annotated[
-        str,
-        argument(
-            "KIND",
-            f"What to list: {', '.join(KINDS)}.",
-            autocompletion=lambda incomplete: [k for k in KINDS if k.startswith(incomplete)],
-        ),
-    ],
+    kind: str = argument(
+        "KIND",
+        f"What to list: {', '.join(KINDS)}.",
+        autocompletion=lambda incomplete: [k for k in KINDS if k.startswith(incomplete)],
+    ),
     out: KeptWhere = None,
     json_: Json = None,
 ) -> None:

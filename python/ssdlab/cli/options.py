@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.models import OptionInfo
 
 from ssdlab.cli import light
 from ssdlab.errors import InputError
@@ -27,23 +28,27 @@ def opened(context: typer.Context, place: str | None) -> Output | None:
 
 def document(*names: str, metavar: str = "FILE|-", help: str) -> Any:
     """An option that names where a document is written."""
-    return typer.Option(*names, metavar=metavar, help=help, parser=str, callback=opened)
+    return typer.Option(None, *names, metavar=metavar, help=help, parser=str, callback=opened)
 
 
-def argument(metavar: str, help: str, **more: Any) -> Any:
-    """What a command is given without a name; ``more`` is as for :func:`typer.Argument`."""
-    return typer.Argument(metavar=metavar, help=help, **more)
+def argument(metavar: str, help: str, *, default: Any = ..., **more: Any) -> Any:
+    """What a command is given without a name, and has to be given unless there is a ``default``;
+    ``more`` is as for :func:`typer.Argument`."""
+    return typer.Argument(default, metavar=metavar, help=help, **more)
 
 
-def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
-    """An option with a value. Where it has no ``names`` it is called as its parameter is; ``more``
-    is as for :func:`typer.Option`."""
-    return typer.Option(*names, metavar=metavar, help=help, **more)
+def option(metavar: str, help: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """An option with a value, which has to be given where the ``default`` is ``...``.
+
+    Where it has no ``names`` it is called as its parameter is; ``more`` is as for
+    :func:`typer.Option`.
+    """
+    return typer.Option(default, *names, metavar=metavar, help=help, **more)
 
 
-def flag(help: str, *names: str) -> Any:
+def flag(help: str, *names: str, default: bool | None = False) -> Any:
     """An option without a value, named alike."""
-    return typer.Option(*names, help=help)
+    return typer.Option(default, *names, help=help)
 
 
 _STORE = "~/.local/share/ssdlab/runs unless given."
@@ -107,7 +112,7 @@ def naming(option: str, fate: str) -> Any:
         f"Allow {fate} (a device without one: its kernel name; a loop device: also its backing "
         "file)."
     )
-    return typer.Option(option, metavar="SERIAL", help=help)
+    return typer.Option(None, option, metavar="SERIAL", help=help)
 
 
 Destroy = Annotated[
@@ -134,14 +139,9 @@ AssumeSpeed = Annotated[
 UseExistingFile = Annotated[bool, flag("Allow a plain file that exists to be written.")]
 
 
-TargetName = Annotated[
-    str,
-    argument(
-        "TARGET",
-        "A profile's name, a rig file (.toml), a plain file, or a block device.",
-        autocompletion=light.complete("drives"),
-    ),
-]
+_TARGET = ("TARGET", "A profile's name, a rig file (.toml), a plain file, or a block device.")
+TargetName = Annotated[str, argument(*_TARGET, autocompletion=light.complete("drives"))]
+OnTarget = Annotated[str, option(*_TARGET, autocompletion=light.complete("drives"))]
 OneRun = Annotated[
     str,
     argument(
@@ -173,8 +173,21 @@ Prepare = Annotated[
 ProtocolHelp = "What to do: a name from `ssdlab list protocols`."
 
 
+class Group:
+    """Options that belong together, as fields of a dataclass."""
+
+    options: ClassVar[dict[str, Any]] = {}
+    """What :func:`option` and the like say of fields, which have the values of that by default."""
+
+    def __init_subclass__(cls) -> None:
+        own = {name: one for name, one in vars(cls).items() if isinstance(one, OptionInfo)}
+        cls.options = {**cls.options, **own}
+        for name, one in own.items():
+            setattr(cls, name, one.default)
+
+
 @dataclass(frozen=True)
-class Options:
+class Options(Group):
     """A group of options that several commands have."""
 
     @property
@@ -187,14 +200,11 @@ class Options:
 class BenchOptions(Options):
     """Where many simulations run."""
 
-    cluster: Annotated[
-        str | None,
-        option(
-            "ADDRESS",
-            "Run the simulations on a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N "
-            "for N worker processes here.",
-        ),
-    ] = None
+    cluster: str | None = option(
+        "ADDRESS",
+        "Run the simulations on a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N "
+        "for N worker processes here.",
+    )
 
     def engine(self, *, quiet: bool) -> AbstractContextManager[None]:
         """Has all simulations run there meanwhile; raises as :func:`ssdlab.bench.on`."""
@@ -208,40 +218,29 @@ class BenchOptions(Options):
 class ReuseOptions(BenchOptions):
     """The same, of commands that take whole runs from what was run before."""
 
-    fresh: Annotated[
-        bool,
-        flag(
-            "Run all simulations again. Else results of earlier runs of the same rig, job, state, "
-            "seed and version are taken."
-        ),
-    ] = False
+    fresh: bool = flag(
+        "Run all simulations again. Else results of earlier runs of the same rig, job, state, "
+        "seed and version are taken."
+    )
 
 
 @dataclass(frozen=True)
 class ProtocolOptions(Options):
     """How a protocol is carried out."""
 
-    param: Annotated[
-        list[str] | None,
-        option(
-            "NAME=VALUE",
-            "A parameter of the protocol, which `ssdlab show PROTOCOL` lists; may be given again.",
-        ),
-    ] = None
-    quick: Annotated[
-        bool, flag("Minutes instead of hours: not steady state, not for publication.")
-    ] = False
-    size: Annotated[
-        str | None,
-        option(
-            "SIZE",
-            "Size of the file that is a target; 8g (1g with --quick), or half of what is free, "
-            "unless given.",
-        ),
-    ] = None
-    scale: Annotated[
-        int, option("N", "Scale a simulated drive and all durations down by N.", min=1)
-    ] = 1
+    param: list[str] | None = option(
+        "NAME=VALUE",
+        "A parameter of the protocol, which `ssdlab show PROTOCOL` lists; may be given again.",
+    )
+    quick: bool = flag("Minutes instead of hours: not steady state, not for publication.")
+    size: str | None = option(
+        "SIZE",
+        "Size of the file that is a target; 8g (1g with --quick), or half of what is free, "
+        "unless given.",
+    )
+    scale: int = option(
+        "N", "Scale a simulated drive and all durations down by N.", default=1, min=1
+    )
 
     @property
     def any(self) -> bool:

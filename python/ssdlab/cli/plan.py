@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -30,83 +29,65 @@ app = typer.Typer(
 @app.command("cache")
 @answering
 def for_pool(
-    pool: Annotated[str, option("STORE", f"What is cached: {FORMS}.")],
-    cache: Annotated[list[str], option("STORE", "What to cache on; may be given again.")],
-    trace: Annotated[Path | None, option("TRACE", "The load, as a trace.")] = None,
+    pool: str = option("STORE", f"What is cached: {FORMS}.", default=...),
+    cache: list[str] = option("STORE", "What to cache on; may be given again.", default=...),
+    trace: Path | None = option("TRACE", "The load, as a trace."),
     job: JobFile = None,
-    sizes: Annotated[
-        str | None,
-        option("LIST", "Sizes of the cache, such as 16G,32G; else by the working set of the load."),
-    ] = None,
-    blocks: Annotated[str | None, option("LIST", "Sizes of a block: 16k,64k.")] = None,
-    thresholds: Annotated[
-        str | None, option("LIST", "Admission thresholds: admit a block on its Nth access: 1,2.")
-    ] = None,
-    policies: Annotated[
-        str | None, option("LIST", "Replacement policies: lru,arc,s3-fifo.")
-    ] = None,
-    modes: Annotated[
-        str | None, option("LIST", f"Of {', '.join(MODES)}; else the first three.")
-    ] = None,
-    preset: Annotated[
-        list[str] | None,
-        option("NAME", "A product's cache with all of its settings, besides; may be given again."),
-    ] = None,
-    goal: Annotated[
-        str,
-        option(
-            "iops|p99|price",
-            "What counts: speed when warm, the 99th percentile, or price per 1000 IOPS.",
-        ),
-    ] = "iops",
-    accept_loss: Annotated[
-        bool, flag("Allow configurations where one drive failure loses acknowledged writes.")
-    ] = False,
-    years: Annotated[float, option("N", "How long the cache has to last.", min=0.0)] = 5.0,
+    sizes: str | None = option(
+        "LIST", "Sizes of the cache, such as 16G,32G; else by the working set of the load."
+    ),
+    blocks: str | None = option("LIST", "Sizes of a block: 16k,64k."),
+    thresholds: str | None = option(
+        "LIST", "Admission thresholds: admit a block on its Nth access: 1,2."
+    ),
+    policies: str | None = option("LIST", "Replacement policies: lru,arc,s3-fifo."),
+    modes: str | None = option("LIST", f"Of {', '.join(MODES)}; else the first three."),
+    preset: list[str] | None = option(
+        "NAME", "A product's cache with all of its settings, besides; may be given again."
+    ),
+    goal: str = option(
+        "iops|p99|price",
+        "What counts: speed when warm, the 99th percentile, or price per 1000 IOPS.",
+        default="iops",
+    ),
+    accept_loss: bool = flag(
+        "Allow configurations where one drive failure loses acknowledged writes."
+    ),
+    years: float = option("N", "How long the cache has to last.", default=5.0, min=0.0),
     prices: Prices = None,
-    top: Annotated[
-        int | None,
-        option("N", "Caches that are simulated in time; 6 (4 with --quick) unless given.", min=1),
-    ] = None,
-    depth: Annotated[int, option("N", "Requests in flight at full speed.", min=1)] = 32,
-    passes: Annotated[
-        int | None,
-        option(
-            "N",
-            "How often a trace is run at full speed, the cache growing warm (more often while it "
-            "still gets faster); 3 (2 with --quick), or what its threshold needs, unless given.",
-            min=1,
-        ),
-    ] = None,
+    top: int | None = option(
+        "N", "Caches that are simulated in time; 6 (4 with --quick) unless given.", min=1
+    ),
+    depth: int = option("N", "Requests in flight at full speed.", default=32, min=1),
+    passes: int | None = option(
+        "N",
+        "How often a trace is run at full speed, the cache growing warm (more often while it "
+        "still gets faster); 3 (2 with --quick), or what its threshold needs, unless given.",
+        min=1,
+    ),
     disk_cache: DiskCache = False,
-    ram: Annotated[
-        str | None,
-        option("SIZE", "RAM of the host as a cache before the pool and every cache alike: 4GiB."),
-    ] = None,
-    ram_policy: Annotated[str, option("NAME", "Its replacement policy.")] = "lru",
-    ram_mode: Annotated[
-        str,
-        option(
-            "|".join(RAM_MODES), "Its mode; write-back loses acknowledged writes with the power."
-        ),
-    ] = RAM_MODES[0],
-    sampled: Annotated[
-        str | None,
-        option(
-            "PERCENT",
-            "The trace is a sample of so much of the addresses (trace sample --share): say what "
-            "that means for the whole.",
-        ),
-    ] = None,
-    save_rigs: Annotated[
-        Path | None,
-        option("DIR", "Write what was simulated as rig files, which run takes; other files stay."),
-    ] = None,
+    ram: str | None = option(
+        "SIZE", "RAM of the host as a cache before the pool and every cache alike: 4GiB."
+    ),
+    ram_policy: str = option("NAME", "Its replacement policy.", default="lru"),
+    ram_mode: str = option(
+        "|".join(RAM_MODES),
+        "Its mode; write-back loses acknowledged writes with the power.",
+        default=RAM_MODES[0],
+    ),
+    sampled: str | None = option(
+        "PERCENT",
+        "The trace is a sample of so much of the addresses (trace sample --share): say what "
+        "that means for the whole.",
+    ),
+    save_rigs: Path | None = option(
+        "DIR", "Write what was simulated as rig files, which run takes; other files stay."
+    ),
     fit: Fit = "as-is",
     *,
     how: TraceOptions,
     seed: Seed = 1,
-    quick: Annotated[bool, flag("Fewer candidates and passes, for a first look.")] = False,
+    quick: bool = flag("Fewer candidates and passes, for a first look."),
     where: ReuseOptions,
     view: View,
     ask: Ask,
@@ -118,42 +99,31 @@ def for_pool(
 @app.command("storage")
 @answering
 def stores(
-    candidate: Annotated[
-        list[str] | None,
-        option(
-            "STORE",
-            f"What may be bought: {SYNTAX}. STORE is a drive, a rig file, or "
-            "LEVEL:COUNT:DRIVE[:CHUNK]. Given several times; without it two large disks, twelve "
-            "fast ones, twelve SSDs, and two disks behind a cache are compared.",
-        ),
-    ] = None,
+    candidate: list[str] | None = option(
+        "STORE",
+        f"What may be bought: {SYNTAX}. STORE is a drive, a rig file, or "
+        "LEVEL:COUNT:DRIVE[:CHUNK]. Given several times; without it two large disks, twelve "
+        "fast ones, twelve SSDs, and two disks behind a cache are compared.",
+    ),
     job: JobFile = None,
-    workload: Annotated[
-        str | None,
-        option(
-            "NAME",
-            f"A load by name instead: {', '.join(load.name for load in WORKLOADS)}.",
-            "--workload",
-        ),
-    ] = None,
+    workload: str | None = option(
+        "NAME",
+        f"A load by name instead: {', '.join(load.name for load in WORKLOADS)}.",
+        "--workload",
+    ),
     prices: Prices = None,
-    depth: Annotated[int | None, option("N", "I/Os in flight; 256 unless given.", min=1)] = None,
-    hot: Annotated[
-        str | None,
-        option("SIZE|all", "Where random I/O goes; 20 million sectors (10.24GB) unless given."),
-    ] = None,
-    contiguous: Annotated[
-        bool, flag("The hot set lies at the beginning, not all over the store.")
-    ] = False,
-    writes_per_day: Annotated[
-        str, option("SIZE", "For the life of SSDs.")
-    ] = f"{WRITES_PER_DAY / 1e9:.0f}GB",
+    depth: int | None = option("N", "I/Os in flight; 256 unless given.", min=1),
+    hot: str | None = option(
+        "SIZE|all", "Where random I/O goes; 20 million sectors (10.24GB) unless given."
+    ),
+    contiguous: bool = flag("The hot set lies at the beginning, not all over the store."),
+    writes_per_day: str = option(
+        "SIZE", "For the life of SSDs.", default=f"{WRITES_PER_DAY / 1e9:.0f}GB"
+    ),
     disk_cache: DiskCache = False,
-    scale: Annotated[
-        int | None, option("N", "With --job: scale capacity and duration down by N.", min=1)
-    ] = None,
+    scale: int | None = option("N", "With --job: scale capacity and duration down by N.", min=1),
     seed: Seed = 1,
-    quick: Annotated[bool, flag("A rough look: shorter and smaller.")] = False,
+    quick: bool = flag("A rough look: shorter and smaller."),
     *,
     where: ReuseOptions,
     view: View,

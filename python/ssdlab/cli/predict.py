@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -20,38 +19,27 @@ if light.BODIES:
 class PredictView(View):
     """How the answer is wanted; ``-o`` is the table of answers."""
 
-    report: Annotated[
-        Output | None, document("--report", "--page", help="Write an HTML report there.")
-    ] = None
-    out: Annotated[
-        Output | None,
-        document(
-            "--out",
-            "-o",
-            metavar="FILE.csv|-",
-            help="Write the table there with the numbers and their 90 % intervals "
-            "(iops, iops_low, iops_high ...), in the order of the questions.",
-        ),
-    ] = None
+    report: Output | None = document("--report", "--page", help="Write an HTML report there.")
+    out: Output | None = document(
+        "--out",
+        "-o",
+        metavar="FILE.csv|-",
+        help="Write the table there with the numbers and their 90 % intervals "
+        "(iops, iops_low, iops_high ...), in the order of the questions.",
+    )
 
 
 @answering
 def command(
-    twin: Annotated[
-        str,
-        argument(
-            "TWIN.toml",
-            "What `ssdlab fit` wrote; another rig or profile is as sure as drives of a kind are "
-            "alike.",
-            autocompletion=light.complete("drives"),
-        ),
-    ],
-    jobs: Annotated[
-        list[Path] | None, argument("JOB.fio...", "Job files; each section is a workload.")
-    ] = None,
-    table: Annotated[
-        Path | None, option("ASK.csv", "A table of workloads, as `fit` takes it.")
-    ] = None,
+    twin: str = argument(
+        "TWIN.toml",
+        "What `ssdlab fit` wrote; another rig or profile is as sure as drives of a kind are alike.",
+        autocompletion=light.complete("drives"),
+    ),
+    jobs: list[Path] | None = argument(
+        "JOB.fio...", "Job files; each section is a workload.", default=None
+    ),
+    table: Path | None = option("ASK.csv", "A table of workloads, as `fit` takes it."),
     seed: Seed = 1,
     *,
     view: PredictView,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
@@ -25,22 +24,17 @@ if light.BODIES:
 
 @answering
 def command(
-    target: Annotated[Path, argument("TARGET", "A block device, or a plain file.")],
-    destroy: Annotated[
-        str | None, naming("--destroy", "the drive with this serial to be purged")
-    ] = None,
-    method: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "The way to do it; the strongest that the drive has unless given. --dry-run names "
-            "those it has.",
-            autocompletion=light.complete("methods"),
-        ),
-    ] = None,
-    use_existing_file: Annotated[bool, flag("Allow a plain file to lose what is in it.")] = False,
+    target: Path = argument("TARGET", "A block device, or a plain file."),
+    destroy: str | None = naming("--destroy", "the drive with this serial to be purged"),
+    method: str | None = option(
+        "NAME",
+        "The way to do it; the strongest that the drive has unless given. --dry-run names "
+        "those it has.",
+        autocompletion=light.complete("methods"),
+    ),
+    use_existing_file: bool = flag("Allow a plain file to lose what is in it."),
     tbw: Tbw = None,
-    dry_run: Annotated[bool, flag("Only say which ways the drive has.", "--dry-run", "-n")] = False,
+    dry_run: bool = flag("Only say which ways the drive has.", "--dry-run", "-n"),
     *,
     view: View,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import answering
@@ -25,22 +25,19 @@ if light.BODIES:
 
 @answering
 def command(
-    sql: Annotated[
-        str, argument("SQL", "One SELECT over the tables runs, summary and series, joined by key.")
-    ],
-    folders: Annotated[
-        list[Path] | None,
-        option(
-            "DIR",
-            "A sweep's folder, a kept run, or a store of runs; may be given again. Without: the "
-            "store, and sweeps in this folder or right below it.",
-            "--in",
-        ),
-    ] = None,
+    sql: str = argument(
+        "SQL", "One SELECT over the tables runs, summary and series, joined by key."
+    ),
+    folders: list[Path] | None = option(
+        "DIR",
+        "A sweep's folder, a kept run, or a store of runs; may be given again. Without: the "
+        "store, and sweeps in this folder or right below it.",
+        "--in",
+    ),
     json_: Json = None,
-    csv_: Annotated[
-        Output | None, document("--csv", help="Write the rows as CSV there; - is standard output.")
-    ] = None,
+    csv_: Output | None = document(
+        "--csv", help="Write the rows as CSV there; - is standard output."
+    ),
     wide: Wide = False,
     quiet: Quiet = False,
 ) -> None:

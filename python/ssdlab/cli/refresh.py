@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.care.livewrite import SLICE_S
 from ssdlab.cli import light
@@ -21,20 +20,17 @@ if light.BODIES:
 
 @answering
 def command(
-    target: Annotated[Path, argument("TARGET", "A plain file, a drive or a partition.")],
-    rewrite: Annotated[
-        str | None,
-        naming("--rewrite", "the drive with this serial to be rewritten with its own data"),
-    ] = None,
-    freeze: Annotated[bool, flag("Allow a mounted file system to be frozen for moments.")] = False,
-    slice_s: Annotated[
-        float, option("SECONDS", "How long it is frozen at a time, and then rests.", "--slice")
-    ] = SLICE_S,
-    unshare: Annotated[
-        bool, flag("Allow a file to lose what it shares with reflinks and snapshots.")
-    ] = False,
+    target: Path = argument("TARGET", "A plain file, a drive or a partition."),
+    rewrite: str | None = naming(
+        "--rewrite", "the drive with this serial to be rewritten with its own data"
+    ),
+    freeze: bool = flag("Allow a mounted file system to be frozen for moments."),
+    slice_s: float = option(
+        "SECONDS", "How long it is frozen at a time, and then rests.", "--slice", default=SLICE_S
+    ),
+    unshare: bool = flag("Allow a file to lose what it shares with reflinks and snapshots."),
     tbw: Tbw = None,
-    dry_run: Annotated[bool, flag("Only say what would be written.", "--dry-run", "-n")] = False,
+    dry_run: bool = flag("Only say what would be written.", "--dry-run", "-n"),
     *,
     view: View,
 ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import BenchOptions, Seed, Tbw, flag, option
@@ -20,98 +18,67 @@ REBUILD_RATE = "204.8MB/s"
 
 @answering
 def command(
-    level: Annotated[
-        str | None,
-        option(
-            "LEVEL,...",
-            "RAID levels, of 0, 1, 10, 5, 6 (all that the members allow). RAID 1 keeps a copy on "
-            "every member.",
-        ),
-    ] = None,
-    members: Annotated[int, option("N", "Drives.", min=1)] = 4,
-    copies: Annotated[int, option("N", "Copies of RAID 10.", min=2, max=3)] = 2,
-    drive: Annotated[
-        str | None,
-        option(
-            "DRIVE",
-            "Profile or rig file, such as a twin, that the members are: tells their capacity and, "
-            "beside --writes-per-day, what its flash takes in steady random writes (simulated), "
-            "unless --tbw does.",
-            autocompletion=light.complete("drives"),
-        ),
-    ] = None,
-    capacity: Annotated[
-        str | None, option("SIZE", "Capacity of a drive; 3.84TB unless given.")
-    ] = None,
-    afr: Annotated[
-        float | None,
-        option(
-            "PERCENT",
-            "Failures per 100 drive years; 1 unless given, about what field studies find.",
-        ),
-    ] = None,
-    mtbf: Annotated[
-        float | None, option("HOURS", "Hours between failures, instead of --afr.")
-    ] = None,
-    uber: Annotated[
-        float,
-        option(
-            "RATE",
-            "Unrecoverable errors per bit read: 1e-17 in data sheets of data centre SSDs; JESD218 "
-            "asks for 1e-16 of enterprise and 1e-15 of client SSDs, as disks promise.",
-        ),
-    ] = UBER,
-    rebuild_rate: Annotated[
-        str,
-        option(
-            "RATE", "Bytes per second that a rebuild writes; the default is the limit of Linux md."
-        ),
-    ] = REBUILD_RATE,
-    replace_after: Annotated[
-        float, option("HOURS", "Time from failure to rebuild start; 0 with a hot spare.")
-    ] = 24.0,
-    one_at_a_time: Annotated[
-        bool,
-        flag(
-            "Rebuild one member after the other where several are missing, as textbook formulas "
-            "have it."
-        ),
-    ] = False,
-    years: Annotated[float, option("YEARS", "Mission time of the array.")] = 5.0,
+    level: str | None = option(
+        "LEVEL,...",
+        "RAID levels, of 0, 1, 10, 5, 6 (all that the members allow). RAID 1 keeps a copy on "
+        "every member.",
+    ),
+    members: int = option("N", "Drives.", default=4, min=1),
+    copies: int = option("N", "Copies of RAID 10.", default=2, min=2, max=3),
+    drive: str | None = option(
+        "DRIVE",
+        "Profile or rig file, such as a twin, that the members are: tells their capacity and, "
+        "beside --writes-per-day, what its flash takes in steady random writes (simulated), "
+        "unless --tbw does.",
+        autocompletion=light.complete("drives"),
+    ),
+    capacity: str | None = option("SIZE", "Capacity of a drive; 3.84TB unless given."),
+    afr: float | None = option(
+        "PERCENT", "Failures per 100 drive years; 1 unless given, about what field studies find."
+    ),
+    mtbf: float | None = option("HOURS", "Hours between failures, instead of --afr."),
+    uber: float = option(
+        "RATE",
+        "Unrecoverable errors per bit read: 1e-17 in data sheets of data centre SSDs; JESD218 "
+        "asks for 1e-16 of enterprise and 1e-15 of client SSDs, as disks promise.",
+        default=UBER,
+    ),
+    rebuild_rate: str = option(
+        "RATE",
+        "Bytes per second that a rebuild writes; the default is the limit of Linux md.",
+        default=REBUILD_RATE,
+    ),
+    replace_after: float = option(
+        "HOURS", "Time from failure to rebuild start; 0 with a hot spare.", default=24.0
+    ),
+    one_at_a_time: bool = flag(
+        "Rebuild one member after the other where several are missing, as textbook formulas "
+        "have it."
+    ),
+    years: float = option("YEARS", "Mission time of the array.", default=5.0),
     tbw: Tbw = None,
-    writes_per_day: Annotated[
-        str | None, option("SIZE", "What the host writes to the array in a day.")
-    ] = None,
-    full_stripes: Annotated[
-        bool,
-        flag(
-            "Writes fill whole stripes, so that parity is written once for all of their data; else "
-            "each small write writes its own parity."
-        ),
-    ] = False,
-    stagger: Annotated[
-        str | None,
-        option(
-            "PERCENT[,...]",
-            "Of the rating already written at the start: by how much neighbours differ, or one "
-            "number for each drive.",
-        ),
-    ] = None,
-    models: Annotated[int | None, option("N", "Different models among the drives.", min=1)] = None,
-    spread: Annotated[
-        float,
-        option(
-            "PERCENT",
-            "By how much the endurance of drives of one model differs (standard deviation; the "
-            "default is assumed).",
-        ),
-    ] = 5.0,
-    model_spread: Annotated[float, option("PERCENT", "The same between models (assumed).")] = 20.0,
-    renew_at: Annotated[
-        float | None,
-        option("PERCENT", "Copy a drive to a new one when so much of its rating is written."),
-    ] = None,
-    runs: Annotated[int, option("N", "Lives to simulate.", min=100)] = 50_000,
+    writes_per_day: str | None = option("SIZE", "What the host writes to the array in a day."),
+    full_stripes: bool = flag(
+        "Writes fill whole stripes, so that parity is written once for all of their data; else "
+        "each small write writes its own parity."
+    ),
+    stagger: str | None = option(
+        "PERCENT[,...]",
+        "Of the rating already written at the start: by how much neighbours differ, or one "
+        "number for each drive.",
+    ),
+    models: int | None = option("N", "Different models among the drives.", min=1),
+    spread: float = option(
+        "PERCENT",
+        "By how much the endurance of drives of one model differs (standard deviation; the "
+        "default is assumed).",
+        default=5.0,
+    ),
+    model_spread: float = option("PERCENT", "The same between models (assumed).", default=20.0),
+    renew_at: float | None = option(
+        "PERCENT", "Copy a drive to a new one when so much of its rating is written."
+    ),
+    runs: int = option("N", "Lives to simulate.", default=50_000, min=100),
     seed: Seed = 0,
     *,
     where: BenchOptions,

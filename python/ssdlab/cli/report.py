@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from ssdlab.cli import light
 from ssdlab.cli.answer import answering
 from ssdlab.cli.options import KeptWhere, Page, SeveralRuns, option
@@ -20,7 +18,7 @@ if light.BODIES:
 def command(
     runs: SeveralRuns,
     output: Page = None,
-    title: Annotated[str | None, option("TEXT", "Heading of the report.")] = None,
+    title: str | None = option("TEXT", "Heading of the report."),
     out: KeptWhere = None,
 ) -> None:
     """Write one HTML report (report.html) that compares runs, or shows what a protocol found."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -19,22 +18,20 @@ if light.BODIES:
 
 @answering
 def command(
-    names: Annotated[
-        list[str] | None,
-        argument(
-            "NAME",
-            f"{', '.join(light.index()['experiments'])}; all without a name. After measured "
-            f"also drives: {', '.join(light.index()['measured'])}. By itself, twin: fits to drives "
-            "that others measured, held to what they were not fitted to.",
-            autocompletion=light.complete("experiments", "measured"),
-        ),
-    ] = None,
-    quick: Annotated[bool, flag("Very small drives: a few minutes in all, rough.")] = False,
-    full: Annotated[bool, flag("Drives and times at full size.")] = False,
-    seed: Annotated[int, option("N", "Seed of the runs.", min=0)] = 1,
-    save_jobs: Annotated[
-        Path | None, option("DIR", "Only write the job files, as they run on a real drive.")
-    ] = None,
+    names: list[str] | None = argument(
+        "NAME",
+        f"{', '.join(light.index()['experiments'])}; all without a name. After measured "
+        f"also drives: {', '.join(light.index()['measured'])}. By itself, twin: fits to drives "
+        "that others measured, held to what they were not fitted to.",
+        default=None,
+        autocompletion=light.complete("experiments", "measured"),
+    ),
+    quick: bool = flag("Very small drives: a few minutes in all, rough."),
+    full: bool = flag("Drives and times at full size."),
+    seed: int = option("N", "Seed of the runs.", default=1, min=0),
+    save_jobs: Path | None = option(
+        "DIR", "Only write the job files, as they run on a real drive."
+    ),
     *,
     where: ReuseOptions,
     view: View,

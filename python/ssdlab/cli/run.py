@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -13,6 +12,7 @@ from ssdlab.cli.options import (
     DriveOptions,
     KeptBelow,
     LogFolder,
+    OnTarget,
     PlanOnly,
     Prepare,
     Scale,
@@ -20,7 +20,6 @@ from ssdlab.cli.options import (
     SetKeys,
     argument,
     keys,
-    option,
 )
 from ssdlab.errors import InputError
 from ssdlab.output import Output
@@ -40,15 +39,9 @@ if light.BODIES:
 
 @answering
 def command(
-    jobs: Annotated[list[Path], argument("JOB.fio", "fio job files; each is a run of its own.")],
-    on: Annotated[
-        str,
-        option(
-            "TARGET",
-            "A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=light.complete("drives"),
-        ),
-    ],
+    jobs: list[Path] = argument("JOB.fio", "fio job files; each is a run of its own."),
+    *,
+    on: OnTarget,
     set_: SetKeys = None,
     scale: Scale = 1,
     seed: Seed = 1,
@@ -56,7 +49,6 @@ def command(
     out: KeptBelow = None,
     logs: LogFolder = None,
     plan: PlanOnly = False,
-    *,
     drive: DriveOptions,
     view: View,
     ask: Ask,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from ssdlab.cli import light
@@ -42,22 +40,16 @@ LOOKS: dict[State, tuple[str, str]] = {
 
 @answering
 def command(
-    target: Annotated[
-        str,
-        argument(
-            "TARGET",
-            "A block device, a file, a profile's name or a rig file (.toml).",
-            autocompletion=light.complete("drives"),
-        ),
-    ],
-    whole: Annotated[bool, flag("Read everything, not only the first 1.5 GB.")] = False,
-    size: Annotated[str | None, option("SIZE", "Read so much from the beginning: 20GB.")] = None,
-    prepare: Annotated[
-        str | None,
-        option(
-            "STATE", "State of a simulated drive at the start, as for run; sequential unless given."
-        ),
-    ] = None,
+    target: str = argument(
+        "TARGET",
+        "A block device, a file, a profile's name or a rig file (.toml).",
+        autocompletion=light.complete("drives"),
+    ),
+    whole: bool = flag("Read everything, not only the first 1.5 GB."),
+    size: str | None = option("SIZE", "Read so much from the beginning: 20GB."),
+    prepare: str | None = option(
+        "STATE", "State of a simulated drive at the start, as for run; sequential unless given."
+    ),
     set_: SetKeys = None,
     *,
     view: View,

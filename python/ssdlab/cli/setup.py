@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import answering
@@ -30,16 +29,12 @@ PTS = "pts"
 
 @answering
 def command(
-    target: Annotated[
-        str | None, argument("[TARGET]", "A block device, or a plain file on the drive.")
-    ] = None,
+    target: str | None = argument(
+        "[TARGET]", "A block device, or a plain file on the drive.", default=None
+    ),
     setup: SetUp = PTS,
-    dry_run: Annotated[
-        bool, flag("Say what would be set where, and what cannot be.", "--dry-run", "-n")
-    ] = False,
-    restore: Annotated[
-        bool, flag("Restore what killed runs have left set, on TARGET or everywhere.")
-    ] = False,
+    dry_run: bool = flag("Say what would be set where, and what cannot be.", "--dry-run", "-n"),
+    restore: bool = flag("Restore what killed runs have left set, on TARGET or everywhere."),
     destroy: Destroy = None,
     json_: Json = None,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from ssdlab import _core
 from ssdlab.cli import light
@@ -34,15 +34,12 @@ NAMED = ("drives", "protocols", "controllers", "policies", "options")
 
 @answering
 def command(
-    name: Annotated[
-        str,
-        argument(
-            "NAME",
-            "A run, a drive profile, a NAND part, a controller, a protocol, a device, a policy or "
-            "a job option.",
-            autocompletion=light.complete(*NAMED),
-        ),
-    ],
+    name: str = argument(
+        "NAME",
+        "A run, a drive profile, a NAND part, a controller, a protocol, a device, a policy or "
+        "a job option.",
+        autocompletion=light.complete(*NAMED),
+    ),
     json_: Json = None,
     out: KeptWhere = None,
 ) -> None:

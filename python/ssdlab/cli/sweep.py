@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -43,111 +43,75 @@ PRINTED_MAX = 100
 class SweepView(View):
     """How the answer is wanted; ``-o`` is the folder of the table."""
 
-    report: Annotated[Output | None, document("--report", help="Write an HTML report there.")] = (
-        None
-    )
+    report: Output | None = document("--report", help="Write an HTML report there.")
 
 
 @dataclass(frozen=True)
 class Variants(Options):
     """What varies; what a sweep's file says holds where an option says nothing."""
 
-    vary: Annotated[
-        list[str] | None,
-        option(
-            "KEY=VALUES",
-            "Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of the job "
-            "(job.iodepth=1..256x2), of prepare, of target (drives and rig files) or of trace "
-            "(files to replay). May be given again: each with each.",
-        ),
-    ] = None
-    zip_: Annotated[
-        list[str] | None,
-        option(
-            "KEY,KEY", "The values of these keys go together: the first of each, then the second."
-        ),
-    ] = None
-    sample: Annotated[
-        str | None,
-        option(
-            "lhs:N|sobol:N",
-            "Draw N points from the ranges among the keys (0.07..0.5, or 1..256x evenly by "
-            "factors) by a Latin hypercube or a Sobol sequence; lhs:N:SEED draws others.",
-        ),
-    ] = None
-    where: Annotated[
-        list[str] | None,
-        option(
-            "CONDITION",
-            'Run only what meets this: "capacity x members <= 8 TB". Over what varies, keys of the '
-            "rig, capacity, usable, members, memory and price.",
-        ),
-    ] = None
-    seeds: Annotated[
-        int | None, option("N", "Runs of each, with seeds from 1 on; 1 unless given.", min=1)
-    ] = None
-    series: Annotated[bool | None, flag("Keep the series of every run too, in DIR/series.")] = None
+    vary: list[str] | None = option(
+        "KEY=VALUES",
+        "Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of the job "
+        "(job.iodepth=1..256x2), of prepare, of target (drives and rig files) or of trace "
+        "(files to replay). May be given again: each with each.",
+    )
+    zip_: list[str] | None = option(
+        "KEY,KEY", "The values of these keys go together: the first of each, then the second."
+    )
+    sample: str | None = option(
+        "lhs:N|sobol:N",
+        "Draw N points from the ranges among the keys (0.07..0.5, or 1..256x evenly by "
+        "factors) by a Latin hypercube or a Sobol sequence; lhs:N:SEED draws others.",
+    )
+    where: list[str] | None = option(
+        "CONDITION",
+        'Run only what meets this: "capacity x members <= 8 TB". Over what varies, keys of the '
+        "rig, capacity, usable, members, memory and price.",
+    )
+    seeds: int | None = option("N", "Runs of each, with seeds from 1 on; 1 unless given.", min=1)
+    series: bool | None = flag("Keep the series of every run too, in DIR/series.", default=None)
     prices_: Prices = None
-    yes: Annotated[bool, flag("Go on with more than a million runs as well.")] = False
+    yes: bool = flag("Go on with more than a million runs as well.")
 
 
 @dataclass(frozen=True)
 class SearchOptions(Options):
     """Searching the best instead of running all."""
 
-    search: Annotated[
-        list[str] | None,
-        option(
-            "MEASURE,...",
-            "Search the best instead of running all: a number of the summary (waf, iops, p999, "
-            "read.p99, endurance), price or another fact of the rig; max: or min: before it says "
-            "which way. Several: what none surpasses in all (Pareto).",
-        ),
-    ] = None
-    target: Annotated[
-        list[str] | None,
-        option(
-            "CONDITION",
-            'What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".',
-        ),
-    ] = None
-    budget: Annotated[
-        int | None, option("N", "Combinations that a search tries; 100 unless given.", min=1)
-    ] = None
+    search: list[str] | None = option(
+        "MEASURE,...",
+        "Search the best instead of running all: a number of the summary (waf, iops, p999, "
+        "read.p99, endurance), price or another fact of the rig; max: or min: before it says "
+        "which way. Several: what none surpasses in all (Pareto).",
+    )
+    target: list[str] | None = option(
+        "CONDITION", 'What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".'
+    )
+    budget: int | None = option("N", "Combinations that a search tries; 100 unless given.", min=1)
 
 
 @answering
 def command(
-    job: Annotated[
-        Path | None,
-        argument(
-            "JOB.fio|SWEEP.toml",
-            "A fio job file, the same for all runs, or a file that says all of a sweep.",
-        ),
-    ] = None,
-    on: Annotated[
-        str | None,
-        option(
-            "TARGET",
-            "A profile's name or a rig file (.toml).",
-            autocompletion=light.complete("drives"),
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option("DIR", "Folder of the table; what is in it is not run again.", "--out", "-o"),
-    ] = None,
+    job: Path | None = argument(
+        "JOB.fio|SWEEP.toml",
+        "A fio job file, the same for all runs, or a file that says all of a sweep.",
+        default=None,
+    ),
+    on: str | None = option(
+        "TARGET", "A profile's name or a rig file (.toml).", autocompletion=light.complete("drives")
+    ),
+    out: Path | None = option(
+        "DIR", "Folder of the table; what is in it is not run again.", "--out", "-o"
+    ),
     set_: SetKeys = None,
     prepare: Prepare = None,
     plan: PlanOnly = False,
-    run: Annotated[
-        str | None,
-        option(
-            "KEY",
-            "Do one of the runs alone, by its key in the table or the start of it, and show and "
-            "keep it as `ssdlab run` does.",
-        ),
-    ] = None,
+    run: str | None = option(
+        "KEY",
+        "Do one of the runs alone, by its key in the table or the start of it, and show and "
+        "keep it as `ssdlab run` does.",
+    ),
     *,
     variants: Variants,
     searching: SearchOptions,

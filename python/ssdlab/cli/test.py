@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
@@ -44,29 +43,26 @@ if light.BODIES:
 @answering
 def command(
     target: TargetName,
-    protocol: Annotated[
-        str,
-        option(
-            "NAME", ProtocolHelp, "--protocol", "-p", autocompletion=light.complete("protocols")
-        ),
-    ],
+    protocol: str = option(
+        "NAME",
+        ProtocolHelp,
+        "--protocol",
+        "-p",
+        default=...,
+        autocompletion=light.complete("protocols"),
+    ),
     plan: PlanOnly = False,
     set_: SetKeys = None,
     seed: Seed = 1,
     assume_speed: AssumeSpeed = None,
-    like: Annotated[
-        str | None,
-        option(
-            "PROFILE",
-            "Or a simulated drive that it is like, for the plan.",
-            autocompletion=light.complete("drives"),
-        ),
-    ] = None,
+    like: str | None = option(
+        "PROFILE",
+        "Or a simulated drive that it is like, for the plan.",
+        autocompletion=light.complete("drives"),
+    ),
     out: KeptBelow = None,
     logs: LogFolder = None,
-    gentle: Annotated[
-        bool, flag("characterise: only read what is there; needs no --destroy.")
-    ] = False,
+    gentle: bool = flag("characterise: only read what is there; needs no --destroy."),
     *,
     how: ProtocolOptions,
     drive: DriveOptions,

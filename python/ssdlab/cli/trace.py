@@ -62,7 +62,7 @@ def convert(
     *,
     to: To = None,
     how: TraceOptions,
-    file: Annotated[str, option("NAME", "File or device that an iolog names.")] = "trace.dat",
+    file: str = option("NAME", "File or device that an iolog names.", default="trace.dat"),
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -76,14 +76,11 @@ def sample(
     trace: TraceFile,
     out: OutFile,
     *,
-    share: Annotated[
-        str | None,
-        option(
-            "PERCENT",
-            "Percent of the addresses, in whole chunks of 1 MiB chosen by a hash: all of their "
-            "requests stay, with their times.",
-        ),
-    ] = None,
+    share: str | None = option(
+        "PERCENT",
+        "Percent of the addresses, in whole chunks of 1 MiB chosen by a hash: all of their "
+        "requests stay, with their times.",
+    ),
     to: To = None,
     how: TraceOptions,
     json_: Json = None,
@@ -131,19 +128,13 @@ def _written(
 @answering
 def to_fio(
     trace: TraceFile,
-    job: Annotated[
-        Output, argument("JOB.fio|-", "Job file to write.", parser=str, callback=opened)
-    ],
+    job: Output = argument("JOB.fio|-", "Job file to write.", parser=str, callback=opened),
     *,
-    fit_: Annotated[
-        bool,
-        flag(
-            "Not the requests themselves, but a job with their mix, sizes, hot spots, order and "
-            "rate."
-        ),
-    ] = False,
+    fit_: bool = flag(
+        "Not the requests themselves, but a job with their mix, sizes, hot spots, order and rate."
+    ),
     how: TraceOptions,
-    file: Annotated[str, option("NAME", "File or device that the iolog names.")] = "trace.dat",
+    file: str = option("NAME", "File or device that the iolog names.", default="trace.dat"),
     json_: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -177,6 +168,7 @@ def to_fio(
 
 
 @app.command("list")
+@answering
 def list_(json_: Json = None) -> None:
     """List the formats of traces."""
     rows = format_rows()

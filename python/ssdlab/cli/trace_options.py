@@ -43,33 +43,26 @@ class TraceOptions(Options):
     """What is read of a trace, and how."""
 
     format_: Format = None
-    action: Annotated[
-        str,
-        option(
-            "Q|D|C", "Event of a block-layer trace that is the request: queued, issued, completed."
-        ),
-    ] = "Q"
-    trace_block: Annotated[
-        str, option("SIZE", "Of a block, in formats that number blocks (lba, oracle).")
-    ] = "4096B"
-    skip_damaged: Annotated[bool, flag("Leave damaged lines out and count them.")] = False
-    window: Annotated[
-        str | None,
-        option(
-            "FROM-TO",
-            "Part of the time, such as 10s-20s, 1h-, -500ms (units ns, us, ms, s, min, h, d).",
-        ),
-    ] = None
+    action: str = option(
+        "Q|D|C",
+        "Event of a block-layer trace that is the request: queued, issued, completed.",
+        default="Q",
+    )
+    trace_block: str = option(
+        "SIZE", "Of a block, in formats that number blocks (lba, oracle).", default="4096B"
+    )
+    skip_damaged: bool = flag("Leave damaged lines out and count them.")
+    window: str | None = option(
+        "FROM-TO",
+        "Part of the time, such as 10s-20s, 1h-, -500ms (units ns, us, ms, s, min, h, d).",
+    )
     device: Device = None
-    columns: Annotated[
-        str | None,
-        option(
-            "LIST",
-            "Where the columns of a text stand, from 0 or by the names in its first line: "
-            "time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, "
-            "time_us, time_ns; of objects key, size, ttl).",
-        ),
-    ] = None
+    columns: str | None = option(
+        "LIST",
+        "Where the columns of a text stand, from 0 or by the names in its first line: "
+        "time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, "
+        "time_us, time_ns; of objects key, size, ttl).",
+    )
 
     def reading(self, share: float = 1.0) -> Reading:
         """What the options say; of a share of the blocks."""

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
-from ssdlab.cli.options import Destroy, KeptBelow, Redact, Seed, SetKeys, argument, keys, option
-from ssdlab.cli.options import UseExistingFile as UseExisting
+from ssdlab.cli.options import (
+    Destroy,
+    KeptBelow,
+    OnTarget,
+    Redact,
+    Seed,
+    SetKeys,
+    UseExistingFile,
+    argument,
+    keys,
+    option,
+)
 from ssdlab.cli.trace_options import Fit, TraceOptions
 
 if light.BODIES:
@@ -20,38 +29,26 @@ if light.BODIES:
 
 @answering
 def command(
-    trace: Annotated[Path, argument("TRACE", "A trace, compressed or not.")],
-    on: Annotated[
-        str,
-        option(
-            "TARGET",
-            "A profile's name, a rig file (.toml), a plain file, or a block device.",
-            autocompletion=light.complete("drives"),
-        ),
-    ],
+    trace: Path = argument("TRACE", "A trace, compressed or not."),
     *,
-    speed: Annotated[float, option("X", "Times the recorded speed: 2 halves all pauses.")] = 1.0,
-    depth: Annotated[
-        int | None,
-        option(
-            "N",
-            "As fast as possible with N requests in flight, whatever the times are. Without it "
-            "requests come at their times: on a simulated drive whatever is still in flight.",
-            min=1,
-        ),
-    ] = None,
+    on: OnTarget,
+    speed: float = option("X", "Times the recorded speed: 2 halves all pauses.", default=1.0),
+    depth: int | None = option(
+        "N",
+        "As fast as possible with N requests in flight, whatever the times are. Without it "
+        "requests come at their times: on a simulated drive whatever is still in flight.",
+        min=1,
+    ),
     fit: Fit = "as-is",
-    size: Annotated[
-        str | None, option("SIZE", "Of the file that is made on a real target.")
-    ] = None,
-    prepare: Annotated[str | None, option("STATE", "As for ssdlab run; simulated only.")] = None,
+    size: str | None = option("SIZE", "Of the file that is made on a real target."),
+    prepare: str | None = option("STATE", "As for ssdlab run; simulated only."),
     set_: SetKeys = None,
     seed: Seed = 1,
     how: TraceOptions,
     out: KeptBelow = None,
     redact: Redact = False,
     destroy: Destroy = None,
-    use_existing_file: UseExisting = False,
+    use_existing_file: UseExistingFile = False,
     view: View,
     ask: Ask,
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
@@ -17,9 +16,9 @@ if light.BODIES:
 
 @answering
 def command(
-    path: Annotated[Path, argument("PATH", "A mounted file system, or anything on it.")],
-    min_: Annotated[str, option("SIZE", "Skip free ranges shorter than this, such as 1MiB.")] = "0",
-    dry_run: Annotated[bool, flag("Only say what there is to trim.", "--dry-run", "-n")] = False,
+    path: Path = argument("PATH", "A mounted file system, or anything on it."),
+    min_: str = option("SIZE", "Skip free ranges shorter than this, such as 1MiB.", default="0"),
+    dry_run: bool = flag("Only say what there is to trim.", "--dry-run", "-n"),
     *,
     view: View,
 ) -> None:
