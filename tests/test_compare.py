@@ -25,6 +25,7 @@ from ssdlab.analysis.differences import (
 )
 from ssdlab.analysis.differences import compare as rows_of
 from ssdlab.analysis.stats import (
+    around,
     holm,
     p_two_sided,
     repeats_needed,
@@ -160,8 +161,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(share: float, n: int, lea
     for trial in range(trials):
         found = noise.resample(correlated(source, n, share), seed=trial)
         assert found is not None
-        low, high = found.interval()
-        held += low <= 100 <= high
+        interval = around(found.value, found.error, found.df)
+        held += interval.low <= 100 <= interval.high
     assert least <= held / trials <= 0.985
 
 
@@ -198,11 +199,11 @@ def test_too_short_a_series_gives_no_interval() -> None:
     assert noise.resample([float("nan")] * 50) is None
 
 
-def test_the_same_series_gives_the_same_interval() -> None:
+def test_the_same_series_gives_the_same_error() -> None:
     y = correlated(np.random.default_rng(1), 100, 0.3)
     one, two = noise.resample(y), noise.resample(y)
     assert one is not None and two is not None
-    assert one.interval() == two.interval()
+    assert (one.value, one.error, one.df) == (two.value, two.error, two.df)
 
 
 # --- rows

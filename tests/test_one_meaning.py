@@ -19,6 +19,7 @@ import ssdlab
 from conftest import Outcome, histogram_of, make_result
 from ssdlab import units
 from ssdlab.analysis import attribution, noise
+from ssdlab.analysis.stats import around
 from ssdlab.answer import MARK
 from ssdlab.histogram import PERCENTILES, Histogram, merge
 from ssdlab.results import LATENCY_SCHEMA, Result
@@ -350,10 +351,11 @@ def test_a_p99_that_three_stalls_decide_is_known_to_be_unsure() -> None:
     often = noise.percentile(even, values, 99.0)
     assert rare is not None and often is not None
     assert rare.value in values and often.value == slow
-    low, high = rare.interval()
-    assert low < quick < slow < high, "the interval holds both"
-    low, high = often.interval()
-    assert 0.9 * slow < low < high < 1.1 * slow, "no surer than a bin, and not much less"
+    wide, narrow = (around(one.value, one.error, one.df) for one in (rare, often))
+    assert wide.low < quick < slow < wide.high, "the interval holds both"
+    assert 0.9 * slow < narrow.low < narrow.high < 1.1 * slow, (
+        "no surer than a bin, and not much less"
+    )
 
 
 # --- flushes ----------------------------------------------------------------------------------
@@ -380,7 +382,7 @@ def test_a_percentile_between_two_modes_may_be_either() -> None:
     found = noise.percentile(np.stack([drawn, 100 - drawn], axis=1), np.array([10.0, 1000.0]), 50.0)
     assert found is not None
     assert found.value == 10.0
-    assert found.interval()[1] >= 1000.0
+    assert around(found.value, found.error, found.df).high >= 1000.0
 
 
 # --- percentiles ------------------------------------------------------------------------------

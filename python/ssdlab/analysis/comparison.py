@@ -91,10 +91,6 @@ class Group:
     members: tuple[Workload, ...]
     """At most one per run, in the order of the runs."""
 
-    def of(self, run: int) -> Workload | None:
-        """The member that belongs to a run."""
-        return next((member for member in self.members if member.run == run), None)
-
 
 def workloads(run: int, document: Mapping[str, Any]) -> list[Workload]:
     """The jobs of a fio document by name, in order; workers of one name together."""
@@ -127,9 +123,7 @@ def align(documents: Sequence[Mapping[str, Any]]) -> list[Group]:
 
 
 def _group_for(
-    workload: Workload,
-    groups: Sequence[Sequence[Workload]],
-    document: Mapping[str, Any],
+    workload: Workload, groups: Sequence[Sequence[Workload]], document: Mapping[str, Any]
 ) -> int | None:
     free = [i for i, g in enumerate(groups) if all(m.run != workload.run for m in g)]
     for i in free:

@@ -52,10 +52,7 @@ def activity(frame: pl.DataFrame, bin_s: float = 1.0) -> pl.DataFrame | None:
     columns: dict[str, Floats] = {
         "time_s": time[keep],
         "wa": np.divide(
-            grown(written.programmed),
-            host,
-            out=np.full(len(keep), np.nan),
-            where=host > 0,
+            grown(written.programmed), host, out=np.full(len(keep), np.nan), where=host > 0
         ),
     }
     for name, cause in (("relocated_bytes", "collection"), ("folded_bytes", "fold")):

@@ -81,16 +81,6 @@ class Losses:
         np.add.at(each, self.run[taken], self.weights[taken])
         return _weighted(each, self.unseen) if each.any() else _wilson(0, self.runs)
 
-    def mean_hours(self) -> tuple[float, float]:
-        """The mean time to loss and its standard error, where every life has ended in one.
-
-        Raises ValueError where some have not.
-        """
-        if self.accelerated or len(self.hours) < self.runs:
-            raise ValueError("not every life has ended")
-        error = float(self.hours.std(ddof=1)) / math.sqrt(self.runs)
-        return float(self.hours.mean()), error
-
 
 def _wilson(seen: int, runs: int) -> Chance:
     """Wilson's interval of a share (JASA 22, 1927)."""

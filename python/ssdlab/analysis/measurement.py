@@ -170,20 +170,12 @@ class Measurement:
 
     def of(self, job: str, ddir: str) -> Direction | None:
         """One direction of a job; None where there is no such."""
-        return next(
-            (
-                direction
-                for measurement in self.jobs
-                if measurement.name == job and (direction := measurement.of(ddir))
-            ),
-            None,
-        )
+        own = self.job(job)
+        return None if own is None else own.of(ddir)
 
-    def window(self, job: str) -> Window | None:
-        """The window of a job; None where there is no such."""
-        return next(
-            (measurement.window for measurement in self.jobs if measurement.name == job), None
-        )
+    def job(self, name: str) -> JobMeasurement | None:
+        """A job; None where there is no such."""
+        return next((job for job in self.jobs if job.name == name), None)
 
     @property
     def main(self) -> JobMeasurement | None:

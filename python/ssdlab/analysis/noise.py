@@ -41,11 +41,6 @@ class Resampled:
     """Samples in a block."""
     samples: int
 
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the value."""
-        half = self.error * t_quantile(0.5 + CONFIDENCE / 2, self.df)
-        return self.value - half, self.value + half
-
     @property
     def error(self) -> float:
         """Standard error of the value. The draws' own is too small where blocks are few."""
@@ -130,11 +125,6 @@ class Percentile:
     error: float
     """Standard error, in the unit of the value."""
     df: float
-
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval."""
-        half = self.error * t_quantile(0.5 + CONFIDENCE / 2, self.df)
-        return self.value - half, self.value + half
 
 
 def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -> Percentile | None:

@@ -19,10 +19,7 @@ _LATENCIES = ("lat_mean_ns", "lat_p99_ns", "lat_max_ns")
 
 
 def per_second(
-    rows: pl.DataFrame,
-    interval_s: float = 1.0,
-    start_s: float | None = None,
-    bin_s: float = BIN_S,
+    rows: pl.DataFrame, interval_s: float = 1.0, start_s: float | None = None, bin_s: float = BIN_S
 ) -> pl.DataFrame:
     """One job's rows of one direction as bins without gaps, on the job's own clock.
 
@@ -143,11 +140,7 @@ def _gather(filled: pl.DataFrame, interval_s: float, bin_s: float) -> pl.DataFra
             bin=((pl.col("time_s") - JITTER * interval_s) / bin_s).ceil().cast(pl.Int64)
         )
         .group_by("bin", maintain_order=True)
-        .agg(
-            _mean_latency(),
-            pl.col("lat_p99_ns", "lat_max_ns").max(),
-            pl.col(*summed).sum(),
-        )
+        .agg(_mean_latency(), pl.col("lat_p99_ns", "lat_max_ns").max(), pl.col(*summed).sum())
         .with_columns(time_s=pl.col("bin") * bin_s)
         .drop("bin")
     )

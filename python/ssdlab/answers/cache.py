@@ -110,14 +110,8 @@ def _objects(objects: ObjectsFound) -> Answer:
             Number("working set", float(objects.working_set_bytes), "B"),
             Number("first touches", 100 * first, "%"),
         ],
-        [
-            _ratios(objects),
-            _ratios(objects, objects.byte_ratio, "Byte miss ratio"),
-        ],
-        [
-            _chart(objects),
-            _chart(objects, objects.byte_ratio, "Byte miss ratio", "bytes"),
-        ],
+        [_ratios(objects), _ratios(objects, objects.byte_ratio, "Byte miss ratio")],
+        [_chart(objects), _chart(objects, objects.byte_ratio, "Byte miss ratio", "bytes")],
         key="misses",
         title="Misses by policy and size",
         rows=objects.rows(),

@@ -24,14 +24,7 @@ from ssdlab.answer import (
 from ssdlab.answers import charts
 from ssdlab.answers.charts import ShownResult, Trace
 from ssdlab.engine.answers import weighed
-from ssdlab.studies.compare import (
-    LETTERS,
-    Comparison,
-    share_text,
-    span_text,
-    value_text,
-    verdict,
-)
+from ssdlab.studies.compare import LETTERS, Comparison, share_text, span_text, value_text, verdict
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""

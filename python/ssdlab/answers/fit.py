@@ -65,12 +65,7 @@ def answer(fit: Fit, twin: Twin) -> Answer:
     if wanted:
         said.append(f"Measure next: {units.listed(wanted[:3])}.")
     compared = [
-        (
-            end.target.rows[i],
-            end.target.columns[i],
-            _exp(end.target.logs[i]),
-            _exp(end.logs[i]),
-        )
+        (end.target.rows[i], end.target.columns[i], _exp(end.target.logs[i]), _exp(end.logs[i]))
         for i in said_too
     ]
     lead = Section(

@@ -265,11 +265,7 @@ def _numbers(main: Sequence[Trace]) -> list[Number]:
     """The tiles of a single run."""
     numbers: list[Number] = []
     for trace in main:
-        direction, latency, own = (
-            trace.measured,
-            trace.measured.latency or NOTHING,
-            trace.source,
-        )
+        direction, latency, own = (trace.measured, trace.measured.latency or NOTHING, trace.source)
         numbers = [
             Number("IOPS", direction.iops, "IOPS", "higher", (own,)),
             Number("throughput", _mb(direction.bw_bytes), "MB/s", "higher", (own,)),

@@ -188,14 +188,7 @@ def ab(
         raise InputError("--prepare goes with --job; a protocol prepares the drive itself")
     if protocol is None and (param or quick or size is not None or scale != 1):
         raise InputError("--param, --quick, --scale and --size go with --protocol, not --job")
-    on, rating = target_of(
-        target,
-        destroy=destroy,
-        setup=setup,
-        use_existing_file=use_existing_file,
-        redact=redact,
-        tbw=tbw,
-    )
+    on, rating = target_of(target, destroy, setup, use_existing_file, redact, tbw)
     order = None
     if protocol is not None:
         order = order_of(protocol, on, rating, param=param, quick=quick, size=size, scale=scale)

@@ -138,10 +138,7 @@ def array(
             "arrays",
             chapters,
             notes=[_note(setup, load.job)],
-            texts={
-                load.job.name: load.job.text,
-                asked.drive.name: setup.rig(asked.grid.shapes[0]),
-            },
+            texts={load.job.name: load.job.text, asked.drive.name: setup.rig(asked.grid.shapes[0])},
             data=_document(setup, load.job),
         )
     )

@@ -73,10 +73,7 @@ def cache(
     """
     study = MissRatioStudy(
         trace=Path(trace),
-        reading=reading(
-            format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,
-            window=window, device=device, columns=columns,
-        ),
+        reading=reading(format, action, trace_block, skip_damaged, window, device, columns),
         block=None if block is None else _block(block),
         policies=_policies(listed(policies) or ""),
         sizes=_sizes(listed(sizes) or ""),

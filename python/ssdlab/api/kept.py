@@ -57,10 +57,7 @@ def runs(*, out: str | Path | None = None) -> Report:
 
 
 def query(
-    sql: str,
-    *,
-    folders: str | Path | Sequence[str | Path] | None = None,
-    progress: Watch = None,
+    sql: str, *, folders: str | Path | Sequence[str | Path] | None = None, progress: Watch = None
 ) -> pl.DataFrame:
     """Asks kept runs and the tables of sweeps in SQL; only reads.
 

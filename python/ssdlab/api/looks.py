@@ -19,7 +19,7 @@ from ssdlab.api.report import Report, frame_of
 from ssdlab.api.rig import Rig
 from ssdlab.api.target import On, rated
 from ssdlab.api.watching import Watch, shown
-from ssdlab.audits import Finding, Scene, System, audit_path
+from ssdlab.audits import Finding, System, audit_path
 from ssdlab.care.blockio import place_of, reading
 from ssdlab.care.scan import QUICK_BYTES, STOPPED, Scan, blank, require_whole
 from ssdlab.care.scan import scan as read_pieces
@@ -156,22 +156,17 @@ def audit(target: str | Path, *, root: str | Path = EVERYTHING) -> Report:
     Raises:
         InputError: there is no such path, or no system below ``root``.
     """
-    return audit_report(*audited(target, root))
+    return audited(target, root)[0]
 
 
-def audited(target: str | Path, root: str | Path) -> tuple[Scene, list[Finding]]:
-    """What lies below a path, and what was found; raises as :func:`audit`."""
+def audited(target: str | Path, root: str | Path) -> tuple[Report, list[Finding]]:
+    """An audit as a report, and what was found; raises as :func:`audit`."""
     top = Path(root)
     if top != EVERYTHING and not (top / "sys" / "class" / "block").is_dir():
         raise InputError(f"--root {top}: has no sys/class/block in it")
     scene, findings = audit_path(str(target), System(top))
-    return scene, list(findings)
-
-
-def audit_report(scene: Scene, findings: Sequence[Finding]) -> Report:
-    """An audit as a report."""
     answer = audit_answer.answer(scene, findings)
-    return Report(answer, document=answer.data)
+    return Report(answer, document=answer.data), list(findings)
 
 
 def scan(

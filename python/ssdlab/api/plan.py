@@ -153,10 +153,7 @@ def plan_cache(
         sampled=_share(sampled),
         prices=read_prices(None if prices is None else Path(prices)),
         trace=None if trace is None else existing(Path(trace)),
-        reading=reading(
-            format=format, action=action, trace_block=trace_block, skip_damaged=skip_damaged,
-            window=window, device=device, columns=columns,
-        ),
+        reading=reading(format, action, trace_block, skip_damaged, window, device, columns),
         fit=fit,
         job=None if job is None else read_job(job),
         seed=seed,

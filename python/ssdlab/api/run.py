@@ -72,14 +72,7 @@ def run(
         ExperimentError: the run failed.
         Interrupted: the run was stopped; nothing half-written remains.
     """
-    target, rating = target_of(
-        on,
-        destroy=destroy,
-        setup=setup,
-        use_existing_file=use_existing_file,
-        redact=redact,
-        tbw=tbw,
-    )
+    target, rating = target_of(on, destroy, setup, use_existing_file, redact, tbw)
     settings = settings_of(
         target, set=set, scale=scale, seed=seed, prepare=prepare, rating=rating, notice=notice
     )
@@ -185,15 +178,7 @@ def replay(
     if size is not None and simulated:
         raise InputError("--size is for files on real drives; a rig says its own capacity")
     capacity = None if size is None else parse_bytes("--size", str(size))
-    how = reading(
-        format=format,
-        action=action,
-        trace_block=trace_block,
-        skip_damaged=skip_damaged,
-        window=window,
-        device=device,
-        columns=columns,
-    )
+    how = reading(format, action, trace_block, skip_damaged, window, device, columns)
     given = Replay(how, fit, open_loop=simulated and depth is None, capacity_bytes=capacity)
     job = _replay_job(existing(Path(trace)), speed, depth, given, simulated=simulated)
     settings = settings_of(target, set=set, seed=seed, prepare=prepare, notice=notice)

@@ -27,7 +27,6 @@ def rated(tbw: Size | None) -> float | None:
 
 def target_of(
     on: On,
-    *,
     destroy: str | None = None,
     setup: str = "none",
     use_existing_file: bool = False,

@@ -84,14 +84,7 @@ def test(
         ExperimentError: a step failed; what is finished is kept.
         Interrupted: it was stopped; what is finished is kept.
     """
-    on, rating = target_of(
-        target,
-        destroy=destroy,
-        setup=setup,
-        use_existing_file=use_existing_file,
-        redact=redact,
-        tbw=tbw,
-    )
+    on, rating = target_of(target, destroy, setup, use_existing_file, redact, tbw)
     order = order_of(
         protocol, on, rating, param=param, quick=quick, size=size, scale=scale, set=set, seed=seed
     )

@@ -52,22 +52,13 @@ def trace(
         InputError: the trace cannot be read, or an option is wrong.
         Interrupted: it was stopped.
     """
-    how = reading(
-        format=format,
-        action=action,
-        trace_block=trace_block,
-        skip_damaged=skip_damaged,
-        window=window,
-        device=device,
-        columns=columns,
-    )
+    how = reading(format, action, trace_block, skip_damaged, window, device, columns)
     with shown(progress, f"reading {trace}") as callback:
         found = profile.profile(Path(trace), how, callback)
     return Report(trace_answer.answer(found), table=frame_of([found]))
 
 
 def reading(
-    *,
     format: str | None = None,
     action: str = "Q",
     trace_block: Size = "4096B",

@@ -84,12 +84,7 @@ def _temperature(facts: Facts) -> tuple[float, float, float] | None:
     after = told[1].get("current", sensor.get("after"))
     if before is None or after is None:
         return None
-    limits = (
-        told[1].get("op_limit_max"),
-        sensor.get("limit"),
-        told[1].get("limit_max"),
-        LIMIT_C,
-    )
+    limits = (told[1].get("op_limit_max"), sensor.get("limit"), told[1].get("limit_max"), LIMIT_C)
     return float(before), float(after), float(next(limit for limit in limits if limit))
 
 

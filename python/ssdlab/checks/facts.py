@@ -249,6 +249,7 @@ def _work(workload: Workload, result: Result, capacity: int | None, judged: bool
         for ddir in DIRECTIONS
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
+    measured = result.measurement.job(workload.name) if judged else None
     cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
     return JobFacts(
         **vars(workload),
@@ -259,7 +260,7 @@ def _work(workload: Workload, result: Result, capacity: int | None, judged: bool
         regions=_regions(workload, capacity) if known else (),
         known=known,
         timed=any("usr_cpu" in j for j in jobs),
-        window=result.measurement.window(workload.name) if judged else None,
+        window=None if measured is None else measured.window,
     )
 
 

@@ -11,7 +11,7 @@ from ssdlab.cli.options import QuietButTrouble, argument, option
 
 if light.BODIES:
     from ssdlab.answers import audit as audit_answer
-    from ssdlab.api.looks import audit_report, audited
+    from ssdlab.api.looks import audited
     from ssdlab.audits import Status
 
 
@@ -33,8 +33,7 @@ def command(
     view: AuditView,
 ) -> None:
     """Check the settings below a path: TRIM, queues, caches, links, alignment. Changes nothing."""
-    scene, findings = audited(target, root)
-    report = audit_report(scene, findings)
+    report, findings = audited(target, root)
     view.show(report.answer, whole=True, document=report.document)
     troubles = [finding for finding in findings if finding.status is not Status.OK]
     if view.quiet and troubles:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -13,7 +12,6 @@ from typer.models import OptionInfo
 from ssdlab.cli import light
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.rating import parse_tbw
 from ssdlab.units import SEED_MAX
 
 
@@ -206,13 +204,6 @@ class BenchOptions(Options):
         "for N worker processes here.",
     )
 
-    def engine(self, *, quiet: bool) -> AbstractContextManager[None]:
-        """Has all simulations run there meanwhile; raises as :func:`ssdlab.bench.on`."""
-        from ssdlab import bench
-        from ssdlab.cli.output import notice
-
-        return bench.on(self.cluster, (lambda _: None) if quiet else notice)
-
 
 @dataclass(frozen=True)
 class ReuseOptions(BenchOptions):
@@ -243,11 +234,6 @@ class ProtocolOptions(Options):
     )
 
     @property
-    def any(self) -> bool:
-        """Whether one was given."""
-        return self != ProtocolOptions()
-
-    @property
     def given(self) -> dict[str, Any]:
         """As the base class; InputError where a parameter has no value."""
         return {**super().given, "param": keys(self.param, "--param", "depth=16")}
@@ -262,11 +248,6 @@ class DriveOptions(Options):
     use_existing_file: UseExistingFile = False
     redact: Redact = False
     tbw: Tbw = None
-
-
-def rated(tbw: str | None) -> float | None:
-    """The bytes of ``--tbw``; raises InputError where it is no size."""
-    return None if tbw is None else parse_tbw(tbw)
 
 
 def keys(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Tbw, argument, flag, naming, option, rated
+from ssdlab.cli.options import Tbw, argument, flag, naming, option
 from ssdlab.errors import InputError
 from ssdlab.units import size_text
 
@@ -14,6 +14,7 @@ if light.BODIES:
     from ssdlab import safety
     from ssdlab.answer import Answer
     from ssdlab.answers import purge as purge_answer
+    from ssdlab.api.target import rated
     from ssdlab.care.blockio import place_of
     from ssdlab.care.methods import KINDS, Method, available, remark
     from ssdlab.care.purge import purge, purge_file, work_of

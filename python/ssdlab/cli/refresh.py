@@ -7,10 +7,11 @@ from pathlib import Path
 from ssdlab.care.livewrite import SLICE_S
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import Tbw, argument, flag, naming, option, rated
+from ssdlab.cli.options import Tbw, argument, flag, naming, option
 
 if light.BODIES:
     from ssdlab.answers import refresh as refresh_answer
+    from ssdlab.api.target import rated
     from ssdlab.care.blockio import place_of
     from ssdlab.care.refresh import plan, refresh_device, refresh_file, why_refused
     from ssdlab.cli.output import notice, progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def command(
     ask: Ask,
 ) -> None:
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
-    order = _order(job, on, set_, prepare, variants, searching)
+    order = _order(ask)
     if run is not None:
         _show_run(order, run, view, ask)
         return
@@ -137,7 +138,7 @@ def command(
         cluster=where.cluster,
         progress=not view.quiet,
         notice=None if view.quiet else notice,
-        line=_line(job, on, set_, prepare, variants),
+        line=_line(ask.given),
     )
     view.show(report.answer, seconds=ask.seconds, kept=out, whole=True, most=PRINTED_MAX)
 
@@ -157,26 +158,13 @@ def _show_run(order: SweepOrder, key: str, view: SweepView, ask: Ask) -> None:
     show_run(result, f"{told}: {run.job.name}", view, ask.seconds)
 
 
-def _line(
-    job: Path | None,
-    on: str | None,
-    set_: list[str] | None,
-    prepare: str | None,
-    variants: Variants,
-) -> str:
+def _line(given: Mapping[str, Any]) -> str:
     """The command line that asks for the same runs."""
-    options: dict[str, Any] = {
-        "--on": on,
-        "--prepare": prepare,
-        "--set": set_,
-        "--vary": variants.vary,
-    }
-    options |= {"--zip": variants.zip_, "--sample": variants.sample, "--where": variants.where}
-    options |= {"--seeds": variants.seeds, "--prices": variants.prices_}
-    words = ["ssdlab", "sweep", *([] if job is None else [str(job)])]
-    for name, given in options.items():
-        several = given if isinstance(given, list) else [] if given is None else [given]
-        words += [word for one in several for word in (name, str(one))]
+    words = ["ssdlab", "sweep", *([] if given["job"] is None else [str(given["job"])])]
+    for name in "on prepare set vary zip sample where seeds prices".split():
+        value = given[name]
+        several = value if isinstance(value, list) else [] if value is None else [value]
+        words += [word for one in several for word in (f"--{name}", str(one))]
     return shlex.join(words)
 
 
@@ -198,34 +186,15 @@ def _say_plan(
     say(view.console, f"{found.sentence}; nothing was kept")
 
 
-def _order(
-    job: Path | None,
-    on: str | None,
-    set_: list[str] | None,
-    prepare: str | None,
-    variants: Variants,
-    searching: SearchOptions,
-) -> SweepOrder:
+def _order(ask: Ask) -> SweepOrder:
     """What the line says, over what its file says."""
-    given = variants.vary or []
-    vary = keys(given, "--vary", "job.iodepth=1..256x2")
-    if len(vary) < len(given):
-        named = [one.partition("=")[0].strip() for one in given]
+    given = ask.given
+    vary = keys(given["vary"], "--vary", "job.iodepth=1..256x2")
+    if len(vary) < len(given["vary"] or []):
+        named = [one.partition("=")[0].strip() for one in given["vary"]]
         twice = next(one for one in named if named.count(one) > 1)
         raise InputError(f"--vary {twice}: is given twice; join its values by commas")
-    said = SweepOrder(
-        on=on,
-        vary=vary,
-        zip=[units.words("--zip", one) for one in variants.zip_ or []],
-        sample=variants.sample,
-        where=variants.where or [],
-        set=keys(set_),
-        prepare=prepare,
-        seeds=variants.seeds,
-        series=variants.series,
-        prices=variants.prices_,
-        search=searching.search or (),
-        target=searching.target or (),
-        budget=searching.budget,
-    )
-    return said.over(from_line(job))
+    several = {name: given[name] or () for name in ("where", "search", "target")}
+    groups = [units.words("--zip", one) for one in given["zip"] or []]
+    said = ask(SweepOrder, job=None, vary=vary, zip=groups, set=keys(given["set"]), **several)
+    return said.over(from_line(given["job"]))

@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from bokeh.layouts import column
-from bokeh.models import (
-    BoxAnnotation,
-    ColumnDataSource,
-    LayoutDOM,
-    Legend,
-    LegendItem,
-    Range1d,
-)
+from bokeh.models import BoxAnnotation, ColumnDataSource, LayoutDOM, Legend, LegendItem, Range1d
 from bokeh.plotting import figure
 
 from ssdlab import units
@@ -49,10 +42,7 @@ Columns = Mapping[str, npt.NDArray[np.object_]]
 
 
 def groups(
-    name: str,
-    figures: Sequence[Figure],
-    drawn: dict[str, figure],
-    marked: Collection[str] = (),
+    name: str, figures: Sequence[Figure], drawn: dict[str, figure], marked: Collection[str] = ()
 ) -> list[Mapping[str, Any]]:
     """Figures under one heading stand side by side; those without a group stand alone.
 
@@ -291,12 +281,7 @@ def _below(chart: Figure, curves: Sequence[tuple[Floats, Floats]], place: int) -
 
 
 def _stack(
-    panel: figure,
-    curve: Curve,
-    x: Floats,
-    y: Floats,
-    below: Floats,
-    tips: list[tuple[str, str]],
+    panel: figure, curve: Curve, x: Floats, y: Floats, below: Floats, tips: list[tuple[str, str]]
 ) -> None:
     source = ColumnDataSource({"x": x, "y": y, "low": below, "high": below + y})
     colour = style.colour(curve.colour)
@@ -304,7 +289,7 @@ def _stack(
         "x", top="high", bottom="low", width=BARS_SHARE, source=source, color=colour,
         line_color=style.RULE,
     )  # fmt: skip
-    plot.add_hover(panel, drawn, tips, "mouse")
+    plot.add_hover(panel, drawn, tips)
 
 
 def _scaled(chart: Figure) -> Figure:
@@ -347,12 +332,7 @@ def _beside(chart: Figure, place: int) -> float:
 
 
 def _bars(
-    panel: figure,
-    curve: Curve,
-    x: Floats,
-    y: Floats,
-    width: float,
-    tips: list[tuple[str, str]],
+    panel: figure, curve: Curve, x: Floats, y: Floats, width: float, tips: list[tuple[str, str]]
 ) -> None:
     colour = style.colour(curve.colour)
     source = ColumnDataSource({"x": x, "y": y})
@@ -365,7 +345,7 @@ def _bars(
         color=colour,
         line_color=None,
     )
-    plot.add_hover(panel, drawn, tips, "mouse")
+    plot.add_hover(panel, drawn, tips)
 
 
 def _fields(panel: figure, curve: Curve, chart: Figure, x: Floats, y: Floats) -> None:
@@ -375,7 +355,7 @@ def _fields(panel: figure, curve: Curve, chart: Figure, x: Floats, y: Floats) ->
     drawn = panel.rect(
         "x", "y", width=0.9, height=0.86, source=source, color=style.colour(curve.colour)
     )
-    plot.add_hover(panel, drawn, [("", curve.name), ("row", "@row")], "mouse")
+    plot.add_hover(panel, drawn, [("", curve.name), ("row", "@row")])
 
 
 def _heat(panel: figure, curve: Curve) -> None:
@@ -414,7 +394,7 @@ def _heat(panel: figure, curve: Curve) -> None:
     )
     told.tags = ["field"]  # the page makes them as large as there is room
     plot.add_tap(panel, drawn, source)
-    plot.add_hover(panel, drawn, [(curve.name, "@z{0,0.[00]}")], "mouse")
+    plot.add_hover(panel, drawn, [(curve.name, "@z{0,0.[00]}")])
 
 
 def _parallel(panel: figure, curve: Curve, x: Floats, y: Floats) -> None:
@@ -438,7 +418,7 @@ def _parallel(panel: figure, curve: Curve, x: Floats, y: Floats) -> None:
     )  # fmt: skip
     plot.add_tap(panel, drawn, source)
     if curve.about:
-        plot.add_hover(panel, drawn, [("", "@about")], "mouse")
+        plot.add_hover(panel, drawn, [("", "@about")])
 
 
 def _points(curve: Curve, chart: Figure, *, every: bool = False) -> tuple[Floats, Floats]:
@@ -532,4 +512,4 @@ def _curve(
             plot.add_tap(panel, dots, source)
     plot.add_tap(panel, drawn, source)
     if len(x) <= DOTS_MANY or curve.style != "dots":
-        plot.add_hover(panel, drawn, tips, "mouse")
+        plot.add_hover(panel, drawn, tips)

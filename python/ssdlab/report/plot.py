@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from bokeh.models import (
     BasicTicker,
@@ -70,13 +70,7 @@ def new_figure(
     )
     zoom = BoxZoomTool()
     plot.toolbar = Toolbar(
-        tools=[
-            zoom,
-            PanTool(),
-            WheelZoomTool(),
-            SaveTool(),
-            ResetTool(),
-        ],
+        tools=[zoom, PanTool(), WheelZoomTool(), SaveTool(), ResetTool()],
         active_drag=zoom,
         active_scroll=None,
         logo=None,
@@ -119,17 +113,12 @@ def new_figure(
     return plot
 
 
-def add_hover(
-    plot: figure,
-    renderer: Any,
-    tips: list[tuple[str, str]],
-    mode: Literal["mouse", "hline", "vline"],
-) -> None:
+def add_hover(plot: figure, renderer: Any, tips: list[tuple[str, str]]) -> None:
     """Shows values under the pointer; labels and bokeh's formats of the columns."""
     tool = HoverTool(
         renderers=[renderer],
         tooltips=tips,
-        mode=mode,
+        mode="mouse",
         line_policy="nearest",
         point_policy="follow_mouse",
         visible=False,

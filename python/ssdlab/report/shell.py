@@ -19,12 +19,7 @@ HERE = Path(__file__).parent
 
 
 def filled(
-    template: str,
-    title: str,
-    figures: Mapping[str, figure],
-    *,
-    version: str = VERSION,
-    **own: Any,
+    template: str, title: str, figures: Mapping[str, figure], *, version: str = VERSION, **own: Any
 ) -> str:
     """A page from its template; ``figures`` by the element that they stand in, ``own`` as the
     template names it."""
