@@ -6,28 +6,10 @@ from importlib import import_module
 
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.experiments import measured
-from ssdlab.experiments.base import Experiment
+from ssdlab.experiments.base import Experiment, described
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    import_module(f"{__name__}.{name}").EXPERIMENT
-    for name in (
-        "x25m_block_size",
-        "x25m_random_write",
-        "x25m_spare_area",
-        "fragmentation",
-        "consistency",
-        "raid0_hyperx",
-        "raid0_840pro",
-        "raid0_slowest_member",
-        "raid_levels",
-        "raid_levels_cached",
-        "qsan_warm_up",
-        "maxcache",
-        "cachecade",
-        "price_table",
-        "tiering_or_caching",
-        "measured",
-    )
+    import_module(f"{__name__}.{name.replace('-', '_')}").EXPERIMENT for name in described()
 )
 """In the order of lists."""
 

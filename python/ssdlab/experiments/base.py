@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import resources
 from typing import Any, Literal
 
 from ssdlab.answer import Figure
@@ -136,6 +139,25 @@ class Experiment:
             for part in parts:
                 files[f"{self.name}-{part}.fio"] = task.job
         return files
+
+
+@cache
+def described() -> Mapping[str, Mapping[str, Any]]:
+    """What was published and how it is repeated (`experiments.toml`), in the order of lists."""
+    text = (resources.files(__package__) / "experiments.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def experiment(
+    name: str,
+    plan: Callable[[int], list[Task]],
+    judge: Callable[[Runs, int], Reproduced],
+    **own: str,
+) -> Experiment:
+    """The published experiment of that name; ``own`` are fields that no file says."""
+    told = dict(described()[name])
+    like = described()[told.pop("like")] if "like" in told else {}
+    return Experiment(name=name, plan=plan, judge=judge, **{**like, **told, **own})
 
 
 @dataclass(frozen=True)

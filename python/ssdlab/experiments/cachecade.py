@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from ssdlab.arrays.attachment import attachment, without_ram
-from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task
+from ssdlab.experiments.base import Kind, Line, Reproduced, Runs, Task, experiment
 from ssdlab.experiments.card_cache import (
-    ARTICLE,
     COLD_S,
     FRESH,
     LOADS,
-    SCALING,
     WARM_S,
     CardLoad,
     chart,
@@ -86,15 +84,4 @@ def _remarks(first: float, used: float) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="cachecade",
-    title="A RAID card with an SSD cache: CacheCade",
-    article=ARTICLE,
-    procedure="The six disks and two SSDs of maxcache behind an LSI 9361-8i whose RAM is set to "
-    "write through; 4 KiB at random in the first 20 million sectors, 256 in flight: writes, reads, "
-    "half and half, each with a cold cache until nothing changes any more.",
-    scaling=SCALING,
-    factors={"quick": 400, "reduced": 50, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("cachecade", plan, judge)

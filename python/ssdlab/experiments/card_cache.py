@@ -13,7 +13,6 @@ from ssdlab.experiments.base import Task, job_file
 from ssdlab.experiments.cached import Members, milliseconds, rig
 from ssdlab.experiments.measure import Course, thinned
 
-ARTICLE = "an article on SSD caches of two RAID cards (Adaptec 3152-8i, LSI 9361-8i)"
 DISK = "seagate-constellation-es3-1000"
 """Stands for the 1 TB SATA disks, whose model the article does not give."""
 SSD = "intel-dc-s4600-240"
@@ -34,11 +33,6 @@ WARM_S = 400
 """Its end, in which everything is."""
 USED_TIMES = 2.0
 """How often used SSDs were written over at random: from then on they are as slow as rated."""
-SCALING = (
-    "hot blocks, RAM, SSDs and time; the hot blocks lie scattered over the same 20 million sectors "
-    "of disks of full size, so that the heads go the same ways. Two of them are then never "
-    "neighbours: at full size RAM writes about every fifth one below together with the next"
-)
 DISKS_WHY = (
     "which disks, how many commands the card gives one at a time and whether their write caches "
     "are on is not stated: with 4 commands at a disk instead of 32 ours read 1,700 blocks a "

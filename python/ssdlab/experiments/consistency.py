@@ -9,11 +9,10 @@ import numpy as np
 from ssdlab.analysis.consistency import periodicity
 from ssdlab.answer import Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Kind, Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.experiments.measure import Course, Floats
 from ssdlab.rig import capacity_of, reduced
 
-ARTICLE = "AnandTech, The Intel SSD DC S3700: Intel's 3rd Generation Controller Analyzed (2012)"
 LENGTH_S = 2000
 JUDGED_FROM_S = 1400
 LINEAR_TOP_IOPS = 40_000.0
@@ -207,19 +206,4 @@ def _remarks(runs: Runs, factor: int) -> list[str]:
     return sentences
 
 
-EXPERIMENT = Experiment(
-    name="consistency",
-    title="I/O consistency of eight drives",
-    article=ARTICLE,
-    procedure="Erase the drive, fill it sequentially, then write 4 KiB at random over the whole "
-    "drive at depth 32 for 2000 s, with data that does not compress, and note the IOPS of every "
-    "second. Three views: the whole run and the time from 1400 s on a log axis, and the latter on "
-    "a linear axis that ends at 40 000 IOPS. The article gives numbers for the S3700 alone; the "
-    "other drives are described by the shape of their curves.",
-    scaling="capacity (blocks per plane) and run time. The interval that counts as a second stays "
-    "a simulated second, so that it holds as many collections as in the article; on the time axis "
-    "it is longer in the same measure as the axis is shorter",
-    factors={"quick": 50, "reduced": 10, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("consistency", plan, judge)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Kind, Line, Reproduced, Runs, Task, experiment, job_file
 
-ARTICLE = "habr.com 494614, internal fragmentation of SSDs (2020)"
 FILE_MIB = 4096
 STEPS_MIB = (0, 50, 200, 800, 4000)
 """Random overwriting so far ahead of each reading: each step adds its own amount."""
@@ -137,18 +136,4 @@ def _remarks(gains: dict[str, tuple[float, float]], rested: list[float]) -> list
     ]
 
 
-EXPERIMENT = Experiment(
-    name="fragmentation",
-    title="Internal fragmentation of ten drives",
-    article=ARTICLE,
-    procedure="Fill a file of 4096 MiB, read it three times in 1 MiB reads at depth 1, then four "
-    "times overwrite some of it at random (4 KiB at depth 1; 50, 200, 800 and 4000 MiB) and read "
-    "it three times again, with pauses; at the end rest an hour and read once more. The best of "
-    "three readings counts.",
-    scaling="the file and the amounts written; the pauses stay, and the seconds are given for "
-    "4096 MiB. At any size the drive round the file has 16 GiB and ample reserve: nothing is "
-    "collected in this experiment",
-    factors={"quick": 16, "reduced": 4, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("fragmentation", plan, judge)

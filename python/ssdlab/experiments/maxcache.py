@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.experiments.cached import milliseconds, rig
 from ssdlab.experiments.card_cache import (
-    ARTICLE,
     BLOCK,
     CACHE,
     COLD_S,
@@ -17,7 +16,6 @@ from ssdlab.experiments.card_cache import (
     LOADS,
     NOTE,
     POOL,
-    SCALING,
     WARM_S,
     CardLoad,
     chart,
@@ -213,16 +211,4 @@ def _remarks(warm: dict[str, float], first: float, end: float, drained: float | 
     return said
 
 
-EXPERIMENT = Experiment(
-    name="maxcache",
-    title="A RAID card with RAM and an SSD cache: maxCache",
-    article=ARTICLE,
-    procedure="Six SATA disks of 1 TB in RAID 10 behind an Adaptec 3152-8i with 2 GB of RAM, a "
-    "cache on a mirror of two Intel S4600 of 240 GB; 4 KiB at random in the first 20 million "
-    "sectors, 256 in flight: writes, reads, half and half, each with a cold cache. Simulated "
-    "besides: the same without RAM and without SSDs, and switching the cache to write-through.",
-    scaling=SCALING,
-    factors={"quick": 400, "reduced": 50, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("maxcache", plan, judge)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import ram_bytes, with_ram, without_ram
 from ssdlab.arrays.performance import Performance
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import prices
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import Candidate, candidate
 from ssdlab.plan.storage.loads import HotSet, Timing
 
-ARTICLE = "an article on SSD caches of two RAID cards, its table of prices"
 POOL = "raid1:2:hgst-he10-10000"
 CACHE = "raid1:2:micron-5200-eco-960"
 ROWS = {
@@ -179,18 +178,4 @@ def _remarks(found: dict[str, float]) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="price-table",
-    title="What money buys: disks, fast disks, SSDs, and disks behind a cache",
-    article=ARTICLE,
-    procedure="4 KiB at random with 256 I/Os in flight in 20 million sectors, on two disks of "
-    "10 TB (RAID 1), twelve disks of 10 500 rpm and twelve SSDs (RAID 10), and on the two disks "
-    "behind a cache of two SSDs (RAID 1) of two RAID cards, once it holds everything. Volatile "
-    "caches of disks are off. Prices are those of prices.toml.",
-    scaling="SSDs (blocks per plane; a hundredth of them is the most, since all would take 50 GB "
-    "of memory), caches, and with them hot sets, which are a larger share of the SSDs than in "
-    "truth, and the RAM of cards; disks and times stay",
-    factors={"quick": 1600, "reduced": 400, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("price-table", plan, judge)

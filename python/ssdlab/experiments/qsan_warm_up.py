@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.experiments.cached import Members, milliseconds, rig
 from ssdlab.experiments.measure import Course, course, mean_between, thinned, when_above
 from ssdlab.plan.warmup import warm_up_s
 from ssdlab.results import Result
 
-ARTICLE = "an article on the SSD cache of the Qsan AegisSAN Q500"
 DRIVE = "8 disks, 5 SSDs"
 DISK = "seagate-constellation-es3-1000"
 """Stands for the 7200 rpm SATA disks of 1 TB, whose model the article does not give."""
@@ -181,17 +180,4 @@ def _remarks(base: float, hits: float, formula: float, own: float) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="qsan-warm-up",
-    title="Warming up an SSD cache before eight disks",
-    article=ARTICLE,
-    procedure="Eight SATA disks of 1 TB in RAID 5 with a cache on five SSDs of 480 GB; 8 KiB at "
-    "random, 90 % reads, 32 in flight, in 2 TiB, from a cold cache on for 160 h. Blocks count "
-    "their reads, and from the second one on what is read is filled; writes go to the disks.",
-    scaling="capacity of disks and SSDs, the 2 TiB in use, and time: shares of each other and of "
-    "the heads' way are kept, as are sectors on a track and the sizes of blocks and requests. So "
-    "small, a disk has few tracks under many commands, and is up to a tenth faster",
-    factors={"quick": 2000, "reduced": 500, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("qsan-warm-up", plan, judge)

@@ -8,10 +8,9 @@ from ssdlab.answer import Figure, family
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.experiments import measure
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.rig import reduced
 
-ARTICLE = "Tom's Hardware, one SSD against two in RAID 0 (Samsung 840 Pro, 2013)"
 SIZES = (128, 256, 512)
 PAIRS = (128, 256)
 DEPTHS = (1, 2, 4, 8, 16, 32)
@@ -152,18 +151,4 @@ def _remarks(rates: dict[tuple[int, bool], dict[str, float]]) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="raid0-840pro",
-    title="One Samsung 840 Pro against two in RAID 0",
-    article=ARTICLE,
-    procedure="On one drive of 128, 256 and 512 GB and on two of 128 and 256 in RAID 0, behind a "
-    "chipset with DMI 2.0: sequential reads and writes, 4 KiB random reads and writes at depths 1 "
-    "to 32, and IOmeter's loads database (8 KiB, 67 % reads), web server (mixed sizes, reads only) "
-    "and workstation (8 KiB, 80 % reads, 80 % random). The article tests new drives: here a "
-    "quarter of the drive is filled and used, so that nothing has to be collected. It gives two "
-    "numbers and says the rest in words.",
-    scaling="capacity (blocks per plane); the half second of each measurement stays",
-    factors={"quick": 200, "reduced": 50, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("raid0-840pro", plan, judge)

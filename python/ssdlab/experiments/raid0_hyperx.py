@@ -8,10 +8,9 @@ from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.arrays.studies import STATES
 from ssdlab.arrays.workloads import job
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.rig import reduced
 
-ARTICLE = "articles on RAID 0 of two Kingston HyperX (SF-2281) on Intel RST"
 SMALL, LARGE, PAIR = "kingston-hyperx-120", "kingston-hyperx-240", "2 x kingston-hyperx-120"
 STRIPES_KIB = (4, 8, 16, 32, 64, 128)
 DEFAULT_KIB = 128
@@ -173,19 +172,4 @@ def _remarks(performances: dict[str, Performance], spreads: dict[str, list[float
     return said
 
 
-EXPERIMENT = Experiment(
-    name="raid0-hyperx",
-    title="RAID 0 of two Kingston HyperX",
-    article=ARTICLE,
-    procedure="4 KiB random writes at depth 32 of data that does not compress, on one drive of "
-    "120 GB, one of 240 GB and two of 120 GB in RAID 0 whose TRIM does not reach the members: "
-    "fresh, after everything was written twice at random, after 30 minutes of rest, after TRIM of "
-    "everything. Further, on drives that were filled in order, sequential I/O and random reads at "
-    "depths 1 and 64, stripes of 4 to 128 KiB, and both sides of the drive: zeros, and data that "
-    "does not compress. All of it stands behind a chipset with DMI 2.0. The article shows "
-    "pictures; what it says of their shape is held as a ratio.",
-    scaling="capacity (blocks per plane); the seconds of each measurement stay",
-    factors={"quick": 100, "reduced": 50, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("raid0-hyperx", plan, judge)

@@ -10,9 +10,8 @@ from ssdlab.answer import Curve, Figure, family
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.predict import slowest_of
 from ssdlab.arrays.rigs import CHUNK, ArrayShape, DriveRig, array_rig, mixed_rig
-from ssdlab.experiments.base import Experiment, Kind, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Kind, Line, Reproduced, Runs, Task, experiment, job_file
 
-ARTICLE = "an article on RAID 0 of many SSDs (Linux md, HBA)"
 TIMES_MS = (4.1, 2.2, 1.9, 1.4, 1.0, 9.7, 5.4, 8.6)
 """Of the eight members in the worked example: 4 MiB in chunks of 512 KiB."""
 LONGEST_MS = 9.7
@@ -144,19 +143,4 @@ def _remarks(lost: dict[str, dict[int, float]]) -> list[str]:
     return said
 
 
-EXPERIMENT = Experiment(
-    name="raid0-slowest-member",
-    title="RAID 0 waits for its slowest member",
-    article=ARTICLE,
-    procedure="A write is cut into one chunk of 512 KiB for each member and ends with the slowest. "
-    "First the worked example: one write of 4 MiB to eight members whose times the article gives; "
-    "by the article its fourth member is busy for about 10 to 14 % of it, the sixth for all of it. "
-    "Then one write after another to 1 to 24 equal drives, each known by the distribution of its "
-    "latencies alone. The article saw 10 % less than the straight line at seven drives and "
-    "predicted 20 to 25 % for larger arrays, from latencies that it does not list: two "
-    "distributions stand for them, each with one number chosen such that seven drives lose 10 %.",
-    scaling="the time for which is written",
-    factors={"quick": 20, "reduced": 5, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("raid0-slowest-member", plan, judge)

@@ -6,10 +6,9 @@ from ssdlab.answer import by_name
 from ssdlab.arrays.attachment import attachment, with_ram, without_ram
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.rig import capacity_of, reduced
 
-ARTICLE = "an article on RAID levels with the Intel RS25DB080 controller (8 disks, 8 SSDs)"
 MEMBERS = 8
 STRIP = 256 << 10
 DEPTH = 256
@@ -158,16 +157,4 @@ def _remarks(found: dict[str, float]) -> list[str]:
     return said
 
 
-EXPERIMENT = Experiment(
-    name="raid-levels",
-    title="RAID levels of eight disks and of eight SSDs",
-    article=ARTICLE,
-    procedure="Eight disks of 10 000 rpm, or eight SSDs of 180 GB, as RAID 0, 10, 5 and 6 with "
-    "strips of 256 KiB, behind the card; 4 KiB at random and 1 MiB in order with 256 I/Os in "
-    "flight in a volume of 50 GB. Random reads scale with the number of members in every level; "
-    "writes depend on it.",
-    scaling="capacity of the SSDs (blocks per plane); times stay",
-    factors={"quick": 100, "reduced": 50, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("raid-levels", plan, judge)

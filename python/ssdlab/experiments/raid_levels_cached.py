@@ -9,9 +9,9 @@ from ssdlab.arrays.attachment import attachment, without_ram
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.experiments import measure, raid_levels
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.experiments.cached import Members, rig
-from ssdlab.experiments.raid_levels import ARTICLE, CARD, DEPTH, DISK, LEVELS, SSD, SSDS, STRIP
+from ssdlab.experiments.raid_levels import CARD, DEPTH, DISK, LEVELS, SSD, SSDS, STRIP
 from ssdlab.rig import capacity_of, reduced
 
 DRIVE = "8 disks, 4 SSDs"
@@ -167,16 +167,4 @@ def _remarks(found: dict[tuple[str, str, str], float]) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="raid-levels-cached",
-    title="RAID levels of eight disks behind an SSD cache",
-    article=ARTICLE,
-    procedure="Eight disks of 10 000 rpm as RAID 0, 10, 5 and 6 with strips of 256 KiB, behind a "
-    "cache on four SSDs as RAID 0 or RAID 1; 4 KiB at random in a volume of 50 GB with 256 in "
-    "flight, all of which is in the cache. The card's RAM lets everything pass.",
-    scaling="hot blocks and SSDs; the hot blocks lie scattered over the same 50 GB of disks of "
-    "full size",
-    factors={"quick": 2000, "reduced": 100, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("raid-levels-cached", plan, judge)

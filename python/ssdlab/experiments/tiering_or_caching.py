@@ -10,13 +10,12 @@ from functools import partial
 import polars as pl
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.experiments.cached import milliseconds
 from ssdlab.plan.stores import Store, cached, store, tiered
 from ssdlab.results import DirectionStats, Result
 from ssdlab.rig import capacity_of, reduced
 
-ARTICLE = "articles on SSD caches and automatic tiering in arrays of disks"
 DISK, SSD = "seagate-constellation-500", "intel-330-120"
 POOL = f"raid10:6:{DISK}"
 MIRROR, STRIPE = f"raid1:2:{SSD}", f"raid0:2:{SSD}"
@@ -352,18 +351,4 @@ def _figures(ways: Mapping[str, Way], factor: int) -> list[Figure]:
     return [Figure(title, "s", "IOPS", curves, log_y=True, wide=True, note=note)]
 
 
-EXPERIMENT = Experiment(
-    name="tiering-or-caching",
-    title="Two SSDs for six disks: tier or cache",
-    article=ARTICLE,
-    procedure="Six disks as RAID 10 and two SSDs: as a write-through cache (striped, since nothing "
-    "is lost with it), as a write-back cache and as a tier (mirrored). 4 KiB at random with 32 "
-    "in flight, nine of ten I/Os in a fiftieth of a volume, which then is another one; the SSDs "
-    "fail; reads that gain nothing, while extents move and while none does. The articles give "
-    "statements and no numbers.",
-    scaling="capacity of the SSDs (blocks per plane), the volume, all times but those of I/Os; the "
-    "disks stay as they are",
-    factors={"quick": 100, "reduced": 50, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("tiering-or-caching", plan, judge)

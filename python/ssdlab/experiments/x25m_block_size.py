@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure, family
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, job_file
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.experiments.measure import totals
-from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE
+from ssdlab.experiments.x25m_random_write import DRIVE
 from ssdlab.rig import reduced
 
 SIZES = (512, *(1024 << n for n in range(11)))
@@ -101,15 +101,4 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     return Reproduced(lines, [figure], [remark])
 
 
-EXPERIMENT = Experiment(
-    name="x25m-block-size",
-    title="Intel X25-M: block sizes",
-    article=ARTICLE,
-    procedure="Blocks of 512 B to 1 MiB at depth 4, five minutes each: sequential read, random "
-    "read and sequential write on a drive used by 18 hours of 32 KiB random writes, and sequential "
-    "write on a new drive. Aligned to the block; without a partition.",
-    scaling="capacity (blocks per plane) and run time",
-    factors={"quick": 100, "reduced": 20, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("x25m-block-size", plan, judge)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from ssdlab.answer import Curve, Figure
 from ssdlab.experiments.base import (
-    Experiment,
     Kind,
     Line,
     Reproduced,
     Runs,
     Task,
+    experiment,
     job_file,
 )
 from ssdlab.experiments.measure import Course, at, minutes
 from ssdlab.rig import reduced
 
-ARTICLE = "KomputerPress 9/2010, Intel X25-M G2 160 GB with IOmeter"
 DRIVE = "intel-x25-m-g2-160"
 BLOCKS_KIB = (2, 4, 8, 16, 32, 64, 128)
 PARTITION_KIB = BLOCKS_KIB
@@ -137,16 +136,4 @@ def _remarks(found: dict[str, Course], last: dict[int, float]) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="x25m-random-write",
-    title="Intel X25-M: random writes over time",
-    article=ARTICLE,
-    procedure="From the new state, write at random over the whole drive at depth 4 for four hours, "
-    "in blocks of 2 to 128 KiB, raw and with a partition over the whole drive. With a partition "
-    "the test program first writes its file from end to end, so the drive is full when the "
-    "measurement begins; this is our reading of the difference, the article does not say it.",
-    scaling="capacity (blocks per plane), run time and the interval of a record",
-    factors={"quick": 60, "reduced": 20, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("x25m-random-write", plan, judge)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 from ssdlab.answer import Figure
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
+from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment
 from ssdlab.experiments.measure import minutes
-from ssdlab.experiments.x25m_random_write import ARTICLE, DRIVE, LENGTH_S, RECORD_S, job
+from ssdlab.experiments.x25m_random_write import DRIVE, LENGTH_S, RECORD_S, job
 from ssdlab.rig import reduced
 
 SHARES = (100, 75, 50, 25)
@@ -45,15 +45,4 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     return Reproduced(lines, [figure])
 
 
-EXPERIMENT = Experiment(
-    name="x25m-spare-area",
-    title="Intel X25-M: what a smaller partition gains",
-    article=ARTICLE,
-    procedure="From the new state, write 4 KiB at random at depth 4 for four hours into a "
-    "partition of 100, 75, 50 or 25 % of the drive; what is never written acts as reserve. The "
-    "article gives the result as a picture only: the smaller the partition, the faster.",
-    scaling="capacity (blocks per plane), run time and the interval of a record",
-    factors={"quick": 60, "reduced": 20, "full": 1},
-    plan=plan,
-    judge=judge,
-)
+EXPERIMENT = experiment("x25m-spare-area", plan, judge)

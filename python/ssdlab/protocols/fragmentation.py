@@ -12,7 +12,7 @@ from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Idle, Step
-from ssdlab.experiments.fragmentation import ARTICLE, FILE_MIB, STEPS_MIB
+from ssdlab.experiments.fragmentation import EXPERIMENT, FILE_MIB, STEPS_MIB
 
 QUICK = 16
 """The region of a quick run is scaled down by this; seconds are given for the whole one."""
@@ -189,7 +189,7 @@ PROTOCOLS = procedure(
     "fragmentation",
     "Internal fragmentation",
     "how much random overwriting slows sequential reads down",
-    ARTICLE,
+    EXPERIMENT.article,
     plan,
     judge,
     ProtocolParameter("region_mib", FILE_MIB, "MiB that are filled and read", least=1),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ssdlab.answer import Curve, Figure
-from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task
+from ssdlab.experiments.base import Experiment, Line, Reproduced, Runs, Task, experiment
 from ssdlab.experiments.measured.cells import MeasuredCell, table
 from ssdlab.experiments.measured.procedures import Bench
 from ssdlab.experiments.measured.readings import read
@@ -99,16 +99,9 @@ def _sources(drives: Sequence[str]) -> str:
     )
 
 
-EXPERIMENT = Experiment(
-    name="measured",
-    title="Drives that others measured",
-    article=_sources(DRIVES),
-    procedure="Each drive by the procedure of those who measured it, on its profile. What was "
-    "measured and is left out stands in docs/scorecard.md, with the reasons.",
-    scaling="capacity (blocks per plane, and pages per block where too few would be left), run "
-    "time, and the size of zones with that of a superblock; steady states are drawn. Drives with "
-    "large dies are divided by more, and those of some procedures by less. Rates and depths stay",
-    factors={"quick": 200, "reduced": 50, "full": 1},
+EXPERIMENT = experiment(
+    "measured",
     plan=lambda factor: plan(DRIVES, factor),
     judge=lambda runs, _factor: judge(DRIVES, runs),
+    article=_sources(DRIVES),
 )
