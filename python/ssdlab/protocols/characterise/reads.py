@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,52 @@ MORE = 1.1
 """Several jobs do so many times more than one where the host holds that one."""
 SHARED = 0.03
 """A rate so near to another limit is set by that one."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a drive; unit and key as in :class:`Conclusion`."""
+
+    name: str
+    unit: str
+    key: str = ""
+
+    def told(
+        self, value: float, low: float, high: float, how: str, steps: tuple[str, ...]
+    ) -> Conclusion:
+        """A value with its interval."""
+        return Conclusion(self.name, value, low, high, self.unit, self.key, how, steps)
+
+    def near(self, value: float, share: float, how: str, steps: tuple[str, ...]) -> Conclusion:
+        """A value known within a share of it; of yes or no, which it is."""
+        return self.told(value, value * (1 - share), value * (1 + share), how, steps)
+
+    def unknown(self, why: str, steps: tuple[str, ...] = ()) -> Conclusion:
+        """What could not be told, and why."""
+        return Conclusion(self.name, None, None, None, self.unit, self.key, why, steps)
+
+
+OVERHEAD = Asked("command overhead", "us")
+LATENCY = Asked("latency of host and link", "us", "latency")
+CONTROLLER = Asked("controller, per command", "us", "controller.command_time")
+LINK = Asked("link bandwidth", "MB/s", "bandwidth")
+HOST = Asked("host processor, per I/O of a job", "us", "host_time")
+MAP_CACHE = Asked("map cache", "B", "ftl.map.cache")
+FLASH: Mapping[Asked, Callable[[layout.LayoutFit], float]] = {
+    Asked("tR", "us", "nand.t_read"): lambda fit: fit.sense_us,
+    Asked("flash channel", "MT/s", "nand.transfer_mts"): lambda fit: 1 / fit.byte_us,
+    Asked(ROW, "B"): lambda fit: fit.layout.row,
+    Asked("in a row on a die", "B"): lambda fit: fit.layout.unit,
+    Asked("channels", "", "nand.channels"): lambda fit: fit.layout.channels,
+    Asked("dies", ""): lambda fit: fit.layout.dies,
+    Asked("dies of a channel", "", "nand.ways"): lambda fit: fit.layout.ways,
+    Asked(PLANES, ""): lambda fit: fit.layout.planes,
+    Asked("senses while it transfers", "yes/no", "nand.cache_operations"): (
+        lambda fit: fit.layout.overlap
+    ),
+    Asked("page register", "yes/no", "nand.page_register"): lambda fit: fit.layout.register,
+}
+"""Of the flash, with what a layout that explains the reads says of it."""
 
 
 @dataclass(frozen=True)
@@ -105,108 +151,63 @@ class Reads:
                 if self.setup.kind == "file"
                 else "no reads of unwritten areas were measured"
             )
-            names = (
-                ("command overhead", "us", ""),
-                ("latency of host and link", "us", "latency"),
-                ("controller, per command", "us", "controller.command_time"),
-                ("link bandwidth", "MB/s", "bandwidth"),
-            )
-            return [unknown(name, unit, key, why) for name, unit, key in names]
+            return [asked.unknown(why) for asked in (OVERHEAD, LATENCY, CONTROLLER, LINK)]
         over, _ = self.link
-        conclusions = [near("command overhead", over, 0.01, "us", "", "an unwritten 4 KiB read "
-                            "less the time of its bytes", steps)]  # fmt: skip
-        top, wide = self.records.mbps("link/4k-qd256"), self.records.mbps("link/128k-qd32")
-        keys = ("link/4k-qd256", "link/128k-qd32")
+        how = "an unwritten 4 KiB read less the time of its bytes"
+        conclusions = [OVERHEAD.near(over, 0.01, how, steps)]
+        many, large = "link/4k-qd256", "link/128k-qd32"
+        top, wide = self.records.mbps(many), self.records.mbps(large)
         if wide is not None:
-            conclusions.append(near("link bandwidth", wide, 0.01, "MB/s", "bandwidth",
-                               "unwritten 128 KiB reads, depth 32", keys[1:]))  # fmt: skip
-        name, key = "controller, per command", "controller.command_time"
+            how = "unwritten 128 KiB reads, depth 32"
+            conclusions.append(LINK.near(wide, 0.01, how, (large,)))
         if self.ceiling == math.inf:
-            why = "unwritten areas are read in no time at all"
-            return [*conclusions, unknown(name, "us", key, why)]
+            return [*conclusions, CONTROLLER.unknown("unwritten areas are read in no time at all")]
         if top is None or wide is None or self.ceiling is None:
             why = "no reads with many in flight were measured"
-            return [*conclusions, unknown(name, "us", key, why)]
-        if top >= (1 - SHARED) * wide:
-            why = f"the link's bandwidth limits 4 KiB reads: at most {1e6 / self.ceiling:.3g} us"
-            conclusions.append(unknown(name, "us", key, why))
-            return [*conclusions, unknown("latency of host and link", "us", "latency", why)]
+            return [*conclusions, CONTROLLER.unknown(why)]
         each = 1e6 / self.ceiling
+        if top >= (1 - SHARED) * wide:
+            why = f"the link's bandwidth limits 4 KiB reads: at most {each:.3g} us"
+            return [*conclusions, CONTROLLER.unknown(why), LATENCY.unknown(why)]
         how = "as one pipeline: IOPS of unwritten 4 KiB reads, depth 256"
-        host, host_key = "host processor, per I/O of a job", "host_time"
         together = self.records.iops(SEVERAL)
         if together and together > MORE * self.ceiling:
-            conclusions.append(
-                near(
-                    host,
-                    each,
-                    0.02,
-                    "us",
-                    host_key,
-                    f"several jobs do {together / self.ceiling:.3g} "
-                    "times as many unwritten reads as one",
-                    (keys[0], SEVERAL),
-                )
-            )
+            more = f"{together / self.ceiling:.3g} times as many unwritten reads as one"
+            conclusions.append(HOST.near(each, 0.02, f"several jobs do {more}", (many, SEVERAL)))
             over, each, how = over - each, 1e6 / together, f"{how}, of several jobs"
         elif together:
             why = f"several jobs do no more than one: less than {each:.3g} us"
-            conclusions.append(unknown(host, "us", host_key, why, (keys[0], SEVERAL)))
-        conclusions.append(near(name, each, 0.02, "us", key, how, keys[:1]))
+            conclusions.append(HOST.unknown(why, (many, SEVERAL)))
+        conclusions.append(CONTROLLER.near(each, 0.02, how, (many,)))
         rest = over - each
         if rest > 0:
-            conclusions.append(near("latency of host and link", rest, max(0.02, 0.02 * each / rest),
-                                    "us", "latency", "command overhead less the controller's part",
-                               (*steps, keys[0])))  # fmt: skip
+            share, how = (
+                max(0.02, 0.02 * each / rest),
+                "command overhead less the controller's part",
+            )
+            conclusions.append(LATENCY.near(rest, share, how, (*steps, many)))
         return conclusions
 
     def _flash(self) -> list[Conclusion]:
         steps = tuple(key for key in self.records if key.startswith(("link/", "size/", "stride/")))
-        names = (
-            ("tR", "us", "nand.t_read"),
-            ("flash channel", "MT/s", "nand.transfer_mts"),
-            (ROW, "B", ""),
-            ("in a row on a die", "B", ""),
-            ("channels", "", "nand.channels"),
-            ("dies", "", ""),
-            ("dies of a channel", "", "nand.ways"),
-            (PLANES, "", ""),
-            ("senses while it transfers", "yes/no", "nand.cache_operations"),
-            ("page register", "yes/no", "nand.page_register"),
-        )
         if self.best is None:
             why = self._why_no_layout()
-            return [unknown(name, unit, key, why) for name, unit, key in names]
+            return [asked.unknown(why) for asked in FLASH]
         how = (
             f"{len(self.singles)} sizes and {len(self.strides)} strides, "
             f"deviation {100 * self.best.deviation:.1f} %"
         )
         off = max(NOISE, 2 * self.best.deviation)
-        values = [
-            [
-                fit.sense_us,
-                1 / fit.byte_us,
-                float(fit.layout.row),
-                float(fit.layout.unit),
-                float(fit.layout.channels),
-                float(fit.layout.dies),
-                float(fit.layout.ways),
-                float(fit.layout.planes),
-                float(fit.layout.overlap),
-                float(fit.layout.register),
-            ]
-            for fit in self.layouts
-        ]
         conclusions = []
-        for place, (name, unit, key) in enumerate(names):
-            every = [row[place] for row in values]
+        for asked, of in FLASH.items():
+            every = [float(of(fit)) for fit in self.layouts]
             low, high = min(every), max(every)
-            if unit == "yes/no" and low != high:
-                conclusions.append(unknown(name, unit, key, "reads do not tell", steps))
+            if asked.unit == "yes/no" and low != high:
+                conclusions.append(asked.unknown("reads do not tell", steps))
                 continue
-            if unit in ("us", "MT/s"):
+            if asked.unit in ("us", "MT/s"):
                 low, high = low * (1 - off), high * (1 + off)
-            conclusions.append(Conclusion(name, every[0], low, high, unit, key, how, steps))
+            conclusions.append(asked.told(every[0], low, high, how, steps))
         return conclusions
 
     def _why_no_layout(self) -> str:
@@ -219,7 +220,6 @@ class Reads:
     @cached_property
     def map_cache(self) -> Conclusion:
         """RAM for entries of the map, where some of them are not there."""
-        name, key = "map cache", "ftl.map.cache"
         steps = tuple(f"range/{share}" for share in benchmarks.ranges(self.setup))
         times = {
             size: found
@@ -227,14 +227,14 @@ class Reads:
             if (found := self.mean(f"range/{share}")) is not None
         }
         if len(times) < 3:
-            return unknown(name, "B", key, "no reads over growing ranges were measured")
+            return MAP_CACHE.unknown("no reads over growing ranges were measured")
         least, most = min(times.values()), max(times.values())
         widest = max(times)
         if times[widest] < SPREAD * least:
             why = (
                 f"reads of {units.binary(widest)} take no longer than of less: all entries at hand"
             )
-            return unknown(name, "B", key, why, steps)
+            return MAP_CACHE.unknown(why, steps)
         missing = [one for one, time in times.items() if time > least + HELD * (most - least)]
         first = min(missing)
         fits = (1 - HELD) * max((time for time in times if time < first), default=MIB)
@@ -252,16 +252,4 @@ class Reads:
             ends = [max(fits, 0.85 * cover), min(first, 1.15 * cover)]
         value, low, high = (one / (4 * KIB) * ENTRY for one in (cover, *ends))
         how = "from the range on at which reads take longer, at 4 B for 4 KiB"
-        return Conclusion(name, value, low, high, "B", key, how, steps)
-
-
-def near(
-    name: str, value: float, share: float, unit: str, key: str, how: str, steps: tuple[str, ...]
-) -> Conclusion:
-    """A value known within a share of it."""
-    return Conclusion(name, value, value * (1 - share), value * (1 + share), unit, key, how, steps)
-
-
-def unknown(name: str, unit: str, key: str, why: str, steps: tuple[str, ...] = ()) -> Conclusion:
-    """What could not be told, and why."""
-    return Conclusion(name, None, None, None, unit, key, why, steps)
+        return MAP_CACHE.told(value, low, high, how, steps)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from ssdlab import units
 from ssdlab.analysis import amplification, changepoints
+from ssdlab.analysis.layout import LayoutFit
 from ssdlab.answer import Cell
 from ssdlab.engine import choices
 from ssdlab.engine.records import Records
@@ -17,7 +19,7 @@ from ssdlab.engine.setup import KIB, Setup
 from ssdlab.engine.steps import in_round
 from ssdlab.fits.conclusions import Conclusion
 from ssdlab.protocols.characterise import benchmarks
-from ssdlab.protocols.characterise.reads import Reads, near, unknown
+from ssdlab.protocols.characterise.reads import Asked, Reads
 from ssdlab.protocols.pts_common import keys_of
 
 BUFFERED = 0.5
@@ -46,6 +48,20 @@ PROGRAMS = 200.0, 2000.0
 """tPROG of any flash, us, at least and at most."""
 STEPS = 8
 """Intervals of a fill below which no stages are looked for."""
+PROTECTED = Asked("buffer kept over a power failure", "yes/no", "write_buffer.power_loss_protected")
+WRITE_BUFFER = Asked("write buffer", "B", "write_buffer.size")
+ORDERED = Asked("sequential writes", "MB/s")
+PROGRAM = Asked("tPROG", "us", "nand.t_program")
+SLC_PROGRAM = Asked("tPROG of the SLC cache", "us", "ftl.slc_cache.t_program")
+SLC_CACHE = Asked("SLC cache", "B", "ftl.slc_cache.static_size")
+INTO_SLC = Asked("writes into the SLC cache", "MB/s")
+FOLDED = Asked("SLC cache folded when full", "yes/no")
+EMPTIED = Asked("SLC cache emptied in a rest", "yes/no")
+SUSPENDS = Asked("programs suspended for reads", "yes/no", "nand.suspend.program")
+STEADY = Asked("steady random writes", "IOPS")
+AMPLIFIED = Asked("write amplification", "x")
+SPARE = Asked("over-provisioning", "x", "ftl.over_provisioning")
+IDLE = Asked("collects in idle time", "yes/no")
 
 
 @dataclass(frozen=True)
@@ -103,16 +119,15 @@ class Writes:
         return self.flushing is not None and self.flushing > BUFFERED * sense
 
     def _protected(self) -> Conclusion:
-        name, key = "buffer kept over a power failure", "write_buffer.power_loss_protected"
         steps = ("flush/none", "flush/each")
         if self.buffered is None or self.flushing is None:
-            return unknown(name, "yes/no", key, "writes with a flush after each were not measured")
+            return PROTECTED.unknown("writes with a flush after each were not measured")
         if not self.buffered:
-            return unknown(name, "yes/no", key, "writes wait for the flash: no buffer", steps)
+            return PROTECTED.unknown("writes wait for the flash: no buffer", steps)
         how = (
             "a flush waits for the flash" if self._waits else "a flush takes no time, or is ignored"
         )
-        return _yes_no(name, not self._waits, how, steps, key)
+        return PROTECTED.near(float(not self._waits), 0.0, how, steps)
 
     # --- buffer
 
@@ -141,20 +156,19 @@ class Writes:
         return None
 
     def _buffer(self) -> Conclusion:
-        name, key = "write buffer", "write_buffer.size"
         steps = tuple(f"burst/{choices.short(size)}" for size, _ in self.bursts)
         if len(self.bursts) < 4:
-            return unknown(name, "B", key, "no bursts were measured")
+            return WRITE_BUFFER.unknown("no bursts were measured")
         if self.buffered is False:
-            return unknown(name, "B", key, "writes wait for the flash: none is seen", steps)
+            return WRITE_BUFFER.unknown("writes wait for the flash: none is seen", steps)
         if self.drain is None:
             last = units.binary(self.bursts[-1][0])
             why = (
                 f"bursts of up to {last} have no cliff: the flash keeps up with one write at a time"
             )
-            return unknown(name, "B", key, why, steps)
+            return WRITE_BUFFER.unknown(why, steps)
         if self._held is None:
-            return unknown(name, "B", key, "the cliff of the bursts is not clear", steps)
+            return WRITE_BUFFER.unknown("the cliff of the bursts is not clear", steps)
         value, off = self._held
         low, high = value * (1 - off), value * (1 + off)
         # Until the first program is over nothing has left, then what came meanwhile leaves at once;
@@ -162,7 +176,7 @@ class Writes:
         least, most = self._lag
         how = "the cliff of bursts after a rest"
         lag = LAG * math.sqrt(least * most)
-        return Conclusion(name, value + lag, low, high + most, "B", key, how, steps)
+        return WRITE_BUFFER.told(value + lag, low, high + most, how, steps)
 
     @property
     def _lag(self) -> tuple[float, float]:
@@ -225,10 +239,8 @@ class Writes:
         steps = ("fill/write",)
         speed = self.speeds[0]
         if not speed:
-            why = "no fill was measured"
-            names = (("sequential writes", "MB/s", ""), ("tPROG", "us", "nand.t_program"))
-            return [unknown(*name, why) for name in names]
-        conclusions = [near("sequential writes", speed, 0.02, "MB/s", "", "the fill", steps)]
+            return [asked.unknown("no fill was measured") for asked in (ORDERED, PROGRAM)]
+        conclusions = [ORDERED.near(speed, 0.02, "the fill", steps)]
         alone = self._program_alone()
         if self.cached is not None:
             conclusions.append(alone if alone is not None else self._program_cache(steps))
@@ -236,7 +248,7 @@ class Writes:
                 why = "writes past the SLC cache, or folding it, cannot be told apart"
                 if self.folds:
                     why = "the SLC cache is folded while the fill goes on"
-                return [*conclusions, unknown("tPROG", "us", "nand.t_program", why, steps)]
+                return [*conclusions, PROGRAM.unknown(why, steps)]
             return [*conclusions, self._program_together(speed, steps)]
         return [*conclusions, alone if alone is not None else self._program_together(speed, steps)]
 
@@ -259,99 +271,91 @@ class Writes:
         if time is None:
             return None
         slc = self.cached is not None or bool(self.folds)
-        key = "ftl.slc_cache.t_program" if slc else "nand.t_program"
-        name = "tPROG of the SLC cache" if slc else "tPROG"
         how = "a lone write" if step == "flush/none" else "a flush after a lone write"
-        return near(name, time - transfer, 0.03, "us", key, how, (step,))
+        return (SLC_PROGRAM if slc else PROGRAM).near(time - transfer, 0.03, how, (step,))
 
     def _program_together(self, speed: float, steps: tuple[str, ...]) -> Conclusion:
         """tPROG by the rate at which all dies program."""
-        name, key = "tPROG", "nand.t_program"
-        if self.reads.best is None:
-            return unknown(name, "us", key, "the number of dies is not known", steps)
-        wide = self.records.mbps("link/128k-qd32")
-        if wide is not None and speed > LINKED * wide:
-            why = f"the link limits sequential writes ({units.speed(speed)})"
-            return unknown(name, "us", key, why, steps)
-        times = []
-        for layout in self.reads.layouts:
-            each = layout.layout.unit * layout.layout.dies / speed
-            transfer = layout.layout.unit * layout.byte_us
-            if transfer * layout.layout.ways > LINKED * each:
-                why = "the channels limit sequential writes"
-                return unknown(name, "us", key, why, steps)
-            times.append(each if layout.layout.overlap else each - transfer)
+        rate = f" ({units.speed(speed)})"
+        times, why = self._times(speed, self.reads.layouts, "sequential writes", rate)
+        if why:
+            return PROGRAM.unknown(why, steps)
         how = "all dies programming: the fill, if they are never short of work"
-        return Conclusion(
-            name, times[0], 0.9 * min(times), 1.02 * max(times), "us", key, how, steps
-        )
+        return PROGRAM.told(times[0], 0.9 * min(times), 1.02 * max(times), how, steps)
 
     def _program_cache(self, steps: tuple[str, ...]) -> Conclusion:
         """tPROG of an SLC cache by the rate at which all dies program into it."""
-        name, key = "tPROG of the SLC cache", "ftl.slc_cache.t_program"
-        best, fast = self.reads.best, self.speeds[1]
-        if best is None or not fast:
-            return unknown(name, "us", key, "the number of dies is not known", steps)
-        wide = self.records.mbps("link/128k-qd32")
-        transfer = best.layout.unit * best.byte_us
-        each = best.layout.unit * best.layout.dies / fast
-        if wide is not None and fast > LINKED * wide:
-            return unknown(name, "us", key, "the link limits writes into the cache", steps)
-        if transfer * best.layout.ways > LINKED * each:
-            return unknown(name, "us", key, "the channels limit writes into the cache", steps)
+        times, why = self._times(self.speeds[1], self.reads.layouts[:1], "writes into the cache")
+        if why:
+            return SLC_PROGRAM.unknown(why, steps)
         how = "all dies programming: the fill until it became slower"
-        time = each if best.layout.overlap else each - transfer
-        return Conclusion(name, time, 0.8 * time, 1.02 * time, "us", key, how, steps)
+        return SLC_PROGRAM.told(times[0], 0.8 * times[0], 1.02 * times[0], how, steps)
+
+    def _times(
+        self, speed: float | None, layouts: Sequence[LayoutFit], what: str, rate: str = ""
+    ) -> tuple[list[float], str]:
+        """tPROG by each layout where all dies program at a speed (MB/s), or why none is told."""
+        if not layouts or not speed:
+            return [], "the number of dies is not known"
+        wide = self.records.mbps("link/128k-qd32")
+        if wide is not None and speed > LINKED * wide:
+            return [], f"the link limits {what}{rate}"
+        times = []
+        for fit in layouts:
+            each = fit.layout.unit * fit.layout.dies / speed
+            transfer = fit.layout.unit * fit.byte_us
+            if transfer * fit.layout.ways > LINKED * each:
+                return [], f"the channels limit {what}"
+            times.append(each if fit.layout.overlap else each - transfer)
+        return times, ""
 
     # --- SLC cache
 
     def _slc(self) -> list[Conclusion]:
-        size_key = "ftl.slc_cache.static_size"
         steps = ("fill/write",)
         after, fast, size = self.speeds
         if not after:
-            return [unknown("SLC cache", "B", size_key, "no fill was measured")]
+            return [SLC_CACHE.unknown("no fill was measured")]
         if fast is None or size is None:
             why = "the fill has no lasting fall of its speed: none is seen"
-            return [unknown("SLC cache", "B", size_key, why, steps)]
+            return [SLC_CACHE.unknown(why, steps)]
+        how = "written until the fill became slower; static and dynamic parts together"
         conclusions = [
-            near("SLC cache", size, 0.1, "B", size_key,
-                 "written until the fill became slower; static and dynamic parts together", steps),
-            near("writes into the SLC cache", fast, 0.03, "MB/s", "", "the fill until then", steps),
-        ]  # fmt: skip
+            SLC_CACHE.near(size, 0.1, how, steps),
+            INTO_SLC.near(fast, 0.03, "the fill until then", steps),
+        ]
         if self.folds is not None:
             how = f"WA of the fill: {self.records.value('waf', 'fill/write'):.3g}"
-            conclusions.append(_yes_no("SLC cache folded when full", self.folds, how, steps))
+            conclusions.append(FOLDED.near(float(self.folds), 0.0, how, steps))
         back = self.records.mbps("again/write")
         series = self.records.series("again/write", "write")
         if back is not None and series is not None:
             first = float(series.mbps[: max(1, len(series.mbps) // 8)].mean())
             free = first > (fast + after) / 2
             how = f"begins at {units.speed(first)} after a rest"
-            conclusions.append(_yes_no("SLC cache emptied in a rest", free, how, ("again/write",)))
+            conclusions.append(EMPTIED.near(float(free), 0.0, how, ("again/write",)))
         return conclusions
 
     # --- reads behind writes
 
     def _suspends(self) -> Conclusion:
-        name, key = "programs suspended for reads", "nand.suspend.program"
         steps = ("mix/both", "size/4k")
         tail = self.records.value("p99", "mix/both", "read", "reads")
         quiet = self.reads.mean("size/4k")
         times = [
             conclusion
             for conclusion in self._program()
-            if conclusion.key == "nand.t_program" and conclusion.known
+            if conclusion.key == PROGRAM.key and conclusion.known
         ]
         if tail is None or quiet is None:
-            return unknown(name, "yes/no", key, "no reads beside writes were measured")
+            return SUSPENDS.unknown("no reads beside writes were measured")
         if not times or times[0].value is None:
-            return unknown(name, "yes/no", key, "tPROG is not known to compare with", steps)
+            return SUSPENDS.unknown("tPROG is not known to compare with", steps)
         waits = (tail - quiet) / times[0].value
         how = f"p99 of a read beside writes waits {waits:.2f} tPROG"
         if 0.3 < waits < 0.6:
-            return unknown(name, "yes/no", key, how, steps)
-        return _yes_no(name, waits <= 0.3, how, steps, key)
+            return SUSPENDS.unknown(how, steps)
+        return SUSPENDS.near(float(waits <= 0.3), 0.0, how, steps)
 
     # --- collection
 
@@ -365,20 +369,16 @@ class Writes:
         rate = self.records.cell("iops", keys)
         if rate.value is None:
             why = "no random writes to steady state were measured"
-            return [
-                unknown("steady random writes", "IOPS", "", why),
-                unknown("write amplification", "x", "", why),
-                unknown("over-provisioning", "x", "ftl.over_provisioning", why),
-            ]
+            return [asked.unknown(why) for asked in (STEADY, AMPLIFIED, SPARE)]
         record = self.records.rounds.get("steady")
         held = "" if record is not None and record.steady else "; not steady yet"
-        conclusions = [near("steady random writes", rate.value, 0.03, "IOPS", "",
-                      f"random writes of 4 KiB, depth 32{held}", tuple(keys))]  # fmt: skip
+        how = f"random writes of 4 KiB, depth 32{held}"
+        conclusions = [STEADY.near(rate.value, 0.03, how, tuple(keys))]
         waf = self.records.cell("waf", keys)
         if waf.value is None:
             return [*conclusions, *self._bounds(rate, tuple(keys))]
-        conclusions.append(near("write amplification", waf.value, 0.03, "x", "",
-                          f"the drive's counters{held}", tuple(keys)))  # fmt: skip
+        how = f"the drive's counters{held}"
+        conclusions.append(AMPLIFIED.near(waf.value, 0.03, how, tuple(keys)))
         return [*conclusions, self._spare(waf.value, tuple(keys), bool(held))]
 
     def _bounds(self, rate: Cell, keys: tuple[str, ...]) -> list[Conclusion]:
@@ -388,24 +388,20 @@ class Writes:
         if speed and rate.value:
             bound = speed * 1e6 / (rate.value * 4 * KIB)
             why += f"; sequential over random throughput, an upper bound: {bound:.3g}"
-        return [
-            unknown("write amplification", "x", "", why, keys),
-            unknown("over-provisioning", "x", "ftl.over_provisioning", why, keys),
-        ]
+        return [asked.unknown(why, keys) for asked in (AMPLIFIED, SPARE)]
 
     def _spare(self, waf: float, keys: tuple[str, ...], drifting: bool) -> Conclusion:
-        name, key = "over-provisioning", "ftl.over_provisioning"
         if self.buffered is False and self.reads.best and self.reads.best.layout.row > 4 * KIB:
             why = "without a buffer small writes fill pages partly, which counts as amplification"
-            return unknown(name, "x", key, why, keys)
+            return SPARE.unknown(why, keys)
         if self.cached is not None:
             why = "an SLC cache takes a part of the writes, and folding it counts as amplification"
-            return unknown(name, "x", key, why, keys)
+            return SPARE.unknown(why, keys)
         if self.reads.map_cache.known:
             why = "what the map writes counts as amplification too"
-            return unknown(name, "x", key, why, keys)
+            return SPARE.unknown(why, keys)
         if waf <= 1.02:
-            return unknown(name, "x", key, f"WA of {waf:.3g} is that of no collection", keys)
+            return SPARE.unknown(f"WA of {waf:.3g} is that of no collection", keys)
         found = self._spares(waf, 1.0)
         spares = list(found.values())[:-1]
         how = "WA of uniform writes, between greedy collection of small blocks and FIFO"
@@ -421,7 +417,7 @@ class Writes:
             how += f", and again after TRIM of a quarter (WA {after:.3g})"
         off = 0.1 if drifting else 0.03
         low, high = min(spares) * (1 - off), max(spares) * (1 + off)
-        return Conclusion(name, math.sqrt(low * high), low, high, "x", key, how, keys)
+        return SPARE.told(math.sqrt(low * high), low, high, how, keys)
 
     def _spares(self, waf: float, share: float) -> dict[str, float]:
         """Over-provisioning of the whole range by policy, where WA is of a share of it."""
@@ -437,13 +433,12 @@ class Writes:
         return {policy: max(1e-4, (1 + op) * share - 1) for policy, op in spares.items()}
 
     def _idle(self) -> Conclusion:
-        name, key = "collects in idle time", ""
         steps = ("idle/before", "idle/after")
         before, after = (self.records.iops(step) for step in steps)
         if before is None or after is None:
-            return unknown(name, "yes/no", key, "no random writes after a rest were measured")
+            return IDLE.unknown("no random writes after a rest were measured")
         if self.cached is not None:
-            return unknown(name, "yes/no", key, "the SLC cache takes writes after a rest", steps)
+            return IDLE.unknown("the SLC cache takes writes after a rest", steps)
         buffer = self._buffer().value or 0.0
         amount = self.setup.active / benchmarks.IDLE_SHARE
         room = amount * (1 - before / after) - buffer
@@ -453,13 +448,8 @@ class Writes:
         )
         told = self.buffered is False or 0 < buffer <= amount / 2
         if not told or room <= max(ROOM * amount, buffer / 2):
-            return unknown(name, "yes/no", key, f"{how}: too little to tell", steps)
-        return _yes_no(name, True, how, steps)
-
-
-def _yes_no(name: str, said: bool, how: str, steps: tuple[str, ...], key: str = "") -> Conclusion:
-    value = float(said)
-    return Conclusion(name, value, value, value, "yes/no", key, how, steps)
+            return IDLE.unknown(f"{how}: too little to tell", steps)
+        return IDLE.near(1.0, 0.0, how, steps)
 
 
 def round_keys(records: Records) -> list[str]:
