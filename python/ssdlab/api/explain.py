@@ -63,4 +63,4 @@ def _try(
     with working("trying changes", watch, cluster, fresh=fresh) as callback:
         outcomes = study.attempt(result, main, tried, callback)
     ranked = sorted(outcomes, key=lambda outcome: -outcome.iops)
-    return [study.outcome(result, main), *ranked]
+    return [study.outcome(result, main.job, main.ddir), *ranked]

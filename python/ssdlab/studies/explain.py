@@ -72,99 +72,50 @@ def changes(result: Result) -> list[RigChange]:
         return default if found is None else found
 
     spare = float(said("ftl.over_provisioning", "0.07"))
+    ample, more = max(AMPLE, spare), spare + 0.2
     other = "cost-benefit" if said("ftl.gc.victim", "greedy") == "greedy" else "greedy"
     pace = "blocking" if said("ftl.gc.pace", "blocking") == "paced" else "paced"
     apart = said("ftl.gc.separate_frontier", "false") != "true"
-    found = [
-        *(_slc_changes(said("ftl.slc_cache.when_full", "fold")) if said("ftl.slc_cache") else ()),
-        RigChange(
-            "no-collection",
-            f"hardly any garbage collection (over-provisioning {max(AMPLE, spare):g})",
-            {"ftl.over_provisioning": str(max(AMPLE, spare))},
-        ),
-        RigChange(
-            "more-spare",
-            f"over-provisioning {spare + 0.2:.3g} instead of {spare:.3g}",
-            {"ftl.over_provisioning": f"{spare + 0.2:.6g}"},
-        ),
-        RigChange("victim", f"victim policy {other}", {"ftl.gc.victim": other}),
-        RigChange("pace", f"{pace} garbage collection", {"ftl.gc.pace": pace}),
-        RigChange(
-            "frontier",
-            "a write frontier of its own for GC" if apart else "one write frontier for host and GC",
-            {"ftl.gc.separate_frontier": str(apart).lower()},
-        ),
-    ]
-    if said("ftl.placement", "round-robin") != "least-busy":
-        found.append(
-            RigChange(
-                "placement",
-                "host writes go to the least busy dies",
-                {"ftl.placement": "least-busy"},
-            )
-        )
-    if said("ftl.parity.stripe", "0") != "0":
-        found.append(
-            RigChange("parity", "no parity inside the drive", {"ftl.parity.stripe": "0"}),
-        )
-    if said("controller.write_limit"):
-        found.append(
-            RigChange(
-                "write-limit",
-                "host writes not held to a rate",
-                {"controller.write_limit": UNLIMITED},
-            )
-        )
+    frontier = (
+        "a write frontier of its own for GC" if apart else "one write frontier for host and GC"
+    )
+    slc, folds = said("ftl.slc_cache"), said("ftl.slc_cache.when_full", "fold") == "fold"
+    full = "go past the full SLC cache" if folds else "wait for the full SLC cache to be folded"
     reads = any(stats.ddir == "read" for job in result.jobs for stats in job.directions())
-    if reads and said("nand.suspend.program", "false") != "true":
-        found.append(
-            RigChange(
-                "suspend",
-                "reads suspend programs and erases",
-                {"nand.suspend.program": "true", "nand.suspend.erase": "true"},
-            )
-        )
-    if not said("write_buffer"):
-        found.append(
-            RigChange(
-                "buffer",
-                "a power-loss protected write buffer of 4 MiB",
-                # Both keys at once: a buffer with one of them is no buffer.
-                {"write_buffer": '{size = "4MiB", power_loss_protected = true}'},
-            )
-        )
-    elif said("write_buffer.drain", "program-unit") in ("program-unit", "immediate"):
-        found.append(
-            RigChange(
-                "drain",
-                "half of the write buffer holds data back, to be overwritten there",
-                {"write_buffer.drain": "watermark", "write_buffer.watermark": "0.5"},
-            )
-        )
-    return found
+    buffer, drain = said("write_buffer"), said("write_buffer.drain", "program-unit")
+    tried: tuple[tuple[object, str, str, dict[str, str]], ...] = (
+        (slc, "no-slc-cache", "no SLC cache",
+         {"ftl.slc_cache.static_size": "0B", "ftl.slc_cache.dynamic_size": "0B"}),
+        (slc, "slc-full", f"writes {full}",
+         {"ftl.slc_cache.when_full": "direct" if folds else "fold"}),
+        (True, "no-collection", f"hardly any garbage collection (over-provisioning {ample:g})",
+         {"ftl.over_provisioning": str(ample)}),
+        (True, "more-spare", f"over-provisioning {more:.3g} instead of {spare:.3g}",
+         {"ftl.over_provisioning": f"{more:.6g}"}),
+        (True, "victim", f"victim policy {other}", {"ftl.gc.victim": other}),
+        (True, "pace", f"{pace} garbage collection", {"ftl.gc.pace": pace}),
+        (True, "frontier", frontier, {"ftl.gc.separate_frontier": str(apart).lower()}),
+        (said("ftl.placement", "round-robin") != "least-busy",
+         "placement", "host writes go to the least busy dies", {"ftl.placement": "least-busy"}),
+        (said("ftl.parity.stripe", "0") != "0",
+         "parity", "no parity inside the drive", {"ftl.parity.stripe": "0"}),
+        (said("controller.write_limit"),
+         "write-limit", "host writes not held to a rate", {"controller.write_limit": UNLIMITED}),
+        (reads and said("nand.suspend.program", "false") != "true",
+         "suspend", "reads suspend programs and erases",
+         {"nand.suspend.program": "true", "nand.suspend.erase": "true"}),
+        # Both keys at once: a buffer with one of them is no buffer.
+        (not buffer, "buffer", "a power-loss protected write buffer of 4 MiB",
+         {"write_buffer": '{size = "4MiB", power_loss_protected = true}'}),
+        (buffer and drain in ("program-unit", "immediate"),
+         "drain", "half of the write buffer holds data back, to be overwritten there",
+         {"write_buffer.drain": "watermark", "write_buffer.watermark": "0.5"}),
+    )  # fmt: skip
+    return [RigChange(name, told, keys) for worth, name, told, keys in tried if worth]
 
 
-def _slc_changes(when_full: str) -> list[RigChange]:
-    folds = when_full == "fold"
-    sentence = "go past the full SLC cache" if folds else "wait for the full SLC cache to be folded"
-    none = {"ftl.slc_cache.static_size": "0B", "ftl.slc_cache.dynamic_size": "0B"}
-    return [
-        RigChange("no-slc-cache", "no SLC cache", none),
-        RigChange(
-            "slc-full",
-            f"writes {sentence}",
-            {"ftl.slc_cache.when_full": "direct" if folds else "fold"},
-        ),
-    ]
-
-
-def outcome(result: Result, direction: Direction, change: RigChange | None = None) -> ChangeOutcome:
-    """What became of the job and direction in ``result``."""
-    return _outcome(result, (direction.job, direction.ddir), change)
-
-
-def _outcome(result: Result, side: tuple[str, str], change: RigChange | None) -> ChangeOutcome:
-    job, ddir = side
+def outcome(result: Result, job: str, ddir: str, change: RigChange | None = None) -> ChangeOutcome:
+    """What became of a direction of a job in ``result``."""
     direction = result.measurement.of(job, ddir)
     if direction is None or direction.iops is None:
         raise InputError(f"{result.name}: job {job} did no {ddir}")
@@ -194,9 +145,8 @@ def attempt(
             prepare=str(about.get("preconditioning") or "fob"),
             overrides=change.overrides,
         )
-
-        body = partial(_attempt, target, job, settings, (direction.job, direction.ddir), change)
-        return bench.Variant(bench.tolerant(body))
+        side = direction.job, direction.ddir
+        return bench.Variant(bench.tolerant(partial(_attempt, target, job, settings, side, change)))
 
     found = bench.run([variant(change) for change in tried], progress)
     return [one for one in found if isinstance(one, ChangeOutcome)]
@@ -206,4 +156,4 @@ def _attempt(
     target: Sim, job: JobText, settings: Settings, side: tuple[str, str], change: RigChange,
     seat: bench.Seat,
 ) -> ChangeOutcome:  # fmt: skip
-    return _outcome(seat.run(target, job, settings), side, change)
+    return outcome(seat.run(target, job, settings), *side, change)
