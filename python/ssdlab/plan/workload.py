@@ -7,6 +7,7 @@ trace or the job itself is run.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -126,23 +127,43 @@ class Columns:
     requests: int
 
 
+def moves(
+    path: Path, reading: Reading, each_bytes: int, too_many: str, progress: ProgressCallback | None
+) -> Iterator[tuple[ssdlab.traces.Batch, npt.NDArray[np.bool_]]]:
+    """The batches of a trace, and which of their requests read or write anything.
+
+    Raises InputError as :func:`ssdlab.traces.open`, where there are none, and where they do not
+    fit into memory at so many bytes each (``too_many`` ends the sentence); KeyboardInterrupt where
+    ``progress`` answers False.
+    """
+    room, kept, requests = available_bytes(), 0, 0
+    for batch in ssdlab.traces.open(path, reading):
+        moving = (batch.kind <= ssdlab.traces.WRITE) & (batch.length > 0)
+        requests, kept = requests + len(batch), kept + int(moving.sum())
+        tell(progress, None, f"{requests:,} requests read")
+        if room is not None and kept * each_bytes > room:
+            raise InputError(f"{path}: more than {kept:,} {too_many}")
+        yield batch, moving
+    if not kept:
+        raise InputError(f"{path}: neither reads nor writes in it, so there is nothing to cache")
+
+
 def read_trace(
     path: Path,
     reading: Reading,
     timed_max: int = TIMED_MAX,
     progress: ProgressCallback | None = None,
 ) -> Columns:
-    """Reads a trace in batches; only what curves need is kept.
-
-    Raises InputError as :func:`ssdlab.traces.open`, and where it does not fit into memory;
-    KeyboardInterrupt where ``progress`` answers False.
-    """
-    room = available_bytes()
+    """Reads a trace in batches; only what curves need is kept. Raises as :func:`moves`."""
     parts: list[tuple[Integers, Integers, npt.NDArray[np.bool_], npt.NDArray[np.uint32]]] = []
     ends: dict[int, int] = {}
-    kept = requests = span = 0
+    requests = span = 0
     cut: int | None = None
-    for batch in ssdlab.traces.open(path, reading):
+    too_many = (
+        "reads and writes do not fit into memory; take a part of it (--window, or ssdlab trace "
+        "sample)"
+    )
+    for batch, moving in moves(path, reading, REQUEST_BYTES, too_many, progress):
         span = int(batch.time_ns[-1])
         if cut is None and requests + len(batch) > timed_max:
             cut = int(batch.time_ns[timed_max - requests])
@@ -151,24 +172,8 @@ def read_trace(
         for device in np.unique(batch.device).tolist():
             last = int(end[batch.device == device].max())
             ends[device] = max(ends.get(device, 0), last)
-        moves = (batch.kind <= ssdlab.traces.WRITE) & (batch.length > 0)
-        kept += int(moves.sum())
-        tell(progress, None, f"{requests:,} requests read")
-        if room is not None and kept * REQUEST_BYTES > room:
-            raise InputError(
-                f"{path}: more than {kept:,} reads and writes do not fit into memory; "
-                "take a part of it (--window, or ssdlab trace sample)"
-            )
-        parts.append(
-            (
-                batch.offset[moves],
-                batch.length[moves].astype(np.uint64),
-                batch.kind[moves] == ssdlab.traces.WRITE,
-                batch.device[moves],
-            )
-        )
-    if not kept:
-        raise InputError(f"{path}: neither reads nor writes in it, so there is nothing to cache")
+        sizes, writes = batch.length[moving], batch.kind[moving] == ssdlab.traces.WRITE
+        parts.append((batch.offset[moving], sizes.astype(np.uint64), writes, batch.device[moving]))
     offset, length, writes, device = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Columns(offset, length, writes, device, ends, span, cut, requests)
 

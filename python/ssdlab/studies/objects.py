@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 import ssdlab.traces
 from ssdlab import _core, bench
-from ssdlab.errors import InputError, Interrupted
-from ssdlab.memory import available_bytes
-from ssdlab.progress import ProgressCallback, heard, tell, within
+from ssdlab.errors import Interrupted
+from ssdlab.plan.workload import moves
+from ssdlab.progress import ProgressCallback, heard, within
 from ssdlab.tracefile import Reading
 
 REQUEST_BYTES = 100
@@ -110,29 +110,19 @@ def named(path: Path, reading: Reading) -> bool:
 def read_objects(path: Path, reading: Reading, progress: ProgressCallback) -> Objects:
     """All reads and writes of a trace that names objects.
 
-    Raises InputError as :func:`ssdlab.traces.open`, and where it does not fit into memory;
-    Interrupted on Ctrl-C, and where ``progress`` answers False.
+    Raises InputError as :func:`ssdlab.plan.workload.moves`; Interrupted on Ctrl-C, and where
+    ``progress`` answers False.
     """
-    room, kept, requests = available_bytes(), 0, 0
+    too_many = "requests do not fit into memory; take a part of it (--window)"
     parts = []
     try:
-        for batch in ssdlab.traces.open(path, reading):
+        for batch, moving in moves(path, reading, REQUEST_BYTES, too_many, progress):
             assert batch.key is not None and batch.ttl_ns is not None
-            moves = (batch.kind <= ssdlab.traces.WRITE) & (batch.length > 0)
-            requests, kept = requests + len(batch), kept + int(moves.sum())
-            tell(progress, None, f"{requests:,} requests read")
-            if room is not None and kept * REQUEST_BYTES > room:
-                raise InputError(
-                    f"{path}: more than {kept:,} requests do not fit into memory; take a part of "
-                    "it (--window)"
-                )
             writes = batch.kind == ssdlab.traces.WRITE
             columns = (batch.key, batch.length, writes, batch.time_ns, batch.ttl_ns)
-            parts.append([column[moves] for column in columns])
+            parts.append([column[moving] for column in columns])
     except KeyboardInterrupt:
         raise Interrupted(bench.variant.STOPPED) from None
-    if not kept:
-        raise InputError(f"{path}: neither reads nor writes in it, so there is nothing to cache")
     key, size, writes, time_ns, ttl_ns = (np.concatenate(one) for one in zip(*parts, strict=True))
     first = np.unique(key, return_index=True)[1]
     total = int(size[first].sum(dtype=np.uint64))
