@@ -17,7 +17,7 @@ from conftest import flat, make_result, needs_fio
 from fio_parser import refused
 from ssdlab import _core
 from ssdlab.answer import Cell, Column, Section, Verdict, columns
-from ssdlab.engine import choices, estimate
+from ssdlab.engine import estimate
 from ssdlab.engine.answers import Demand, best, figure, percent, ratio, verdict
 from ssdlab.engine.records import Records, Series
 from ssdlab.engine.setup import Setup
@@ -191,7 +191,7 @@ def test_each_case_of_alignment_is_first_in_one_turn() -> None:
 def test_a_mix_of_sizes_is_that_of_the_access_specification() -> None:
     for access in iometer.ACCESSES:
         assert sum(share for _, share in access.sizes) == 100
-        whole = choices.in_blocks(setup_of(access.name, block=4096), access.sizes)
+        whole = setup_of(access.name, block=4096).in_blocks(access.sizes)
         assert sum(share for _, share in whole) == 100
     server = options(jobs("file-server")["qd32"].text)
     assert server["bssplit"] == "512/10:1k/5:2k/5:4k/60:8k/2:16k/4:32k/4:64k/10"

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Figure, Number, Table, columns
-from ssdlab.engine import choices
 from ssdlab.engine.answers import CellGrid, best, charts, figure, number
+from ssdlab.engine.setup import short
 
 PATTERNS = {"sequential": "", "random": "rand"}
 """By name, what stands before fio's words of a direction; in the order in which a drive takes
@@ -43,7 +43,7 @@ class Spec(NamedTuple):
     def key(self) -> str:
         """Of its step."""
         order = {"sequential": "seq", "random": "rand"}[self.pattern]
-        size = choices.short(self.block)
+        size = short(self.block)
         return f"{order}-r{self.read_percent}-b{size}-d{self.depth}-j{self.jobs}"
 
     @property

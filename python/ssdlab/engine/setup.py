@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ssdlab import _core
+from ssdlab import _core, units
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Shape
 from ssdlab.errors import InputError, known_name
 from ssdlab.results import TargetKind
@@ -21,6 +21,10 @@ QUICK_ROUNDS = 7
 LEAST_REAL_S = 1.0
 """Of a job in a quick run at a real drive: starting fio takes half a second."""
 LEAST_SIM_S = 0.05
+QUICK_S = 300
+"""A quick run does not wait longer than this for random writes."""
+DEPTH_MAX = 1024
+"""More I/Os in flight than any queue of a drive is useful for."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,44 @@ class Setup:
     def text(self, name: str) -> str:
         """The value of a parameter that is text."""
         return str(self.values[name])
+
+    def counts(self, name: str, *, most: int = DEPTH_MAX) -> list[int]:
+        """A parameter of whole numbers from 1 to ``most`` (:mod:`ssdlab.units` says how), each
+        once, ascending.
+
+        Raises InputError where it is no such list.
+        """
+        text = self.text(name)
+        expected = f"whole numbers from 1 to {most}, such as 1,4,32 or 1..32x2"
+        where = f"--param {name}={text}:"
+        return units.counts(where, text, expected, lambda number: 1 <= number <= most)
+
+    def blocks(self, name: str) -> list[int]:
+        """A parameter of block sizes in bytes (:mod:`ssdlab.units` says how), each once, ascending.
+
+        Sizes below the target's logical block are left out: no I/O can have them.
+        Raises InputError where it is no such list, or nothing remains of it.
+        """
+        text = self.text(name)
+        expected = "block sizes in whole sectors of 512 bytes, such as 512,4k,1m or 4k..1mx2"
+        where = f"--param {name}={text}:"
+        sizes = units.sizes(where, text, expected, lambda size: size >= 512 and size % 512 == 0)
+        found = [size for size in sizes if size % self.block == 0]
+        if not found:
+            raise InputError(
+                f"{where} the target has logical blocks of {self.block} bytes, "
+                "and no size is a multiple of them"
+            )
+        return found
+
+    def in_blocks(self, shares: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Sizes with their percent, rounded up to whole logical blocks of the target; those that
+        become alike are one."""
+        found: dict[int, int] = {}
+        for size, percent in shares:
+            rounded = -(-size // self.block) * self.block
+            found[rounded] = found.get(rounded, 0) + percent
+        return sorted(found.items())
 
     @property
     def rounds(self) -> int:
@@ -223,21 +265,57 @@ class Setup:
             more["seconds"] = self.number("seconds")
         return self.job(key, title, rw, bs, **more)
 
-    def fill(
-        self, key: str = "fill", times: float = 1.0, *, bs: str = "128k", depth: int = 32
-    ) -> Job:
+    def fill(self, key: str = "fill", times: float = 1.0) -> Job:
         """Workload-independent preconditioning: the active range written in order so many times."""
-        loops = int(times * self.active)
         return self.job(
             key,
             f"write the active range {times:g} times in order",
             "write",
-            bs,
-            depth=depth,
-            amount=loops,
+            "128k",
+            depth=32,
+            amount=int(times * self.active),
             compressible=0,
             measured=False,
         )
+
+    def part(self, share: int) -> int:
+        """Bytes of so many percent of the active range."""
+        return max(MIB, self.active * share // 100 // MIB * MIB)
+
+    def layout(self, key: str, share: int, bs: str, depth: int) -> Job:
+        """So many percent of the active range written in order."""
+        title, region = f"write {share} % of the range in order", (0, self.part(share))
+        return self.job(key, title, "write", bs, depth=depth, region=region, measured=False)
+
+    def used(
+        self,
+        bs: str,
+        *,
+        key: str = "use",
+        times: int = 1,
+        rw: str = "randwrite",
+        depth: int = 32,
+    ) -> Job:
+        """The active range written ``times`` times, at random unless ``rw`` says otherwise, which
+        brings a drive into the state of one that has been in use."""
+        where = "at random" if rw.startswith("rand") else "in order"
+        often = {1: "once", 2: "twice"}.get(times, f"{times} times")
+        return self.job(
+            key,
+            f"write the range {often} {where}",
+            rw,
+            bs,
+            depth=depth,
+            amount=times * self.active,
+            measured=False,
+            options=self.patience,
+        )
+
+    @property
+    def patience(self) -> dict[str, str | int]:
+        """Options that end random writes of an amount after `QUICK_S` seconds in a quick run,
+        however far they have come."""
+        return {"runtime": QUICK_S} if self.quick else {}
 
     def together(self, key: str, title: str, jobs: Sequence[Job]) -> Job:
         """Jobs that run side by side; each keeps its fio job's name."""
@@ -253,6 +331,19 @@ class Setup:
             amount=moved,
             shape=replace(longest.shape, write_share=max(shares)),
         )
+
+
+def short(size: int) -> str:
+    """A block size as fio writes it: 512, 4k, 1m."""
+    for shift, unit in ((20, "m"), (10, "k")):
+        if size >= 1 << shift and size % (1 << shift) == 0:
+            return f"{size >> shift}{unit}"
+    return str(size)
+
+
+def bssplit(shares: Iterable[tuple[int, int]]) -> str:
+    """Sizes with their percent as fio writes them."""
+    return ":".join(f"{short(size)}/{percent}" for size, percent in shares)
 
 
 def bytes_of(bs: str | int) -> int:

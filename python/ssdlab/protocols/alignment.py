@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section
-from ssdlab.engine import choices
 from ssdlab.engine.answers import CellGrid, Part, charts, grid, number, work_table
-from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup, short
 from ssdlab.engine.steps import Idle, Job, Step
 from ssdlab.errors import InputError
 
@@ -35,12 +33,12 @@ def plan(setup: Setup) -> list[Step]:
             f"alignment: the target has logical blocks of {setup.block} bytes, so "
             "no request can lie across its pages; it needs a target with sectors of 512 bytes"
         )
-    steps: list[Step] = [setup.fill(), used(setup, "4k")]
+    steps: list[Step] = [setup.fill(), setup.used("4k")]
     for turn in range(1, setup.count("turns") + 1):
         # What is still to be collected would slow the first reads down.
         steps.append(Idle(f"turn{turn}/rest", setup.seconds(60), "let it finish what it is doing"))
         for way, rw in WAYS:
-            for size in choices.blocks(setup, "blocks"):
+            for size in setup.blocks("blocks"):
                 # Each case is first once in three turns: what went before must not favour one.
                 first = (turn - 1) % len(CASES)
                 order = (*CASES[first:], *CASES[:first])
@@ -49,7 +47,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _key(turn: int, way: str, size: int, case: str) -> str:
-    return f"turn{turn}/{way}-{choices.short(size)}-{case}"
+    return f"turn{turn}/{way}-{short(size)}-{case}"
 
 
 def _keys(setup: Setup, way: str, size: int, case: str) -> list[str]:
@@ -62,7 +60,7 @@ def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Jo
         _key(turn, way, size, case),
         f"random {way}s of {units.binary(size)} {dict(CASES)[case]}",
         rw,
-        choices.short(size),
+        short(size),
         region=(shift, setup.active - MIB),
         options={"ba": SECTOR} if case == "anywhere" else None,
     )
@@ -70,7 +68,7 @@ def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Jo
 
 def judge(records: Records, setup: Setup) -> Section:
     """What each case loses against requests on boundaries."""
-    sizes = choices.blocks(setup, "blocks")
+    sizes = setup.blocks("blocks")
     numbers, parts = [], []
     lost, spreads = {}, {}
     told: dict[str, list[tuple[float, str]]] = {}

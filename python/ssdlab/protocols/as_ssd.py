@@ -7,11 +7,10 @@ from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Column, Section, Table
-from ssdlab.engine import choices
 from ssdlab.engine.answers import CellGrid, grid, number, sources
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
+from ssdlab.engine.setup import MIB, ProtocolParameter, Setup, short
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.crystaldiskmark import (
     WAYS,
@@ -64,7 +63,7 @@ def _job(setup: Setup, kind: str, name: str, way: str) -> Job:
         more = {"threads": THREADS, "options": {"offset_increment": region[1]}}
     elif name == "acc":
         # Reads go anywhere on the drive, writes of a sector into the test file.
-        size = choices.short(4096 if way == "read" else max(512, setup.block))
+        size = short(4096 if way == "read" else max(512, setup.block))
         region = (0, setup.active) if way == "read" else region
     bound = {"amount": whole} if name == "seq" else {"seconds": setup.number("seconds")}
     rw, size = (way, "16m") if name == "seq" else (f"rand{way}", size)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section
-from ssdlab.engine import choices
 from ssdlab.engine.answers import best, charts, grid, number, percent
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
+from ssdlab.engine.setup import KIB, ProtocolParameter, Setup, short
 from ssdlab.engine.steps import Purge, Step
 
 SWEEPS = (
@@ -27,8 +26,8 @@ PEOPLE = 4 * KIB
 def plan(setup: Setup) -> list[Step]:
     """Writing new, a purge before each size; then use the drive, and sweep thrice."""
     steps: list[Step] = []
-    for size in choices.blocks(setup, "blocks"):
-        steps.append(Purge(f"purge-{choices.short(size)}", "purge"))
+    for size in setup.blocks("blocks"):
+        steps.append(Purge(f"purge-{short(size)}", "purge"))
         steps.append(_job(setup, "new-write", "write", size))
     steps.append(Purge("purge-use", "purge"))
     steps.append(
@@ -42,24 +41,24 @@ def plan(setup: Setup) -> list[Step]:
         )
     )
     for prefix, rw, _ in SWEEPS[1:]:
-        steps += [_job(setup, prefix, rw, size) for size in choices.blocks(setup, "blocks")]
+        steps += [_job(setup, prefix, rw, size) for size in setup.blocks("blocks")]
     return steps
 
 
 def _key(prefix: str, size: int) -> str:
-    return f"{prefix}-{choices.short(size)}"
+    return f"{prefix}-{short(size)}"
 
 
 def _job(setup: Setup, prefix: str, rw: str, size: int) -> Step:
     title = next(words_ for name, _, words_ in SWEEPS if name == prefix)
     return setup.timed(
-        _key(prefix, size), f"{title}: blocks of {units.binary(size)}", rw, choices.short(size)
+        _key(prefix, size), f"{title}: blocks of {units.binary(size)}", rw, short(size)
     )
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Tops, from which block on they are reached, and what use has cost."""
-    sizes = {size: units.binary(size) for size in choices.blocks(setup, "blocks")}
+    sizes = {size: units.binary(size) for size in setup.blocks("blocks")}
     sweeps = {prefix: title for prefix, _, title in SWEEPS}
     speed = grid(sizes, sweeps, lambda size, prefix: records.cell("mbps", _key(prefix, size)))
     rates = grid(sizes, sweeps, lambda size, prefix: records.cell("iops", _key(prefix, size)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ssdlab.answer import Section
 from ssdlab.engine.answers import Demand, Part, demands, fitness, part_distributions, percent
-from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
@@ -21,7 +20,7 @@ def plan(setup: Setup) -> list[Step]:
     """Fill and use the drive; each part of the work alone, then the mix and the log together."""
     return [
         setup.fill(),
-        used(setup, PAGE),
+        setup.used(PAGE),
         _mix(setup),
         _log(setup),
         setup.timed(SCAN, "a full scan: sequential reads", "read", "1m", depth=4),

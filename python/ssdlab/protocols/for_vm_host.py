@@ -5,7 +5,6 @@ from __future__ import annotations
 from ssdlab import units
 from ssdlab.answer import Section
 from ssdlab.engine.answers import Part, demands, fitness, part_distributions, ratio
-from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
@@ -34,7 +33,7 @@ def plan(setup: Setup) -> list[Step]:
     )
     return [
         setup.fill(),
-        used(setup, "16k"),
+        setup.used("16k"),
         _quiet(setup, ALONE),
         _crowd(setup, CROWD),
         setup.together(

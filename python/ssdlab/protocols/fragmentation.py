@@ -7,7 +7,6 @@ import itertools
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.engine.answers import best, charts, figure, number, ratio, sources, undecided
-from ssdlab.engine.choices import counts
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, ProtocolParameter, Setup
@@ -45,7 +44,7 @@ def plan(setup: Setup) -> list[Step]:
             options={"end_fsync": 1},
         )
     ]
-    for amount in [0, *counts(setup, "amounts_mib", most=1 << 20)]:
+    for amount in [0, *setup.counts("amounts_mib", most=1 << 20)]:
         if amount:
             scaled = amount * MIB * place[1] // (setup.count("region_mib") * MIB)
             steps.append(
@@ -80,7 +79,7 @@ def judge(records: Records, setup: Setup) -> Section:
     def seconds(key: str) -> Cell:
         return ratio(Cell(whole / 1e6), records.cell("mbps", key, "read"))
 
-    amounts = [0, *counts(setup, "amounts_mib", most=1 << 20)]
+    amounts = [0, *setup.counts("amounts_mib", most=1 << 20)]
     readings = {a: [seconds(f"read-{a}-{turn}") for turn in (1, 2, 3)] for a in amounts}
     times = {amount: best(cells, min) for amount, cells in readings.items()}
     rested, first = seconds(RESTED), times[0]

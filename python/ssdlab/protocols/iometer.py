@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Table, columns
-from ssdlab.engine import choices
 from ssdlab.engine.answers import Part, best, number, ratio, work_table
-from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import ProtocolParameter, Setup, bytes_of
+from ssdlab.engine.setup import ProtocolParameter, Setup, bssplit, bytes_of, short
 from ssdlab.engine.steps import Job, Step
 from ssdlab.protocols.queue_depth import by_depth, least_depth
 
@@ -35,10 +33,10 @@ class Access:
         """Fill, use where the load writes, warm up with the load itself, then all depths."""
         warm = self._job(setup, "warm-up", 32, setup.number("warm_s"), measured=False)
         seconds = setup.number("seconds")
-        depths = choices.counts(setup, "depths")
+        depths = setup.counts("depths")
         return [
             setup.fill(),
-            *([used(setup, "8k")] if self.read_percent < 100 else []),
+            *([setup.used("8k")] if self.read_percent < 100 else []),
             warm,
             *(self._job(setup, f"qd{depth}", depth, seconds) for depth in depths),
         ]
@@ -46,11 +44,11 @@ class Access:
     def _job(
         self, setup: Setup, key: str, depth: int, seconds: float, *, measured: bool = True
     ) -> Job:
-        sizes = choices.in_blocks(setup, self.sizes)
+        sizes = setup.in_blocks(self.sizes)
         smallest, _ = sizes[0]
         options: dict[str, str | int] = {"ba": max(bytes_of(setup.text("align")), setup.block)}
         if len(sizes) > 1:
-            options["bssplit"] = choices.bssplit(sizes)
+            options["bssplit"] = bssplit(sizes)
         mixed = self.read_percent < 100
         if self.random_percent < 100:
             options["percentage_random"] = self.random_percent
@@ -58,7 +56,7 @@ class Access:
             key,
             f"the load of a {self.title.lower()}, {depth} in flight",
             "randrw" if mixed else "randread",
-            choices.short(smallest),
+            short(smallest),
             depth=depth,
             seconds=seconds,
             read_percent=self.read_percent if mixed else None,
@@ -68,7 +66,7 @@ class Access:
 
     def judge(self, records: Records, setup: Setup) -> Section:
         """Operations and latency by depth."""
-        depths = choices.counts(setup, "depths")
+        depths = setup.counts("depths")
         parts = [Part(f"qd{depth}", None, str(depth)) for depth in depths]
         rates, waits = (
             {depth: part.cell(records, what) for depth, part in zip(depths, parts, strict=True)}

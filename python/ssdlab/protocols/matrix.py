@@ -8,12 +8,11 @@ from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import Section, Verdict
-from ssdlab.engine import choices, grids
+from ssdlab.engine import grids
 from ssdlab.engine.grids import MEASURED, PATTERNS, Plane, Spec
-from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import ProtocolParameter, Setup
+from ssdlab.engine.setup import DEPTH_MAX, ProtocolParameter, Setup, short
 from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
 from ssdlab.errors import InputError, known_name
 
@@ -74,10 +73,10 @@ def planes(setup: Setup) -> list[Plane]:
     """
     given: dict[str, Any] = {}
     if setup.text("blocks"):
-        given["blocks"] = choices.blocks(setup, "blocks")
-    for name, most in (("depths", choices.DEPTH_MAX), ("jobs", JOBS_MAX)):
+        given["blocks"] = setup.blocks("blocks")
+    for name, most in (("depths", DEPTH_MAX), ("jobs", JOBS_MAX)):
         if setup.text(name):
-            given[name] = choices.counts(setup, name, most=most)
+            given[name] = setup.counts(name, most=most)
     if setup.text("mixes"):
         given["mixes"] = _mixes(setup)
     found = PRESETS[setup.text("preset")].planes
@@ -144,7 +143,7 @@ def _scattered(setup: Setup) -> list[Step]:
     how, passes = setup.text("prepare"), setup.count("passes")
     if how not in ("random", "steady") or not passes:
         return []
-    steps: list[Step] = [used(setup, STEADY_BS, times=passes)]
+    steps: list[Step] = [setup.used(STEADY_BS, times=passes)]
     if how == "steady":
         steps.append(Rounds("steady", "Random writes before the matrix", _round(setup), _TRACKED,
                             most=setup.rounds))  # fmt: skip
@@ -189,7 +188,7 @@ def _job(setup: Setup, spec: Spec, seconds: float, key: str) -> Job:
         key,
         f"{spec.load}, {spec.told()}",
         spec.rw,
-        choices.short(spec.block),
+        short(spec.block),
         depth=spec.depth,
         threads=spec.jobs,
         seconds=seconds,

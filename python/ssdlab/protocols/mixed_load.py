@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Verdict
-from ssdlab.engine import choices
 from ssdlab.engine.answers import (
     Part,
     charts,
@@ -17,7 +16,6 @@ from ssdlab.engine.answers import (
     undecided,
     work_table,
 )
-from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
@@ -37,7 +35,7 @@ def plan(setup: Setup) -> list[Step]:
     """Fill, write everything once at random; reads alone, writes alone, then both."""
     return [
         setup.fill(),
-        used(setup, setup.text("write_bs")),
+        setup.used(setup.text("write_bs")),
         _reads(setup, ALONE),
         _writes(setup, MOST, None),
         Then(
@@ -49,7 +47,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _shares(setup: Setup) -> list[int]:
-    return choices.counts(setup, "shares", most=100)
+    return setup.counts("shares", most=100)
 
 
 def _key(share: int) -> str:

@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ssdlab.answer import Number, Section
-from ssdlab.engine import choices
 from ssdlab.engine.answers import number
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, Setup
+from ssdlab.engine.setup import KIB, Setup, bssplit
 from ssdlab.engine.steps import Job, Rounds, Step
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
@@ -32,7 +31,7 @@ ROUND_S = 600.0
 
 def shares(setup: Setup) -> list[tuple[int, int]]:
     """Sizes and percentages that the target can do: smaller I/Os become its smallest."""
-    return choices.in_blocks(setup, SHARES)
+    return setup.in_blocks(SHARES)
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -64,7 +63,7 @@ def _job(setup: Setup, key: str, at: tuple[int, int], seconds: float, read: int)
         seconds=seconds,
         read_percent=read or None,
         options={
-            "bssplit": choices.bssplit(shares(setup)),
+            "bssplit": bssplit(shares(setup)),
             "blockalign": max(ALIGNED, setup.block),
             "random_distribution": ZONES,
         },

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from ssdlab import units
 from ssdlab.answer import Cell, Figure, Section, Verdict
-from ssdlab.engine import choices
 from ssdlab.engine.answers import (
     Part,
     best,
@@ -18,10 +17,9 @@ from ssdlab.engine.answers import (
     undecided,
     work_table,
 )
-from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import ProtocolParameter, Setup, bytes_of
+from ssdlab.engine.setup import ProtocolParameter, Setup, bytes_of, short
 from ssdlab.engine.steps import Job, Step
 
 WAYS = (("read", "randread"), ("write", "randwrite"))
@@ -39,7 +37,7 @@ def plan_depths(setup: Setup) -> list[Step]:
     """Fill, write everything once at random; all depths of reads, then of writes."""
     return [
         setup.fill(),
-        used(setup, setup.text("bs")),
+        setup.used(setup.text("bs")),
         *_depths(setup, "read", "randread"),
         # The reads have given it time to collect; what the depth of writes brings is asked of a
         # drive that has to collect as it writes.
@@ -65,13 +63,13 @@ def _depths(setup: Setup, way: str, rw: str) -> list[Job]:
             setup.text("bs"),
             depth=depth,
         )
-        for depth in choices.counts(setup, "depths")
+        for depth in setup.counts("depths")
     ]
 
 
 def judge_depths(records: Records, setup: Setup) -> Section:
     """Operations and latency by depth, and how well the drive scales."""
-    depths = choices.counts(setup, "depths")
+    depths = setup.counts("depths")
     rates, waits = (
         {w: {d: records.cell(what, f"{w}-qd{d}", w) for d in depths} for w, _ in WAYS}
         for what in ("iops", "mean")
@@ -196,7 +194,7 @@ def plan_access(setup: Setup) -> list[Step]:
                 way,
                 f"random {way}s of {units.binary(size)}, one at a time",
                 rw,
-                choices.short(size),
+                short(size),
             )
         )
     return steps

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ssdlab import units
 from ssdlab.answer import Cell, Section
 from ssdlab.engine.answers import Part, both_scales, number, percent, sources, work_table
-from ssdlab.engine.preparation import used
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
@@ -46,8 +45,7 @@ def _measure(setup: Setup, key: str) -> Job:
 
 def _twice(setup: Setup) -> Job:
     ordered = setup.text("wear") == "in-order"
-    return used(
-        setup,
+    return setup.used(
         "128k" if ordered else setup.text("bs"),
         key="twice",
         times=2,

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Section, Table, columns
-from ssdlab.engine import choices
 from ssdlab.engine.answers import charts, figure, number, ratio, sources
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import last_quarter
 
@@ -25,19 +24,8 @@ def plan(setup: Setup) -> list[Step]:
     """For each part: purge, write it in order, then at random for hours."""
     steps: list[Step] = []
     for share in _shares(setup):
-        region = (0, _part(setup, share))
         steps.append(Purge(f"purge-{share}", "purge"))
-        steps.append(
-            setup.job(
-                f"layout-{share}",
-                f"write {share} % of the range in order",
-                "write",
-                "128k",
-                depth=32,
-                region=region,
-                measured=False,
-            )
-        )
+        steps.append(setup.layout(f"layout-{share}", share, "128k", 32))
         steps.append(
             setup.timed(
                 f"write-{share}",
@@ -45,18 +33,14 @@ def plan(setup: Setup) -> list[Step]:
                 "randwrite",
                 setup.text("bs"),
                 seconds=3600 * setup.number("hours"),
-                region=region,
+                region=(0, setup.part(share)),
             )
         )
     return steps
 
 
 def _shares(setup: Setup) -> list[int]:
-    return choices.counts(setup, "shares", most=100)[::-1]
-
-
-def _part(setup: Setup, share: int) -> int:
-    return max(MIB, setup.active * share // 100 // MIB * MIB)
+    return setup.counts("shares", most=100)[::-1]
 
 
 def judge(records: Records, setup: Setup) -> Section:
@@ -84,8 +68,8 @@ def judge(records: Records, setup: Setup) -> Section:
     )
     rows: list[Cells] = [
         [
-            f"{share} % ({units.binary(_part(setup, share))})",
-            units.binary(setup.active - _part(setup, share)) if share < 100 else "nothing",
+            f"{share} % ({units.binary(setup.part(share))})",
+            units.binary(setup.active - setup.part(share)) if share < 100 else "nothing",
             last[share],
             gains[share],
             *([wear[share]] if told else []),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Section, Table, columns
-from ssdlab.engine import choices
 from ssdlab.engine.answers import Demand, charts, distribution, figure, number, ratio, verdict
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import ProtocolParameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup, short
 from ssdlab.engine.steps import Step
 
 MODES = ("fsync", "fdatasync")
@@ -30,15 +29,15 @@ def plan(setup: Setup) -> list[Step]:
         setup.fill(),
         *(
             setup.timed(
-                f"{mode}-{choices.short(size)}",
+                f"{mode}-{short(size)}",
                 f"writes of {units.binary(size)} in order, each followed by {mode}",
                 "write",
-                choices.short(size),
+                short(size),
                 region=region,
                 options={mode: 1},
             )
             for mode in MODES
-            for size in choices.blocks(setup, "blocks")
+            for size in setup.blocks("blocks")
         ),
     ]
 
@@ -58,12 +57,12 @@ def commit_us(records: Records, key: str, percent: float, job: str | None = None
 
 def judge(records: Records, setup: Setup) -> Section:
     """Commits a second and their latency; fit for the log of a database or not."""
-    sizes = choices.blocks(setup, "blocks")
+    sizes = setup.blocks("blocks")
     rows: list[Cells] = []
     numbers = []
     for mode in MODES:
         for size in sizes:
-            key, name = f"{mode}-{choices.short(size)}", f"{units.binary(size)}, {mode}"
+            key, name = f"{mode}-{short(size)}", f"{units.binary(size)}, {mode}"
             rate = records.cell("iops", key, "write")
             p99, p999 = commit_us(records, key, 99.0), commit_us(records, key, 99.9)
             flush = records.sync(key)
@@ -78,10 +77,8 @@ def judge(records: Records, setup: Setup) -> Section:
             numbers.append(number(f"{name}: commits", rate, "IOPS", "higher"))
     judged = JUDGED if JUDGED in sizes else sizes[0]
     said, demands, code = verdict("a database log", _demands(records, judged))
-    rates = {
-        mode: [records.cell("iops", f"{mode}-{choices.short(s)}") for s in sizes] for mode in MODES
-    }
-    latest = {size: f"{MODES[-1]}-{choices.short(size)}" for size in sizes}
+    rates = {mode: [records.cell("iops", f"{mode}-{short(s)}") for s in sizes] for mode in MODES}
+    latest = {size: f"{MODES[-1]}-{short(size)}" for size in sizes}
     names = [units.binary(size) for size in sizes]
     figures = charts(
         figure(
@@ -115,7 +112,7 @@ def judge(records: Records, setup: Setup) -> Section:
 
 
 def _demands(records: Records, size: int) -> list[Demand]:
-    key = f"fdatasync-{choices.short(size)}"
+    key = f"fdatasync-{short(size)}"
     name = units.binary(size)
     return [
         Demand(
@@ -147,7 +144,7 @@ def _demands(records: Records, size: int) -> list[Demand]:
 
 
 def _remark(records: Records, size: int) -> list[str]:
-    flush = records.sync(f"fdatasync-{choices.short(size)}")
+    flush = records.sync(f"fdatasync-{short(size)}")
     if flush is None:
         return []
     median = flush.percentile_us(50.0)

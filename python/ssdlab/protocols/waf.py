@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from ssdlab import units
 from ssdlab.analysis import amplification
 from ssdlab.answer import Cell, Cells, Figure, Section, Table, columns
-from ssdlab.engine import choices, steady_report
+from ssdlab.engine import steady_report
 from ssdlab.engine.answers import charts, figure, number, ratio, sources
-from ssdlab.engine.preparation import QUICK_S
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
@@ -59,10 +58,10 @@ def plan(setup: Setup) -> list[Step]:
     a fill, and pieces of writing until the write amplification is steady."""
     title = "sequential writes over all of the range, the second time"
     second = setup.job(REFERENCE, title, "write", SEQUENTIAL, depth=8)
-    steps: list[Step] = [Purge(), _layout(setup, 100, "layout"), second]
+    steps: list[Step] = [Purge(), setup.layout("layout", 100, SEQUENTIAL, 8), second]
     for case in _cases(setup):
         steps.append(Purge(f"purge-{case.key}", "purge"))
-        steps.append(_layout(setup, case.share, f"layout-{case.key}"))
+        steps.append(setup.layout(f"layout-{case.key}", case.share, SEQUENTIAL, 8))
         steps.append(_rounds(setup, case))
     return steps
 
@@ -71,28 +70,12 @@ def _cases(setup: Setup) -> list[WafCase]:
     """Uniform writes on every share, the other patterns on all of the range, or on the largest."""
     words = dict.fromkeys(one.strip() for one in setup.text("patterns").split(","))
     names = [known_name("pattern of writes", name, PATTERNS) for name in words]
-    shares = choices.counts(setup, "shares", most=100)[::-1]
+    shares = setup.counts("shares", most=100)[::-1]
     return [
         WafCase(name, share)
         for name in names
         for share in (shares if name == "uniform" else shares[:1])
     ]
-
-
-def _part(setup: Setup, share: int) -> int:
-    return max(MIB, setup.active * share // 100 // MIB * MIB)
-
-
-def _layout(setup: Setup, share: int, key: str) -> Job:
-    return setup.job(
-        key,
-        f"write {share} % of the range in order",
-        "write",
-        SEQUENTIAL,
-        depth=8,
-        region=(0, _part(setup, share)),
-        measured=False,
-    )
 
 
 def _rounds(setup: Setup, case: WafCase) -> Rounds:
@@ -115,13 +98,12 @@ def _amount(setup: Setup, case: WafCase) -> float:
 
 
 def _piece(setup: Setup, case: WafCase, key: str) -> Job:
-    part = _part(setup, case.share)
+    part = setup.part(case.share)
     title = f"{case.title}, {units.times(_amount(setup, case))} its range"
-    quick: dict[str, str | int] = {"runtime": QUICK_S} if setup.quick else {}
     if case.pattern == "streams":
         count = setup.count("streams")
         zone = part // count // MIB * MIB or MIB
-        options = {"offset_increment": zone, **quick}
+        options = {"offset_increment": zone, **setup.patience}
         return setup.job(
             key, title, "write", SEQUENTIAL, threads=count, amount=zone, region=(0, zone),
             options=options,
@@ -142,7 +124,7 @@ def _piece(setup: Setup, case: WafCase, key: str) -> Job:
         threads=threads,
         amount=max(MIB, int(part * setup.number("piece")) // threads),
         region=(0, part),
-        options={"random_distribution": spread, **quick},
+        options={"random_distribution": spread, **setup.patience},
     )
 
 
@@ -252,7 +234,7 @@ def judge(records: Records, setup: Setup) -> Section:
 
 def _row(setup: Setup, result: WafResult) -> Cells:
     known = {True: "yes", False: "no", None: "too short to tell"}
-    part = f"{result.case.share} % ({units.binary(_part(setup, result.case.share))})"
+    part = f"{result.case.share} % ({units.binary(setup.part(result.case.share))})"
     writes = Cell(result.writes, result.mbps.sources)
     name = PATTERNS[result.case.pattern]
     return [

@@ -7,11 +7,10 @@ import numpy as np
 from ssdlab import units
 from ssdlab.analysis.series import Floats
 from ssdlab.answer import Cell, Cells, Section, Table, columns
-from ssdlab.engine import choices
 from ssdlab.engine.answers import both_scales, number
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import ProtocolParameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup, short
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import at, last_quarter
 
@@ -26,17 +25,17 @@ SAME = 0.1
 def plan(setup: Setup) -> list[Step]:
     """For each block size: purge, lay out if asked for, write at random."""
     steps: list[Step] = []
-    for size in choices.blocks(setup, "blocks"):
-        short = choices.short(size)
-        steps.append(Purge(f"purge-{short}", "purge"))
+    for size in setup.blocks("blocks"):
+        name = short(size)
+        steps.append(Purge(f"purge-{name}", "purge"))
         if setup.text("layout") == "filled":
-            steps.append(setup.fill(f"layout-{short}"))
+            steps.append(setup.fill(f"layout-{name}"))
         steps.append(
             setup.timed(
-                f"write-{short}",
+                f"write-{name}",
                 f"random writes of {units.binary(size)}",
                 "randwrite",
-                short,
+                name,
                 seconds=3600 * setup.number("hours"),
             )
         )
@@ -53,8 +52,8 @@ def judge(records: Records, setup: Setup) -> Section:
     said: list[str] = []
     finals: list[tuple[int, float]] = []
     marks = [mark for mark in MARKS_MIN if mark * 60 <= whole]
-    for size in choices.blocks(setup, "blocks"):
-        name, key = units.binary(size), f"write-{choices.short(size)}"
+    for size in setup.blocks("blocks"):
+        name, key = units.binary(size), f"write-{short(size)}"
         series = records.series(key, "write")
         if series is None:
             continue

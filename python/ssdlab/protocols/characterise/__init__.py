@@ -7,11 +7,10 @@ from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import Figure, Number, Section, Table
-from ssdlab.engine import choices
 from ssdlab.engine.answers import Part, charts, figure, work_table
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import ProtocolParameter, Setup
+from ssdlab.engine.setup import ProtocolParameter, Setup, short
 from ssdlab.fits.conclusions import Conclusion, table
 from ssdlab.protocols.characterise.benchmarks import (
     DEPTHS,
@@ -89,7 +88,7 @@ def _missing(conclusions: list[Conclusion]) -> list[str]:
 def _tables(records: Records, setup: Setup) -> list[Table]:
     parts = [
         *(
-            Part(f"size/{choices.short(size)}", "read", f"read {units.binary(size)}, depth 1")
+            Part(f"size/{short(size)}", "read", f"read {units.binary(size)}, depth 1")
             for size in sizes(setup)
         ),
         *(Part(f"depth/{depth}", "read", f"read 4 KiB, depth {depth}") for depth in DEPTHS),
@@ -113,11 +112,9 @@ def _figures(records: Records, setup: Setup) -> list[Figure]:
     def latency(key: str) -> float | None:
         return records.value("mean", key)
 
-    by_size = [(size * kib, latency(f"size/{choices.short(size)}")) for size in sizes(setup)]
+    by_size = [(size * kib, latency(f"size/{short(size)}")) for size in sizes(setup)]
     by_stride = {
-        name: [
-            (place * kib, records.iops(f"stride/{key}-{choices.short(place)}")) for place in places
-        ]
+        name: [(place * kib, records.iops(f"stride/{key}-{short(place)}")) for place in places]
         for name, key in (("64 in flight", "many"), ("pairs", "pair"))
         for places in (strides(setup),)
     }

@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable
 
 from ssdlab import units
-from ssdlab.engine import choices
-from ssdlab.engine.preparation import QUICK_S
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, MIB, Setup
+from ssdlab.engine.setup import KIB, MIB, Setup, short
 from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Tracked, Trim, in_round
 from ssdlab.errors import unknown_name
 
@@ -170,7 +168,7 @@ def link(setup: Setup) -> list[Step]:
     def reads(bs: int, depth: int, rate: int, jobs: int = 1) -> Job:
         of = f" of each of {jobs} jobs" if jobs > 1 else ""
         return setup.timed(
-            f"link/{choices.short(bs)}-qd{depth}" + f"x{jobs}" * (jobs > 1),
+            f"link/{short(bs)}-qd{depth}" + f"x{jobs}" * (jobs > 1),
             f"unwritten: reads of {units.binary(bs)}, depth {depth}{of}",
             "randread",
             bs,
@@ -203,9 +201,9 @@ def burst(setup: Setup) -> list[Step]:
     found: list[Step] = []
     for size in bursts(setup):
         found += [
-            Idle(f"burst/rest-{choices.short(size)}", _rest(setup), "rest"),
+            Idle(f"burst/rest-{short(size)}", _rest(setup), "rest"),
             setup.timed(
-                f"burst/{choices.short(size)}",
+                f"burst/{short(size)}",
                 f"a burst of {units.binary(size)}",
                 "write",
                 "128k",
@@ -227,7 +225,7 @@ def size(setup: Setup) -> list[Step]:
     def jobs(region: int) -> list[Step]:
         return [
             setup.timed(
-                f"size/{choices.short(one)}",
+                f"size/{short(one)}",
                 f"reads of {units.binary(one)}, depth 1",
                 "randread",
                 one,
@@ -245,7 +243,7 @@ def stride(setup: Setup) -> list[Step]:
     def jobs(region: int) -> list[Step]:
         return [
             setup.timed(
-                f"stride/{name}-{choices.short(one)}",
+                f"stride/{name}-{short(one)}",
                 f"reads of 4 KiB every {units.binary(one)}, depth {min(most, region // one // 2)}",
                 f"read:{one - 4 * KIB}",
                 "4k",
@@ -354,7 +352,7 @@ def random_writes(setup: Setup, key: str, amount: int, region: int | None = None
         depth=32,
         amount=max(MIB, amount),
         region=None if region is None else (0, region),
-        options={"runtime": QUICK_S} if setup.quick else None,
+        options=setup.patience,
     )
 
 

@@ -9,9 +9,8 @@ from functools import cached_property
 
 from ssdlab import units
 from ssdlab.analysis import layout
-from ssdlab.engine import choices
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, MIB, Setup
+from ssdlab.engine.setup import KIB, MIB, Setup, short
 from ssdlab.fits.conclusions import PLANES, ROW, Conclusion
 from ssdlab.protocols.characterise import benchmarks
 
@@ -109,19 +108,14 @@ class Reads:
         if self.link is None:
             return {}
         over, byte = self.link
-        found = {
-            size: self.mean(f"size/{choices.short(size)}") for size in benchmarks.sizes(self.setup)
-        }
+        found = {size: self.mean(f"size/{short(size)}") for size in benchmarks.sizes(self.setup)}
         times = {one: t - over - one * byte for one, t in found.items() if t is not None}
         return {one: t for one, t in times.items() if t > 0}
 
     @cached_property
     def strides(self) -> Mapping[int, float]:
         """Reads a second at a stride, many in flight."""
-        keys = {
-            stride: f"stride/many-{choices.short(stride)}"
-            for stride in benchmarks.strides(self.setup)
-        }
+        keys = {stride: f"stride/many-{short(stride)}" for stride in benchmarks.strides(self.setup)}
         return {one: rate for one, key in keys.items() if (rate := self.records.iops(key))}
 
     @cached_property

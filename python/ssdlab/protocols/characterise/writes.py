@@ -13,9 +13,8 @@ from ssdlab import units
 from ssdlab.analysis import amplification, changepoints
 from ssdlab.analysis.layout import LayoutFit
 from ssdlab.answer import Cell
-from ssdlab.engine import choices
 from ssdlab.engine.records import Records
-from ssdlab.engine.setup import KIB, Setup
+from ssdlab.engine.setup import KIB, Setup, short
 from ssdlab.engine.steps import in_round
 from ssdlab.fits.conclusions import Conclusion
 from ssdlab.protocols.characterise import benchmarks
@@ -136,7 +135,7 @@ class Writes:
         """Bytes and time of each burst."""
         found = []
         for size in benchmarks.bursts(self.setup):
-            key = f"burst/{choices.short(size)}"
+            key = f"burst/{short(size)}"
             latency = self.records.latency(key, "write")
             if latency is not None and latency.mean_ns:
                 found.append((size, latency.mean_ns / 1e3 * latency.ios))
@@ -156,7 +155,7 @@ class Writes:
         return None
 
     def _buffer(self) -> Conclusion:
-        steps = tuple(f"burst/{choices.short(size)}" for size, _ in self.bursts)
+        steps = tuple(f"burst/{short(size)}" for size, _ in self.bursts)
         if len(self.bursts) < 4:
             return WRITE_BUFFER.unknown("no bursts were measured")
         if self.buffered is False:
