@@ -37,6 +37,7 @@ from ssdlab.analysis.stats import (
 from ssdlab.answer import Curve, Figure
 from ssdlab.answers.comparison import overlay
 from ssdlab.results import Result
+from ssdlab.store import RunStore
 from ssdlab.studies import compare
 
 Cli = Callable[..., Outcome]
@@ -440,9 +441,9 @@ def test_fields_stand_side_by_side() -> None:
     assert [(one.group, one.title) for one in found] == [("Map", "one"), ("Map", "two")]
 
 
-def test_a_run_without_series_is_compared_by_its_values() -> None:
+def test_a_run_without_series_is_compared_by_its_values(tmp_path: Path) -> None:
     plain = make_result("a")
-    found = compare.of_results([("a", [plain]), ("b", [make_result("b")])])
+    found = compare.load([[plain], [make_result("b")]], RunStore(tmp_path), each=True)
     assert found.rows[0].differences[0] is not None
     assert all(d is None or d.p is None for row in found.rows for d in row.differences)
     assert "whether that is more than noise is not known" in found.sentences()[0]

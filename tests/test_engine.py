@@ -22,9 +22,10 @@ from scheduling import LONG
 from ssdlab import safety
 from ssdlab.checks import examine_run
 from ssdlab.engine import estimate, findings
+from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.plans import Announcement, ProtocolOrder, plan
 from ssdlab.engine.records import RoundsRecord
-from ssdlab.engine.runs import Finished, begin, go_on
+from ssdlab.engine.runs import begin, go_on
 from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.speed import GUESS, WITHIN, assumed
 from ssdlab.engine.steps import Idle, Rounds, Step
@@ -53,7 +54,7 @@ def on(target: Path | str, **more: object) -> ProtocolOrder:
     return replace(ProtocolOrder(small_protocol.PROTOCOL, resolve(target), seed=7), **more)  # type: ignore[arg-type]
 
 
-def run(order: ProtocolOrder, store: Path, *, steps: int | None = None) -> Finished:
+def run(order: ProtocolOrder, store: Path, *, steps: int | None = None) -> ProtocolRun:
     """Runs an order; stopped while the step after ``steps`` is going on, if that is given."""
     said: list[str] = []
     done = begin(
@@ -68,7 +69,7 @@ def run(order: ProtocolOrder, store: Path, *, steps: int | None = None) -> Finis
     return done
 
 
-def resume(folder: RunFolder, said: list[str] | None = None) -> Finished:
+def resume(folder: RunFolder, said: list[str] | None = None) -> ProtocolRun:
     """Goes on to the end."""
     return go_on(
         open_run(folder.path),
@@ -548,7 +549,7 @@ def test_findings_read_back_as_they_were_written(rig: Path, tmp_path: Path) -> N
     done = run(on(rig), tmp_path)
     read = findings.read(done.folder)
     assert read.manifest.status == "complete" and read.protocol == "small"
-    assert list(read.findings.judgement.numbers) == list(done.judgement.numbers)
+    assert list(read.findings.judgement.numbers) == list(done.findings.judgement.numbers)
     assert read.findings.rounds[0].steady == (read.findings.rounds[0].count < 8)
     document = read.document()
     assert document["findings"]["judgement"]["numbers"][0]["unit"] == "IOPS"

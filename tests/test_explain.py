@@ -60,7 +60,7 @@ def test_the_causes_of_write_amplification_add_up_to_it(result: ssdlab.Result) -
 def test_without_collection_its_time_and_its_writes_are_gone(result: ssdlab.Result) -> None:
     direction = trace_of(result).measured
     tried = [one for one in explain.changes(result) if one.name == "no-collection"]
-    before = explain.outcome(result, direction)
+    before = explain.outcome(result, direction.job, direction.ddir)
     (after,) = explain.attempt(result, direction, tried)
     assert before.waf is not None and before.waf > 3
     assert after.waf is not None and after.waf < 1.05
@@ -81,7 +81,7 @@ def test_without_its_slc_cache_a_drive_that_folds_writes_everything_once() -> No
     assert causes["fold"] > 0.5
     tried = [one for one in explain.changes(result) if "slc" in one.name]
     assert [one.name for one in tried] == ["no-slc-cache", "slc-full"]
-    before = explain.outcome(result, direction)
+    before = explain.outcome(result, direction.job, direction.ddir)
     none, past = explain.attempt(result, direction, tried)
     assert before.waf is not None and none.waf is not None and past.waf is not None
     assert before.waf - none.waf == pytest.approx(causes["fold"], rel=0.02)
@@ -113,7 +113,7 @@ def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result
     direction = trace_of(result).measured
     same = explain.RigChange("same", "the victim policy it has", {"ftl.gc.victim": "greedy"})
     (after,) = explain.attempt(result, direction, [same])
-    before = explain.outcome(result, direction)
+    before = explain.outcome(result, direction.job, direction.ddir)
     assert (after.iops, after.p999_ns, after.waf) == (before.iops, before.p999_ns, before.waf)
 
 
@@ -122,7 +122,7 @@ def test_a_percentile_that_too_few_ios_carry_is_none_and_not_the_maximum() -> No
     few = ssdlab.run(job, on="lab-reference", set={"capacity": "256MiB"})
     direction = trace_of(few).measured
     assert direction.summary()["clat_p999_ns"] is None
-    base = explain.outcome(few, direction)
+    base = explain.outcome(few, direction.job, direction.ddir)
     assert base.p999_ns is None
     document = explanation.answer(few, [base]).as_json()
     assert document["tries"][0]["clat_p999_ns"] is None
@@ -167,7 +167,7 @@ def test_parity_and_the_write_limit_show_as_causes_and_go_when_switched_off() ->
     assert mean.largest is not None and mean.largest[0] == "write_limit"
     tried = [one for one in explain.changes(result) if one.name in ("parity", "write-limit")]
     without_parity, without_limit = explain.attempt(result, direction, tried)
-    before = explain.outcome(result, direction)
+    before = explain.outcome(result, direction.job, direction.ddir)
     assert before.iops == pytest.approx(3e6 / 4096, rel=0.005)
     assert without_limit.iops > 2 * before.iops
     assert before.waf is not None and without_parity.waf is not None

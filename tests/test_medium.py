@@ -14,7 +14,8 @@ import pytest
 import small_protocol
 from conftest import MIB, Loop, needs_fio
 from ssdlab.checks import examine_run
-from ssdlab.engine.runs import Finished, begin, go_on
+from ssdlab.engine.findings import ProtocolRun
+from ssdlab.engine.runs import begin, go_on
 from ssdlab.errors import InputError, RefusedError
 from ssdlab.progress import Progress
 from ssdlab.rig import resolve
@@ -105,7 +106,7 @@ def killed(loop: Loop, tmp_path: Path) -> Iterator[RunFolder]:
     yield only(store)
 
 
-def resume(folder: RunFolder, **allowed: Any) -> Finished:
+def resume(folder: RunFolder, **allowed: Any) -> ProtocolRun:
     """Goes on to the end."""
     return go_on(
         open_run(folder.path),

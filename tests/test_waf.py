@@ -52,7 +52,7 @@ def carried_out(
         announce=lambda _what: None,
         examine=lambda execution: seen.append(execution.records) or (),  # type: ignore[func-returns-value]
     )
-    return done.judgement, seen[0]
+    return done.findings.judgement, seen[0]
 
 
 def value(section: Section, start: str) -> float:

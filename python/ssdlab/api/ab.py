@@ -102,7 +102,7 @@ class _Wish:
             announce=lambda _what: None,
             examine=examine_run,
         )
-        numbers = tuple(finished.judgement.numbers)
+        numbers = tuple(finished.findings.judgement.numbers)
         return study.TrialRun(
             side, place, finished.folder.id, numbers, _doubts(finished.findings.checks)
         )

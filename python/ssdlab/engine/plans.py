@@ -15,6 +15,7 @@ from ssdlab.engine.opening import Opening
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.records import Records
 from ssdlab.engine.rehearsal import LEAST_CAPACITY, LEAST_SUPERBLOCKS, rehearse
+from ssdlab.engine.runner import MARKS
 from ssdlab.engine.setup import MIB, Setup
 from ssdlab.engine.speed import GUESS, Speeds, read
 from ssdlab.engine.steps import Repeated
@@ -177,27 +178,18 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
         quick=manifest.quick,
         block=manifest.block,
     )
-    done = {entry.key: entry for entry in folder.journal() if entry.kind not in ("stop", "resume")}
+    done = {entry.key: entry for entry in folder.journal() if entry.kind not in MARKS}
     records = Records(load=lambda key: folder.load(done[key]))
     records.keys_ += [key for key, entry in done.items() if entry.kind == "job"]
     left = estimate.remaining(protocol.plan(setup), done.__contains__, records)
     speeds = read(manifest.speeds)
     if points := sources.of_folder(folder):
         speeds = speeds.with_measured(points, f"as measured so far in the run {folder.id}")
-    return Announcement(
-        protocol,
-        manifest.name,
-        setup,
-        estimate.of(left, speeds, setup.kind),
-        speeds,
-        _guessed(left, speeds),
-        rating,
-        None
-        if setup.kind == "sim"
-        else opening.left(manifest, None, reads_only=protocol.reads_only(setup.values)).refused(),
-        len(done),
-        _parts(protocol, left, speeds, setup),
-    )
+    what = _announced(protocol, manifest.name, setup, left, speeds, rating)
+    refused = None
+    if setup.kind != "sim":
+        refused = opening.left(manifest, None, reads_only=what.reads_only).refused()
+    return replace(what, refused=refused, done=len(done))
 
 
 def require_unfinished(folder: RunFolder) -> None:
@@ -225,26 +217,33 @@ def announcement(order: ProtocolOrder, setup: Setup, store: RunStore) -> Announc
     for job in estimate.jobs(steps):
         _core.check_job(job.text, job_name=job.key)
     speeds = _speeds(order, setup, store)
-    work_estimate = estimate.of(steps, speeds, setup.kind)
-    guessed = _guessed(steps, speeds)
-    return Announcement(
-        order.protocol,
-        order.target.name,
-        setup,
-        work_estimate,
-        speeds,
-        guessed,
-        order.rating,
-        parts=_parts(order.protocol, steps, speeds, setup),
+    return _announced(order.protocol, order.target.name, setup, steps, speeds, order.rating)
+
+
+def _announced(
+    protocol: Protocol,
+    target: str,
+    setup: Setup,
+    steps: Sequence[Expected],
+    speeds: Speeds,
+    rating: Rating | None,
+) -> Announcement:
+    """What steps of a protocol come to at these speeds."""
+    guessed = any(
+        speeds.guessed(job.shape)
+        for job in estimate.jobs(steps)
+        if job.seconds is None or job.shape.write_share
     )
+    whole, parts = estimate.of(steps, speeds, setup.kind), _parts(protocol, steps, speeds, setup)
+    return Announcement(protocol, target, setup, whole, speeds, guessed, rating, parts=parts)
 
 
 def at_speeds(what: Announcement, steps: Sequence[Expected], speeds: Speeds) -> Announcement:
     """The same, now that more is known of the drive's speed."""
     setup = what.setup
-    work_estimate = estimate.of(steps, speeds, setup.kind)
+    whole = estimate.of(steps, speeds, setup.kind)
     parts = _parts(what.protocol, steps, speeds, setup)
-    return replace(what, speeds=speeds, estimate=work_estimate, parts=parts)
+    return replace(what, speeds=speeds, estimate=whole, parts=parts)
 
 
 def _parts(
@@ -278,14 +277,6 @@ def _speeds(order: ProtocolOrder, setup: Setup, store: RunStore) -> Speeds:
         path = real(order.target, f"{order.target.name}: is simulated").path
         speeds = sources.earlier(path, store)
     return speeds or GUESS
-
-
-def _guessed(steps: Sequence[Expected], speeds: Speeds) -> bool:
-    return any(
-        speeds.guessed(job.shape)
-        for job in estimate.jobs(steps)
-        if job.seconds is None or job.shape.write_share
-    )
 
 
 # --- the order

@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Literal
 
 from ssdlab import logfolder
 from ssdlab.answer import Section
@@ -41,6 +42,19 @@ MARKS = ("stop", "resume")
 """Lines of the journal that are no steps."""
 
 Action = Callable[[ProgressCallback], Result | str]
+
+
+def mark(
+    number: int,
+    kind: Literal["stop", "resume"],
+    title: str,
+    state: Mapping[str, Any],
+    note: str = "",
+    changes: Sequence[str] = (),
+) -> JournalEntry:
+    """A line of the journal that is no step."""
+    key, now = f"{kind}-{number}", _now()
+    return JournalEntry(number, key, kind, title, False, now, now, note, state, tuple(changes))
 
 
 class Execution:
@@ -98,11 +112,8 @@ class Execution:
         """Notes that the run was stopped in order, and how the drive is then."""
         if self.session.kind != "sim":
             self._number += 1
-            key, now = f"stop-{self._number}", _now()
-            state = self.session.state()
-            self.folder.append(
-                JournalEntry(self._number, key, "stop", "stopped", False, now, now, "", state), None
-            )
+            entry = mark(self._number, "stop", "stopped", self.session.state())
+            self.folder.append(entry, None)
 
     # --- steps
 

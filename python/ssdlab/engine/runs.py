@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ssdlab import logfolder
 from ssdlab._version import VERSION
-from ssdlab.answer import Check, Section
+from ssdlab.answer import Check
 from ssdlab.engine import opening, plans, snapshots, sources
 from ssdlab.engine.answers import weighed
-from ssdlab.engine.findings import Findings, write
+from ssdlab.engine.findings import Findings, ProtocolRun, write
 from ssdlab.engine.plans import Announcement, ProtocolOrder, check, setup_of
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.runner import Execution
+from ssdlab.engine.runner import Execution, mark
 from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.progress import ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import medium
 from ssdlab.store import RunStore
-from ssdlab.store.folder import JournalEntry, RunFolder, Status
+from ssdlab.store.folder import RunFolder, Status
 from ssdlab.target import Notice, RealSession, Session, Target, Terms, sim
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A run that came to its end."""
-
-    folder: RunFolder
-    findings: Findings
-
-    @property
-    def judgement(self) -> Section:
-        """The protocol's answer."""
-        return self.findings.judgement
-
 
 Examine = Callable[[Execution], Sequence[Check]]
 """Says whether what a run has measured can be believed (:mod:`ssdlab.checks`)."""
@@ -55,7 +41,7 @@ def begin(
     notice: Notice,
     announce: Announce,
     examine: Examine = lambda _execution: (),
-) -> Finished:
+) -> ProtocolRun:
     """Runs a protocol from its begin.
 
     Raises:
@@ -113,7 +99,7 @@ def go_on(
     destroy: str | None = None,
     use_existing: bool = False,
     rating: Rating | None = None,
-) -> Finished:
+) -> ProtocolRun:
     """Goes on with a run from its last finished step.
 
     ``destroy`` and ``use_existing`` allow once more what the run was allowed at its start; that is
@@ -193,23 +179,8 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
     else:
         told += changes
     note = "; ".join(told)
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
     number = len(entries) + 1
-    folder.append(
-        JournalEntry(
-            number,
-            f"resume-{number}",
-            "resume",
-            "went on",
-            False,
-            now,
-            now,
-            note,
-            session.state(),
-            tuple(changes),
-        ),
-        None,
-    )
+    folder.append(mark(number, "resume", "went on", session.state(), note, changes), None)
     return [f"going on after step {number - 1}; since then {note}"]
 
 
@@ -232,7 +203,7 @@ def _execute(
     folder: RunFolder,
     progress: ProgressCallback,
     examine: Examine,
-) -> Finished:
+) -> ProtocolRun:
     """The rest of a run whose folder is locked."""
     folder.set_status("running")
     if not (folder.path / snapshots.FILE).exists():
@@ -260,7 +231,7 @@ def _execute(
     session.remove_made()
     for _, path in folder.checkpoints():
         path.unlink(missing_ok=True)
-    return Finished(folder, findings)
+    return ProtocolRun(folder, findings, folder.journal())
 
 
 def _keep(folder: RunFolder, execution: Execution, examine: Examine, status: Status) -> Findings:

@@ -68,7 +68,6 @@ class ProtocolParameter:
 
 
 COMPRESSIBLE = ProtocolParameter("compressible", 0, "percent by which the data shrinks", most=100)
-DEPTH = ProtocolParameter("depth", 32, "I/Os in flight")
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,6 @@ ALIKE = 0.01
 NEAR = 0.02
 """Estimated speeds closer than this are the same."""
 
-Keys = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class CacheCandidate:

@@ -256,11 +256,6 @@ def load(
     return _compared(_labelled(contenders))
 
 
-def of_results(sides: Sequence[tuple[str, Sequence[Result]]]) -> Comparison:
-    """The comparison of results in memory: labels and the repeats of each."""
-    return _compared([Party(label, tuple(map(of_result, results))) for label, results in sides])
-
-
 def _compared(parties: Sequence[Party]) -> Comparison:
     """Raises InputError where they are runs of several protocols."""
     tests = [test for party in parties for test in party.tests]
