@@ -12,6 +12,8 @@ DEPTH = 32
 """I/Os in flight by default."""
 SECONDS = 2.0
 """Simulated seconds that are measured by default."""
+WEB_SERVER = "512/22:1k/15:2k/8:4k/23:8k/15:16k/2:32k/6:64k/7:128k/1:512k/1"
+"""Sizes of a web server's reads with their percent, by Intel's access patterns for IOmeter."""
 
 
 @dataclass(frozen=True)

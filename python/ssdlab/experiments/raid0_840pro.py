@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ssdlab.answer import Figure, family
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
+from ssdlab.arrays.workloads import WEB_SERVER
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.rig import reduced
@@ -20,8 +21,7 @@ STRIPE = 128 << 10
 """Bytes; the default of the chipset's RAID."""
 PROFILES = {
     "database": "rw=randrw rwmixread=67 bs=8k",
-    "webserver": "rw=randread "
-    "bssplit=512/22:1k/15:2k/8:4k/23:8k/15:16k/2:32k/6:64k/7:128k/1:512k/1",
+    "webserver": f"rw=randread bssplit={WEB_SERVER}",
     "workstation": "rw=randrw rwmixread=80 bs=8k percentage_random=80",
 }
 ALIKE = 0.1

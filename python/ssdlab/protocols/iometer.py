@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ssdlab import units
 from ssdlab.answer import Cell, Section, Table, columns
+from ssdlab.arrays.workloads import WEB_SERVER
 from ssdlab.engine.answers import Part, best, number, ratio, work_table
 from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
@@ -21,13 +23,20 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class Access:
-    """An access specification. Sizes in bytes with their percent, the same for reads and writes."""
+    """An access specification; its sizes are the same for reads and writes."""
 
     name: str
     title: str
-    sizes: tuple[tuple[int, int], ...]
+    split: str
+    """Sizes with their percent, as fio writes them."""
     read_percent: int
     random_percent: int = 100
+
+    @cached_property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Bytes with their percent."""
+        shares = (one.split("/") for one in self.split.split(":"))
+        return [(bytes_of(size), int(percent)) for size, percent in shares]
 
     def plan(self, setup: Setup) -> list[Step]:
         """Fill, use where the load writes, warm up with the load itself, then all depths."""
@@ -149,42 +158,10 @@ class Access:
         )
 
 
-KI = 1024
 ACCESSES = (
-    Access("database", "Database", ((8 * KI, 100),), 67),
-    Access(
-        "file-server",
-        "File server",
-        (
-            (512, 10),
-            (1 * KI, 5),
-            (2 * KI, 5),
-            (4 * KI, 60),
-            (8 * KI, 2),
-            (16 * KI, 4),
-            (32 * KI, 4),
-            (64 * KI, 10),
-        ),
-        80,
-    ),
-    Access("workstation", "Workstation", ((8 * KI, 100),), 80, 80),
-    Access(
-        "web-server",
-        "Web server",
-        (
-            (512, 22),
-            (1 * KI, 15),
-            (2 * KI, 8),
-            (4 * KI, 23),
-            (8 * KI, 15),
-            (16 * KI, 2),
-            (32 * KI, 6),
-            (64 * KI, 7),
-            (128 * KI, 1),
-            (512 * KI, 1),
-        ),
-        100,
-    ),
+    Access("database", "Database", "8k/100", 67),
+    Access("file-server", "File server", "512/10:1k/5:2k/5:4k/60:8k/2:16k/4:32k/4:64k/10", 80),
+    Access("workstation", "Workstation", "8k/100", 80, 80),
+    Access("web-server", "Web server", WEB_SERVER, 100),
 )
-
 PROTOCOLS = tuple(protocol for access in ACCESSES for protocol in access.protocols())

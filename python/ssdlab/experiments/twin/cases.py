@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -24,8 +24,6 @@ class TwinCase:
     drive: str
     """Whose rows are fitted."""
     capacity: int
-    known: Callable[[FitWorkload], bool]
-    """Of the drive's rows: those to fit to; the others are to be predicted."""
     neighbours: bool
     """Whether measured neighbours answer: there interpolation does well, too."""
     members: int = 1
@@ -33,35 +31,22 @@ class TwinCase:
     asked: str = ""
     """Whose rows are to be predicted, if not those of the drive itself."""
 
-
-def _one_job(load: FitWorkload) -> bool:
-    return load.numjobs == 1
-
-
-def _shallow(load: FitWorkload) -> bool:
-    return load.depth <= 8
+    def known(self, load: FitWorkload) -> bool:
+        """Whether a row of the drive is fitted to; the others are to be predicted."""
+        return KNOWN[self.name.partition(",")[0]](load)
 
 
-def _deep(load: FitWorkload) -> bool:
-    return load.depth > 8
-
-
-def _small(load: FitWorkload) -> bool:
-    return load.bs == 4096
-
-
-def _two_namespaces(load: FitWorkload) -> bool:
-    return load.namespace in (745 * GIB, 372 * GIB)
-
-
-def _no_mix(load: FitWorkload) -> bool:
-    return load.rwmixread is None
-
-
-def _few_threads(load: FitWorkload) -> bool:
-    return load.numjobs <= 2
-
-
+KNOWN: Mapping[str, Callable[[FitWorkload], bool]] = {
+    "one job": lambda load: load.numjobs == 1,
+    "shallow": lambda load: load.depth <= 8,
+    "deep": lambda load: load.depth > 8,
+    "4 KiB": lambda load: load.bs == 4096,
+    "two namespaces": lambda load: load.namespace in (745 * GIB, 372 * GIB),
+    "reads and writes": lambda load: load.rwmixread is None,
+    "two threads": lambda load: load.numjobs <= 2,
+    "one drive": lambda _load: True,
+}
+"""Which rows are fitted to, by how the name of a case begins."""
 PROFILES = {
     "s4610-ahci": "intel-dc-s4610-480", "pm883-ahci": "samsung-pm883-480",
     "860-pro-hba": "samsung-860-pro-512", "mx200-sata-300": "crucial-mx200-250",
@@ -71,17 +56,17 @@ PROFILES = {
 """Their shipped profiles, which no twin starts from: they have numbers of these measurements."""
 SATA = (("s4610-ahci", 480), ("pm883-ahci", 480), ("860-pro-hba", 512), ("mx200-sata-300", 250))
 CASES = (
-    *(TwinCase("one job, several", name, gb * 10**9, _one_job, True) for name, gb in SATA),
-    TwinCase("one job, several", "980-pro-jobs", 10**12, _one_job, True),
-    *(TwinCase("shallow, deep", name, gb * 10**9, _shallow, False) for name, gb in SATA),
-    *(TwinCase("deep, shallow", name, gb * 10**9, _deep, False) for name, gb in SATA),
-    TwinCase("4 KiB, other sizes", "980-pro-sizes", 10**12, _small, False),
-    TwinCase("two namespaces, others", "7450", 960 * 10**9, _two_namespaces, False),
-    TwinCase("reads and writes, mixes", "p4610", 1600 * 10**9, _no_mix, True),
-    TwinCase("reads and writes, mixes", "p5800x", 800 * 10**9, _no_mix, True),
-    TwinCase("two threads, more", "p5800x", 800 * 10**9, _few_threads, False),
-    TwinCase("one drive, two", "p5800x", 800 * 10**9, lambda _: True, False, 2, "p5800x-x2"),
-    TwinCase("one drive, four", "p5800x", 800 * 10**9, lambda _: True, False, 4, "p5800x-x4"),
+    *(TwinCase("one job, several", name, gb * 10**9, True) for name, gb in SATA),
+    TwinCase("one job, several", "980-pro-jobs", 10**12, True),
+    *(TwinCase("shallow, deep", name, gb * 10**9, False) for name, gb in SATA),
+    *(TwinCase("deep, shallow", name, gb * 10**9, False) for name, gb in SATA),
+    TwinCase("4 KiB, other sizes", "980-pro-sizes", 10**12, False),
+    TwinCase("two namespaces, others", "7450", 960 * 10**9, False),
+    TwinCase("reads and writes, mixes", "p4610", 1600 * 10**9, True),
+    TwinCase("reads and writes, mixes", "p5800x", 800 * 10**9, True),
+    TwinCase("two threads, more", "p5800x", 800 * 10**9, False),
+    TwinCase("one drive, two", "p5800x", 800 * 10**9, False, 2, "p5800x-x2"),
+    TwinCase("one drive, four", "p5800x", 800 * 10**9, False, 4, "p5800x-x4"),
 )
 """By regions, since points between measured ones are easy."""
 
