@@ -400,6 +400,8 @@ QUANTITIES = {
     "p99": "p99 [us]",
     "p99.9": "p99.9 [us]",
     "max": "max [us]",
+    "commit p99": "p99 of write and flush, at most [us]",
+    "commit p99.9": "p99.9 of write and flush, at most [us]",
 }
 """Heads of the quantities of steps (:meth:`ssdlab.engine.records.Records.value`)."""
 WORK = "iops mbps mean p99 p99.9 max"

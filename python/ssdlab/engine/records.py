@@ -181,12 +181,26 @@ class Records(Mapping[str, Result]):
         self, what: str, key: str, ddir: str | None = None, job: str | None = None
     ) -> float | None:
         """A quantity of a step: ``iops``, ``mbps``, of its latencies (us) ``mean``, ``max`` or a
-        percentile such as ``p99.9``, or ``waf``, its write amplification."""
+        percentile such as ``p99.9``, or ``waf``, its write amplification; ``flush max`` is of its
+        flushes, ``commit p99`` of write and flush together."""
         if what in ("iops", "mbps"):
             return (self.iops if what == "iops" else self.mbps)(key, ddir, job)
         if what == "waf":
             return self._waf(key) if key in self.keys_ else None
-        return time_us(self.latency(key, ddir, job), what)
+        of, _, quantity = what.rpartition(" ")
+        if of == "commit":
+            return self._commit(float(quantity.removeprefix("p")), key, job)
+        return time_us(self.sync(key) if of else self.latency(key, ddir, job), quantity)
+
+    def _commit(self, percent: float, key: str, job: str | None) -> float | None:
+        """An upper bound of the latency of write and flush together that so many percent keep, us.
+
+        fio times the two apart. At most (100 - percent)/2 % of the writes and as many of the
+        flushes are above their own percentiles, so at most 100 - percent % are above the sum.
+        """
+        each = f"p{100 - (100 - percent) / 2}"
+        write, flush = time_us(self.latency(key, "write", job), each), time_us(self.sync(key), each)
+        return None if write is None or flush is None else write + flush
 
     def _waf(self, key: str) -> float | None:
         """Of a simulated drive by its counters, of a real one by those that it tells."""

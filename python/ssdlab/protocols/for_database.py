@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ssdlab.answer import Section
-from ssdlab.engine.answers import Demand, Part, demands, fitness, part_distributions, percent
+from ssdlab.engine.answers import Part, demands, fitness, part_distributions, percent
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Step
-from ssdlab.protocols.synced_writes import LOG_BYTES, commit_us
+from ssdlab.protocols.synced_writes import LOG_BYTES
 
 PAGE = "8k"
 READS = 67
@@ -46,7 +46,7 @@ def _log(setup: Setup) -> Job:
     )
 
 
-PAGES = (
+DEMANDS = (
     ("random pages read and written:", "iops", (MIX,), 20_000, 5_000,
      "twelve disks of 10 000 turns a minute in RAID 10, which a drive is bought to replace, do "
      "about 5 000"),
@@ -54,35 +54,15 @@ PAGES = (
      "a query reads tens of pages one after another, and a disk takes about 10 ms for each"),
     ("999 of 1000 pages are read within", "p99.9", (MIX, "read"), 10_000, 50_000,
      "longer stalls are seen by people"),
-)  # fmt: skip
-SCANS = (
+    ("99 % of the log records are safe within", "commit p99", (LOG,), 1_000, 10_000,
+     "every transaction waits for its log record; etcd asks for 10 ms"),
+    ("99 % of the log records beside the random pages are safe within",
+     "commit p99", (BOTH, "write", "log"), 3_000, 20_000,
+     "the log must not wait behind the pages"),
     ("a scan reads", "mbps", (SCAN, "read"), 400, 150,
      "a backup of 100 GB takes 11 minutes at 150 MB/s"),
 )  # fmt: skip
-"""What a database asks of pages and of a scan, and why."""
-
-
-def _demands(records: Records) -> list[Demand]:
-    return [
-        *demands(records, PAGES),
-        Demand(
-            "99 % of the log records are safe within",
-            commit_us(records, LOG, 99.0),
-            "us",
-            1_000,
-            10_000,
-            "every transaction waits for its log record; etcd asks for 10 ms",
-        ),
-        Demand(
-            "99 % of the log records beside the random pages are safe within",
-            commit_us(records, BOTH, 99.0, "log"),
-            "us",
-            3_000,
-            20_000,
-            "the log must not wait behind the pages",
-        ),
-        *demands(records, SCANS),
-    ]
+"""What a database asks, and why."""
 
 
 def judge(records: Records, setup: Setup) -> Section:
@@ -97,7 +77,7 @@ def judge(records: Records, setup: Setup) -> Section:
         [part for part in PARTS if part.keys != SCAN],
         note="Writes of the log without their flush.",
     )
-    return fitness("a database", _demands(records), records, PARTS, said, [shown])
+    return fitness("a database", demands(records, DEMANDS), records, PARTS, said, [shown])
 
 
 PARTS = (

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Section, Table, columns
-from ssdlab.engine.answers import Demand, charts, distribution, figure, number, ratio, verdict
+from ssdlab.engine.answers import (
+    Demand,
+    charts,
+    demands,
+    distribution,
+    figure,
+    number,
+    ratio,
+    verdict,
+)
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup, short
@@ -18,6 +29,8 @@ GOOD_US, ENOUGH_US = 1_000.0, 10_000.0
 documentation: p99 of wal_fsync_duration below 10 ms)."""
 COMMITS_GOOD, COMMITS_ENOUGH = 2_000.0, 120.0
 """A disk of 7200 turns a minute commits once a turn: 120 times a second."""
+TOLD = "iops, p99, flush p50, flush p99, commit p99, commit p99.9, flush max"
+"""Quantities of the table, beside the mean of a write with its flush."""
 JUDGED = 8192
 """Bytes of the write that the verdict is about: a page of a common database."""
 
@@ -42,41 +55,20 @@ def plan(setup: Setup) -> list[Step]:
     ]
 
 
-def commit_us(records: Records, key: str, percent: float, job: str | None = None) -> Cell:
-    """An upper bound of the latency of write and flush together that ``percent`` of them keep, us.
-
-    fio times the two apart. At most (100 - percent)/2 % of the writes and as many of the flushes
-    are above their own percentiles, so at most 100 - percent % are above the sum of the two.
-    """
-    each = 100 - (100 - percent) / 2
-    write = records.value(f"p{each}", key, "write", job)
-    flush = records.sync(key)
-    flushed = None if flush is None else flush.percentile_us(each)
-    return Cell(None if write is None or flushed is None else write + flushed, (key,))
-
-
 def judge(records: Records, setup: Setup) -> Section:
     """Commits a second and their latency; fit for the log of a database or not."""
     sizes = setup.blocks("blocks")
     rows: list[Cells] = []
     numbers = []
-    for mode in MODES:
-        for size in sizes:
-            key, name = f"{mode}-{short(size)}", f"{units.binary(size)}, {mode}"
-            rate = records.cell("iops", key, "write")
-            p99, p999 = commit_us(records, key, 99.0), commit_us(records, key, 99.9)
-            flush = records.sync(key)
-            flushes = [None] * 3 if flush is None else [
-                flush.percentile_us(50.0), flush.percentile_us(99.0), flush.max_ns / 1e3
-            ]  # fmt: skip
-            median, high, longest = (Cell(value, (key,)) for value in flushes)
-            written = records.cell("p99", key, "write")
-            both = ratio(Cell(1e6), rate)
-            rows.append([name, rate, both, written, median, high, p99, p999, longest])
-            numbers.append(number(f"{name}: p99", p99, "us", "lower"))
-            numbers.append(number(f"{name}: commits", rate, "IOPS", "higher"))
+    for mode, size in itertools.product(MODES, sizes):
+        key, name = f"{mode}-{short(size)}", f"{units.binary(size)}, {mode}"
+        told = {what: records.cell(what, key, "write") for what in TOLD.split(", ")}
+        rate, *others = told.values()
+        rows.append([name, rate, ratio(Cell(1e6), rate), *others])
+        numbers.append(number(f"{name}: p99", told["commit p99"], "us", "lower"))
+        numbers.append(number(f"{name}: commits", rate, "IOPS", "higher"))
     judged = JUDGED if JUDGED in sizes else sizes[0]
-    said, demands, code = verdict("a database log", _demands(records, judged))
+    said, wanted, code = verdict("a database log", _demands(records, judged))
     rates = {mode: [records.cell("iops", f"{mode}-{short(s)}") for s in sizes] for mode in MODES}
     latest = {size: f"{MODES[-1]}-{short(size)}" for size in sizes}
     names = [units.binary(size) for size in sizes]
@@ -108,52 +100,31 @@ def judge(records: Records, setup: Setup) -> Section:
         "an upper bound.",
     )
     said += _remark(records, judged)
-    return Section(said, numbers, [demands, table], figures, verdict=code)
+    return Section(said, numbers, [wanted, table], figures, verdict=code)
 
 
 def _demands(records: Records, size: int) -> list[Demand]:
-    key = f"fdatasync-{short(size)}"
-    name = units.binary(size)
-    return [
-        Demand(
-            f"99 % of the writes of {name} are safe within",
-            commit_us(records, key, 99.0),
-            "us",
-            GOOD_US,
-            ENOUGH_US,
-            "every transaction waits for its log record, and etcd counts a drive as fast enough "
-            "below 10 ms",
-        ),
-        Demand(
-            f"flushed writes of {name}, one at a time:",
-            records.cell("iops", key, "write"),
-            "IOPS",
-            COMMITS_GOOD,
-            COMMITS_ENOUGH,
-            "a hard disk of 7200 turns a minute does one a turn, 120 a second",
-        ),
-        Demand(
-            f"999 of 1000 writes of {name} are safe within",
-            commit_us(records, key, 99.9),
-            "us",
-            10 * GOOD_US,
-            10 * ENOUGH_US,
-            "a stall of the log is a stall of everything that commits",
-        ),
-    ]
+    key, name = f"fdatasync-{short(size)}", units.binary(size)
+    asked = (
+        (f"99 % of the writes of {name} are safe within", "commit p99", (key,), GOOD_US, ENOUGH_US,
+         "every transaction waits for its log record, and etcd counts a drive as fast enough "
+         "below 10 ms"),
+        (f"flushed writes of {name}, one at a time:", "iops", (key, "write"),
+         COMMITS_GOOD, COMMITS_ENOUGH,
+         "a hard disk of 7200 turns a minute does one a turn, 120 a second"),
+        (f"999 of 1000 writes of {name} are safe within", "commit p99.9", (key,),
+         10 * GOOD_US, 10 * ENOUGH_US, "a stall of the log is a stall of everything that commits"),
+    )  # fmt: skip
+    return demands(records, asked)
 
 
 def _remark(records: Records, size: int) -> list[str]:
-    flush = records.sync(f"fdatasync-{short(size)}")
-    if flush is None:
-        return []
-    median = flush.percentile_us(50.0)
+    median = records.value("flush p50", f"fdatasync-{short(size)}")
     if median is None or median >= 50.0:
         return []
     return [
-        f"Half of the flushes take less than {units.microseconds(median)}: either the drive "
-        "keeps its "
-        "cache alive through a loss of power, or the flush does not reach the flash. Only the "
+        f"Half of the flushes take less than {units.microseconds(median)}: either the drive keeps "
+        "its cache alive through a loss of power, or the flush does not reach the flash. Only the "
         "first is safe; the datasheet says which."
     ]
 

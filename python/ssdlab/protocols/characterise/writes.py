@@ -105,8 +105,7 @@ class Writes:
     @cached_property
     def flushing(self) -> float | None:
         """Median time of a flush after a 4 KiB write, without overhead."""
-        histogram = self.records.sync("flush/each")
-        time = None if histogram is None else histogram.percentile_us(50.0)
+        time = self.records.value("flush p50", "flush/each")
         if time is None or self.reads.link is None:
             return None
         return time - self.reads.link[0]
