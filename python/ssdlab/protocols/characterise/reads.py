@@ -44,8 +44,12 @@ class Asked:
         return Conclusion(self.name, value, low, high, self.unit, self.key, how, steps)
 
     def near(self, value: float, share: float, how: str, steps: tuple[str, ...]) -> Conclusion:
-        """A value known within a share of it; of yes or no, which it is."""
+        """A value known within a share of it."""
         return self.told(value, value * (1 - share), value * (1 + share), how, steps)
+
+    def so(self, said: bool, how: str, steps: tuple[str, ...]) -> Conclusion:
+        """Yes or no."""
+        return self.near(float(said), 0.0, how, steps)
 
     def unknown(self, why: str, steps: tuple[str, ...] = ()) -> Conclusion:
         """What could not be told, and why."""

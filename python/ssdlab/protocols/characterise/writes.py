@@ -125,7 +125,7 @@ class Writes:
         how = (
             "a flush waits for the flash" if self._waits else "a flush takes no time, or is ignored"
         )
-        return PROTECTED.near(float(not self._waits), 0.0, how, steps)
+        return PROTECTED.so(not self._waits, how, steps)
 
     # --- buffer
 
@@ -324,14 +324,14 @@ class Writes:
         ]
         if self.folds is not None:
             how = f"WA of the fill: {self.records.value('waf', 'fill/write'):.3g}"
-            conclusions.append(FOLDED.near(float(self.folds), 0.0, how, steps))
+            conclusions.append(FOLDED.so(self.folds, how, steps))
         back = self.records.mbps("again/write")
         series = self.records.series("again/write", "write")
         if back is not None and series is not None:
             first = float(series.mbps[: max(1, len(series.mbps) // 8)].mean())
             free = first > (fast + after) / 2
             how = f"begins at {units.speed(first)} after a rest"
-            conclusions.append(EMPTIED.near(float(free), 0.0, how, ("again/write",)))
+            conclusions.append(EMPTIED.so(free, how, ("again/write",)))
         return conclusions
 
     # --- reads behind writes
@@ -353,7 +353,7 @@ class Writes:
         how = f"p99 of a read beside writes waits {waits:.2f} tPROG"
         if 0.3 < waits < 0.6:
             return SUSPENDS.unknown(how, steps)
-        return SUSPENDS.near(float(waits <= 0.3), 0.0, how, steps)
+        return SUSPENDS.so(waits <= 0.3, how, steps)
 
     # --- collection
 
@@ -447,7 +447,7 @@ class Writes:
         told = self.buffered is False or 0 < buffer <= amount / 2
         if not told or room <= max(ROOM * amount, buffer / 2):
             return IDLE.unknown(f"{how}: too little to tell", steps)
-        return IDLE.near(1.0, 0.0, how, steps)
+        return IDLE.so(True, how, steps)
 
 
 def round_keys(records: Records) -> list[str]:
