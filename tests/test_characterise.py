@@ -396,7 +396,7 @@ def test_blind_twins_come_near_where_nothing_was_measured() -> None:
     median = sorted(abs(error) for error in one.errors["iops"])[3]
     assert median < 0.1
     told = blind_answer.answer([one], quick=True)
-    (row,) = (row for row in told.tables()[0][1].rows if row[0] == "IOPS, median error")
+    (row,) = (row for row in told.lead.telling[0].rows if row[0] == "IOPS, median error")
     assert isinstance(row[1], Cell) and row[1].value is not None
     assert row[3] == ("yes" if row[1].value <= 5 else "no")
 

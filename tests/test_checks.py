@@ -147,7 +147,7 @@ def session(
     return replace(
         Evidence(
             kind="device",
-            steps=(*before, *(StepEvidence(key, "job", key) for key in by_key)),
+            steps=(*before, *(StepEvidence(key, "job") for key in by_key)),
             records=Records(load=by_key.__getitem__, keys_=list(by_key)),
             capacity=100 * GIB,
             initial="full",

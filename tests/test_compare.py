@@ -20,7 +20,6 @@ from ssdlab.analysis.differences import (
     ComparedQuantity,
     Difference,
     NoisyValue,
-    Side,
     quantities,
 )
 from ssdlab.analysis.differences import compare as rows_of
@@ -279,9 +278,9 @@ def simulated(seed: int, spare: str = "0.28") -> Result:
 
 def test_equal_runs_of_other_seeds_show_no_difference_and_another_drive_does() -> None:
     base, same, other = simulated(1), simulated(2), simulated(2, "0.5")
-    equal = rows_of(quantities([Side("a", (base,)), Side("b", (same,))]))
+    equal = rows_of(quantities([(base,), (same,)]))
     assert not any(d.seen for row in equal for d in row.differences if d)
-    apart = rows_of(quantities([Side("a", (base,)), Side("b", (other,))]))
+    apart = rows_of(quantities([(base,), (other,)]))
     iops = next(row for row in apart if row.quantity.name == "IOPS").differences[0]
     assert iops is not None and iops.seen and iops.share > 0.1
     truth = other.summary()[0]["iops"] / base.summary()[0]["iops"] - 1
@@ -290,7 +289,7 @@ def test_equal_runs_of_other_seeds_show_no_difference_and_another_drive_does() -
 
 def test_values_are_those_of_the_results() -> None:
     result = simulated(1)
-    rows = {q.name: q.sides[0][0].value for q in quantities([Side("a", (result,))])}
+    rows = {q.name: q.sides[0][0].value for q in quantities([(result,)])}
     (told,) = result.summary()
     assert rows["IOPS"] == told["iops"]
     assert rows["throughput"] == told["bw_bytes"] / 1e6

@@ -105,8 +105,9 @@ def test_submission_stands_beside_completion(tmp_path: Path) -> None:
 
     def kinds(engine: str) -> dict[str, float]:
         job = SHORT.replace("psync", f"{engine}\niodepth=4")
-        tables = answer([ssdlab.run(job, on=tmp_path / engine)]).tables()
-        found = next((t for _, t in tables if t.title == "Submission and completion"), None)
+        told = answer([ssdlab.run(job, on=tmp_path / engine)])
+        tables = (table for section in told.sections for table in section.telling)
+        found = next((t for t in tables if t.title == "Submission and completion"), None)
         rows = [] if found is None else [[value_of(one) for one in row] for row in found.rows]
         return {str(kind): float(mean or 0) for _, kind, mean, *_ in rows[-3:]}
 

@@ -239,6 +239,17 @@ class Section:
     """What was measured, in full, for scripts."""
     verdict: Verdict = Verdict()
 
+    @property
+    def telling(self) -> list[Table]:
+        """The tables that say more than the numbers."""
+        known = {number.name for number in self.numbers}
+        return [
+            one
+            for one in self.tables
+            # With more columns than name, value and unit there is more.
+            if one.rows and (len(one.columns) > 3 or not {row[0] for row in one.rows} <= known)
+        ]
+
     def as_json(self) -> dict[str, Any]:
         """The section for scripts; cells of tables by the heads of their columns."""
         return {
@@ -294,15 +305,6 @@ class Answer:
     def troubles(self) -> list[Check]:
         """The checks that put numbers in doubt."""
         return [check for check in self.checks if check.trouble]
-
-    def tables(self) -> list[tuple[Section, Table]]:
-        """Every table that says more than the numbers, with its section."""
-        return [
-            (section, one)
-            for section in self.sections
-            for one in section.tables
-            if one.rows and not says_only(one, section.numbers)
-        ]
 
     def as_json(self) -> dict[str, Any]:
         """The answer for scripts (``--json``, and inside pages)."""
@@ -400,13 +402,6 @@ def in_gigabytes(number: Number) -> Number:
         return number
     value = None if number.value is None else number.value / 1e9
     return replace(number, value=value, unit="GB")
-
-
-def says_only(table: Table, numbers: Sequence[Number]) -> bool:
-    """Whether a table says nothing that the numbers do not say."""
-    if len(table.columns) > 3:  # more than name, value and unit
-        return False
-    return {row[0] for row in table.rows} <= {number.name for number in numbers}
 
 
 def numbers_table(numbers: Sequence[Number]) -> Table:

@@ -25,8 +25,6 @@ class Periodicity:
     width: float
     """Width of what repeats, at most half a period: of the dips, or of the peaks if those are
     the shorter ones."""
-    strength: float
-    """Autocorrelation at the period, at most 1."""
     dips: bool
     """Whether the short part of the period is the low one."""
 
@@ -35,13 +33,11 @@ class Periodicity:
 class Consistency:
     """Numbers of a series of equally long bins, in the series' unit (IOPS)."""
 
-    samples: int
     mean: float
     min: float
     max: float
     stddev: float
     p1: float
-    p99: float
     share_below_half: float
     """Share of the bins below half of the mean."""
     periodicity: Periodicity | None
@@ -65,15 +61,12 @@ def measure(values: npt.ArrayLike) -> Consistency:
     y = np.asarray(values, dtype=np.float64)
     if len(y) == 0:
         raise ValueError("no bins to measure: the series is empty")
-    p1, p99 = np.percentile(y, [1, 99])
     return Consistency(
-        samples=len(y),
         mean=float(y.mean()),
         min=float(y.min()),
         max=float(y.max()),
         stddev=float(y.std()),
-        p1=float(p1),
-        p99=float(p99),
+        p1=float(np.percentile(y, 1)),
         share_below_half=float((y < y.mean() / 2).mean()),
         periodicity=periodicity(y),
     )
@@ -117,7 +110,6 @@ def periodicity(values: npt.ArrayLike) -> Periodicity | None:
     return Periodicity(
         period=float(peak),
         width=width,
-        strength=float(min(r[peak], 1.0)),
         dips=bool(np.median(y) >= y.mean()),
     )
 

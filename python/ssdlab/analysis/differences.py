@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -99,21 +99,13 @@ class DifferenceRow:
     """Of every side but the first."""
 
 
-@dataclass(frozen=True)
-class Side:
-    """Runs that are compared as one: repeats of the same."""
-
-    label: str
-    results: tuple[Result, ...] = field(repr=False, default=())
-
-
-def quantities(sides: Sequence[Side]) -> list[ComparedQuantity]:
+def quantities(sides: Sequence[Sequence[Result]]) -> list[ComparedQuantity]:
     """What ordinary runs are compared by: for each job and direction the numbers of its measurement
-    window.
+    window. A side is one run, or repeats of the same.
 
     Jobs are aligned as in a report: by name, else by what they do.
     """
-    flat = [(place, result) for place, side in enumerate(sides) for result in side.results]
+    flat = [(place, result) for place, side in enumerate(sides) for result in side]
     compared_quantities: list[ComparedQuantity] = []
     for group in comparison.align([result.document for _, result in flat]):
         for ddir in (*DIRECTIONS, SYNC):
@@ -161,7 +153,7 @@ def _measured(direction: Direction | None) -> dict[str, NoisyValue]:
     inside = direction.inside
     ios = inside["ios"].cast(pl.Float64).to_numpy()
     latency = direction.latency or NOTHING
-    parts: dict[str, tuple[float | None, noise.Resampled | noise.Percentile | None]] = {
+    parts: dict[str, tuple[float | None, noise.Sampled | None]] = {
         "IOPS": (direction.iops, _resampled(inside, "iops")),
         THROUGHPUT: (
             None if direction.bw_bytes is None else direction.bw_bytes / 1e6,
@@ -179,7 +171,7 @@ def _measured(direction: Direction | None) -> dict[str, NoisyValue]:
     return {name: _with_noise(value, own) for name, (value, own) in parts.items()}
 
 
-def _with_noise(value: float | None, own: noise.Resampled | noise.Percentile | None) -> NoisyValue:
+def _with_noise(value: float | None, own: noise.Sampled | None) -> NoisyValue:
     if value is None or own is None or not own.value > 0:
         return NoisyValue(value)
     return NoisyValue(value, own.error / own.value, own.df)
@@ -187,7 +179,7 @@ def _with_noise(value: float | None, own: noise.Resampled | noise.Percentile | N
 
 def _resampled(
     bins: pl.DataFrame, column: str, weights: npt.NDArray[np.float64] | None = None
-) -> noise.Resampled | None:
+) -> noise.Sampled | None:
     if bins.is_empty():
         return None
     return noise.resample(bins[column].cast(pl.Float64).to_numpy(), weights)

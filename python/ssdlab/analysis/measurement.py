@@ -37,8 +37,6 @@ class Window:
     verdict: Literal["steady", "drifting", "short", "unknown"]
     """``steady`` from the start of the window on, ``drifting`` up to the end of the job, too
     ``short`` to judge, or ``unknown`` where there is no series."""
-    rounds: steady.PtsWindow | None = None
-    """The five rounds judged; None where the job is too short."""
 
     @property
     def steady(self) -> bool:
@@ -78,7 +76,6 @@ class Direction:
     """Histograms of the shown kind by segment of the window; None where nobody keeps them."""
     total_ios: int = 0
     """Of the whole job."""
-    total_bytes: int = 0
 
     @property
     def kind(self) -> str:
@@ -244,14 +241,14 @@ def _window(
     steadiness = steady.judge(bins["iops"].to_numpy())
     end = float(rows["time_s"].max()) - start  # type: ignore[arg-type]
     if not steadiness.steady or steadiness.start == 0:
-        return Window(0.0, end, steadiness.verdict, steadiness.window)
+        return Window(0.0, end, steadiness.verdict)
     begin = float(time[steadiness.start - 1])
     if segments is not None and not segments.is_empty():
         # Latencies are kept by segments: what is shown together begins where one of them does.
         borders = (segments["time_s"] - segments["length_s"] - start).to_numpy()
         later = borders[borders >= begin - NEAR]
         begin = float(later.min()) if len(later) else begin
-    return Window(begin, end, "steady", steadiness.window)
+    return Window(begin, end, "steady")
 
 
 def _direction(
@@ -296,7 +293,6 @@ def _direction(
         bins=bins,
         segments=_of_kind(segments, "clat"),
         total_ios=ios,
-        total_bytes=moved,
     )
 
 

@@ -32,25 +32,16 @@ BIN = 64
 
 
 @dataclass(frozen=True)
-class Resampled:
-    """Means of resamples of one series."""
+class Sampled:
+    """A number of a series, and how sure it is."""
 
     value: float
-    draws: Floats
+    error: float
+    """Standard error, in the unit of the value."""
+    df: float
+    """Degrees of freedom of that error: the blocks, less one."""
     block: int
     """Samples in a block."""
-    samples: int
-
-    @property
-    def error(self) -> float:
-        """Standard error of the value. The draws' own is too small where blocks are few."""
-        blocks = self.samples / self.block
-        return float(self.draws.std()) * math.sqrt(blocks / max(1.0, blocks - 1))
-
-    @property
-    def df(self) -> float:
-        """Degrees of freedom of that error: the blocks, less one."""
-        return max(1.0, self.samples / self.block - 1)
 
 
 def block_length(values: npt.ArrayLike) -> int:
@@ -91,7 +82,7 @@ def _last_lag(correlation: Floats, n: int) -> int:
 
 def resample(
     values: npt.ArrayLike, weights: npt.ArrayLike | None = None, seed: int = 1
-) -> Resampled | None:
+) -> Sampled | None:
     """Draws means of a series anew, weighted (mean latency: by I/Os) or plain.
 
     None where the series is too short, or shorter than three of its own blocks. The same series
@@ -114,20 +105,13 @@ def resample(
     starts = source.integers(0, n, size=(DRAWS, math.ceil(n / block)))
     top, bottom = _block_sums(y * w, block)[starts], _block_sums(w, block)[starts]
     draws = top.sum(axis=1) / bottom.sum(axis=1)
-    return Resampled(float((y * w).sum() / w.sum()), draws, block, n)
+    # The draws' own spread is too small where blocks are few.
+    df = max(1.0, n / block - 1)
+    error = float(draws.std()) * math.sqrt(n / block / df)
+    return Sampled(float((y * w).sum() / w.sum()), error, df, block)
 
 
-@dataclass(frozen=True)
-class Percentile:
-    """A percentile and how sure it is."""
-
-    value: float
-    error: float
-    """Standard error, in the unit of the value."""
-    df: float
-
-
-def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -> Percentile | None:
+def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -> Sampled | None:
     """A percentile of the histograms of consecutive segments, a row of counts each; ``values`` are
     what their columns stand for, ascending.
 
@@ -153,7 +137,7 @@ def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -
     low, high = (places[_rank(whole, percent + side * 100 * sure * error)] for side in (-1, 1))
     value = float(places[at])
     far = max(float(high) - value, value - float(low))
-    return Percentile(value, far / sure + value / BIN, above.df)
+    return Sampled(value, far / sure + value / BIN, above.df, above.block)
 
 
 def _rank(counts: Floats, percent: float) -> int:

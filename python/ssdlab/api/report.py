@@ -122,7 +122,7 @@ class Report:
             return self.table
         if self.answer.lead.rows:
             return frame_of(self.answer.lead.rows)
-        told = [table for _, table in self.answer.tables()]
+        told = [one for section in self.answer.sections for one in section.telling]
         return table_frame(next(iter([*told, *self._tables.values()]), Table("", [], [])))
 
     def plot(self, title: str | None = None) -> LayoutDOM:

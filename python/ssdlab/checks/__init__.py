@@ -85,7 +85,7 @@ def of_result(result: Result) -> Evidence:
     records = Records(load=lambda _key: result, keys_=[SINGLE])
     return Evidence(
         kind=result.target_kind,
-        steps=(StepEvidence(SINGLE, "job", result.name),),
+        steps=(StepEvidence(SINGLE, "job"),),
         records=records,
         capacity=result.ssdlab.get("target", {}).get("capacity_bytes"),
         initial=_initial(result),
@@ -114,7 +114,6 @@ def of_execution(execution: Execution) -> Evidence:
             StepEvidence(
                 key=entry.key,
                 kind=entry.kind,  # type: ignore[arg-type]
-                title=entry.title,
                 measured=entry.measured,
                 started=_seconds(entry.began) if session.kind != "sim" else None,
                 ended=_seconds(entry.ended) if session.kind != "sim" else None,

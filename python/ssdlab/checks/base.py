@@ -26,7 +26,6 @@ class StepEvidence:
 
     key: str
     kind: StepKind
-    title: str = ""
     measured: bool = True
     """False where it only brings the drive into a state."""
     started: float | None = None

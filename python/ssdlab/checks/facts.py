@@ -61,7 +61,6 @@ class Moved:
 class JobFacts(Workload):
     """One job name of a fio run, with all its workers, and what they did."""
 
-    seconds: float
     error: int
     cpu_percent: float
     """User and system time of a worker, percent of one processor."""
@@ -253,7 +252,6 @@ def _work(workload: Workload, result: Result, capacity: int | None, judged: bool
     cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
     return JobFacts(
         **vars(workload),
-        seconds=max((float(j.get("job_runtime") or 0) for j in jobs), default=0.0) / 1000,
         error=max((abs(int(j.get("error") or 0)) for j in jobs), default=0),
         cpu_percent=max(cpu, default=0.0),
         moved=moved,

@@ -230,7 +230,7 @@ def _print(console: Console, answer: Answer, view: View, *, whole: bool, most: i
             say(console, "; ".join(_key_numbers(answer)))
         for sentence in answer.lead.sentences[1:] if whole else ():
             say(console, sentence)
-        lead = [table for of, table in answer.tables() if of is answer.lead]
+        lead = answer.lead.telling
         # A protocol's numbers are its answer; other studies set things side by side.
         first = [] if shown and answer.kind == "protocol" else lead[:1]
         for table in lead if whole else first:
@@ -246,9 +246,8 @@ def _print_all(console: Console, answer: Answer, view: View) -> None:
             say(console, f"\n{section.title}", "bold")
         for sentence in list(section.sentences)[0 if place else 1 :]:
             say(console, f"- {sentence}")
-        shown = [numbers_table(section.numbers)] if section.numbers else []
-        shown += [table for of, table in answer.tables() if of is section]
-        for table in shown:
+        numbers = [numbers_table(section.numbers)] if section.numbers else []
+        for table in (*numbers, *section.telling):
             print_table(console, table, answer.marks, wide=view.wide)
     for note in answer.notes:
         say(console, note)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from bokeh.plotting import figure
@@ -17,13 +17,13 @@ from ssdlab.answer import (
     MARK,
     MARK_NOTE,
     Answer,
+    Cell,
     Number,
     Section,
     Table,
     cell_text,
     heading,
     numbers_table,
-    says_only,
     value_of,
 )
 from ssdlab.output import Place, write_to
@@ -67,29 +67,6 @@ NARROW = 4
 """Tables of so few columns do not take the whole width."""
 
 
-@dataclass(frozen=True)
-class DrawnCell:
-    """A cell as the template takes it."""
-
-    text: str
-    raw: str | None = None
-    """What is copied; the text itself if None."""
-    head: bool = False
-
-
-@dataclass(frozen=True)
-class DrawnTable:
-    """Rows of cells under a head. The first ``labels`` columns hold names, the others numbers."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[DrawnCell, ...], ...]
-    labels: int = 1
-    narrow: bool = False
-    """Not as wide as the page."""
-    anchors: tuple[str, ...] = ()
-    repeat: str = ""
-
-
 def render(answer: Answer, place: Place, *, title: str | None = None) -> None:
     """Writes the page.
 
@@ -131,43 +108,10 @@ def page(answer: Answer, title: str | None = None) -> str:
     )
 
 
-def cells(
-    columns: Sequence[Any], rows: Sequence[Sequence[Any]], marks: Collection[str] = ()
-) -> DrawnTable:
-    """A table of an answer as the template takes it."""
-    labels = 0
-    while labels < len(columns) and all(not _counts(row[labels]) for row in rows):
-        labels += 1
-    return DrawnTable(
-        tuple(for_page(heading(column)) for column in columns),
-        tuple(
-            tuple(
-                _cell(value, one.unit, marks, head=place == 0)
-                for place, (value, one) in enumerate(zip(row, columns, strict=True))
-            )
-            for row in rows
-        ),
-        labels=max(1, labels),
-        narrow=len(columns) <= NARROW,
-    )
-
-
-def _counts(cell: object) -> bool:
-    return cell is not None and not isinstance(cell, str)
-
-
-def _cell(value: Any, unit: str, marks: Collection[str], *, head: bool) -> DrawnCell:
-    raw = value_of(value)
-    copied = None if isinstance(raw, str) else "" if raw is None else repr(raw)
-    return DrawnCell(for_page(cell_text(value, unit, marks)), copied, head=head)
-
-
 def _section(
     place: int, section: Section, answer: Answer, drawn: dict[str, figure]
 ) -> dict[str, Any]:
-    shown = [
-        table for table in section.tables if table.rows and not says_only(table, section.numbers)
-    ]
+    shown = section.telling
     if section.numbers and (place or len(section.numbers) > TILES):
         shown.insert(0, numbers_table(section.numbers))
     sentences = [for_page(text) for text in list(section.sentences)[0 if place else 1 :]]
@@ -184,18 +128,39 @@ def _section(
 
 
 def _table(table: Table, marks: Collection[str], *, first: bool) -> Mapping[str, Any]:
-    shown = cells(table.columns, table.rows[:ROWS_MAX], marks)
-    shown = replace(shown, anchors=tuple(table.anchors[:ROWS_MAX]), repeat=table.repeat)
+    """A table as the template takes it: the first ``labels`` columns hold names, the others
+    numbers; of a cell what is shown, and what is copied where that is not the same."""
+    columns, rows = table.columns, table.rows[:ROWS_MAX]
+    numeric = (place for place in range(len(columns)) if any(_counts(row[place]) for row in rows))
+    shown = [
+        [_cell(value, one.unit, marks) for value, one in zip(row, columns, strict=True)]
+        for row in rows
+    ]
     more = f"{ROWS_MAX:,} of {len(table.rows):,} rows. " if len(table.rows) > ROWS_MAX else ""
     return {
         "title": for_page(table.title),
-        "table": shown,
+        "head": [for_page(heading(column)) for column in columns],
+        "rows": shown,
+        "labels": max(1, next(numeric, len(columns))),
+        "anchors": table.anchors[:ROWS_MAX],
+        "repeat": table.repeat,
         "note": for_page(more + table.note),
         "folded": len(table.rows) > ROWS_OPEN and not first,
-        "rows": len(table.rows),
-        "broad": len(table.columns) > BROAD,
-        "marked": any(cell.text.endswith(MARK) for row in shown.rows for cell in row),
+        "count": len(table.rows),
+        "broad": len(columns) > BROAD,
+        "narrow": len(columns) <= NARROW,
+        "marked": any(text.endswith(MARK) for row in shown for text, _ in row),
     }
+
+
+def _counts(cell: object) -> bool:
+    return cell is not None and not isinstance(cell, str)
+
+
+def _cell(value: Cell | str | None, unit: str, marks: Collection[str]) -> tuple[str, str | None]:
+    raw = value_of(value)
+    copied = None if isinstance(raw, str) else "" if raw is None else repr(raw)
+    return for_page(cell_text(value, unit, marks)), copied
 
 
 def tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str, str]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ssdlab.analysis.differences import BIN_ERROR, Difference, Side, corrected, quantities
+from ssdlab.analysis.differences import BIN_ERROR, Difference, corrected, quantities
 from ssdlab.analysis.paired import Effect, PairedValue, effect, together
 from ssdlab.answer import Number
 from ssdlab.errors import ExperimentError
@@ -145,7 +145,7 @@ def numbers_of(result: Result) -> tuple[Number, ...]:
     """The numbers of an ordinary run, by job and direction."""
     return tuple(
         Number(f"{q.name} of {q.section}", q.sides[0][0].value, q.unit, q.better)
-        for q in quantities([Side("", (result,))])
+        for q in quantities([(result,)])
     )
 
 

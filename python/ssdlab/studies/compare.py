@@ -20,7 +20,6 @@ from ssdlab.analysis.differences import (
     Difference,
     DifferenceRow,
     NoisyValue,
-    Side,
     compare,
     quantities,
 )
@@ -260,7 +259,7 @@ def _compared(parties: Sequence[Party]) -> Comparison:
     """Raises InputError where they are runs of several protocols."""
     tests = [test for party in parties for test in party.tests]
     if not tests:
-        rows = compare(quantities([Side(party.label, party.results) for party in parties]))
+        rows = compare(quantities([party.results for party in parties]))
         return Comparison(tuple(parties), tuple(rows))
     names = list(dict.fromkeys(test.protocol for test in tests))
     if len(names) > 1:
