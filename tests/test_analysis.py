@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -512,10 +511,3 @@ def test_workers_of_one_name_are_one_workload() -> None:
     found = comparison.workloads(0, document(("w", {"rw": "read"}), ("w", {"rw": "read"})))
     assert [len(w.jobs) for w in found] == [2]
     assert found[0].options == {"bs": "4k", "rw": "read"}
-
-
-def test_a_ratio_needs_a_baseline() -> None:
-    assert comparison.ratio(6.0, 2.0) == 3.0
-    assert comparison.ratio(None, 2.0) is None
-    assert comparison.ratio(1.0, 0.0) is None
-    assert comparison.ratio(1.0, math.nan) is None

@@ -19,8 +19,9 @@ import pytest
 import ssdlab
 from conftest import Loop, Outcome, make_result, needs_fio
 from ssdlab import checks
-from ssdlab.answer import marked
-from ssdlab.checks import Check, Evidence, StepEvidence, examine, of_result, probes
+from ssdlab.answer import Check, marked
+from ssdlab.checks import examine, of_result, probes
+from ssdlab.checks.base import Evidence, StepEvidence
 from ssdlab.checks.facts import sampling
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.fio.observe import Observer, link_bytes_per_s, unwritten

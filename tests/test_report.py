@@ -238,7 +238,6 @@ def test_parts_and_causes_of_the_core_have_names_and_colours() -> None:
     text = (root / "stats/parts.rs").read_text()
     parts = re.findall(r'^    "(\w+)",$', text, flags=re.MULTILINE)
     assert parts == list(names.PARTS) == list(style.PART_COLOURS)
-    assert set(names.CAUSES) == set(style.CAUSE_COLOURS)
     for cause in names.CAUSES:
         assert re.search(rf'"programs_{cause}"', (root / "device/ssd/counters.rs").read_text()), (
             cause

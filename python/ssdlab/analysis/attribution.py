@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Point = Literal["mean", "p99", "p99.9", "worst"]
 
-POINTS: tuple[Point, ...] = ("mean", "p99", "p99.9", "worst")
-"""What a breakdown is asked for."""
 PERCENTS: Mapping[Point, float] = {"p99": 99.0, "p99.9": 99.9, "worst": 100.0}
 
 

@@ -1,4 +1,4 @@
-"""Several runs aligned: which job of one corresponds to which job of another, and their ratios."""
+"""Several runs aligned: which job of one corresponds to which job of another."""
 
 from __future__ import annotations
 
@@ -134,10 +134,3 @@ def _group_for(
         if groups[i][0].name not in own_names and groups[i][0].shape == workload.shape:
             return i
     return None
-
-
-def ratio(value: float | None, baseline: float | None) -> float | None:
-    """`value` / `baseline`; None where one is missing or the baseline is zero."""
-    if value is None or baseline is None or not baseline > 0:
-        return None
-    return value / baseline

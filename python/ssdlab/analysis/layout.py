@@ -15,8 +15,6 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-
 READ = 4096
 """Bytes of the reads at a stride."""
 PLACES = 48

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ssdlab import units
@@ -19,8 +18,6 @@ from ssdlab.checks import in_doubt
 from ssdlab.histogram import NOTHING
 from ssdlab.results import Result
 from ssdlab.wear import Wear
-
-Floats = npt.NDArray[np.float64]
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one run in a chart where colours tell the runs apart."""

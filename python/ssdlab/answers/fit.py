@@ -38,8 +38,6 @@ NAMES = {
 """Columns as people read them, and their units."""
 CURVES_MAX = 8
 """Curves of one chart."""
-TOLD = 12
-"""So many misses are named."""
 
 
 def answer(fit: Fit, twin: Twin) -> Answer:

@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ssdlab import tuning, units
 from ssdlab.analysis import names
 from ssdlab.analysis.comparison import align
@@ -25,19 +22,8 @@ from ssdlab.answer import (
     Verdict,
     columns,
 )
-from ssdlab.answers.charts import (
-    WORTH,
-    ShownResult,
-    Trace,
-    drawn,
-    first_of_each,
-    inside,
-    latency_over_time,
-    over_time,
-    slower,
-    time_by_part,
-    where_the_time_goes,
-)
+from ssdlab.answers import charts
+from ssdlab.answers.charts import WORTH, ShownResult, Trace
 from ssdlab.answers.job_tables import (
     causes_table,
     evenness_table,
@@ -52,8 +38,6 @@ from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING, PERCENTILES
 from ssdlab.results import Result
 from ssdlab.wear import Wear
-
-Floats = npt.NDArray[np.float64]
 
 ALWAYS = ("p50", "p99", "p999")
 """Percentiles that have a column even where there are too few I/Os for them."""
@@ -145,7 +129,7 @@ def main_of(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
     tested = [t for t in jobs if not t[0].job.workload.fills(jobs[-1][0].job.name)] or jobs
     widest = max((len({t.run.place for t in traces}) for traces in tested), default=0)
     chosen = [traces for traces in tested if len({t.run.place for t in traces}) == widest]
-    return first_of_each(chosen[-1]) if chosen else []
+    return charts.first_of_each(chosen[-1]) if chosen else []
 
 
 def _title(runs: Sequence[ShownResult], main: Sequence[Trace]) -> str:
@@ -195,7 +179,7 @@ def _lead(
 def _leading(jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> list[Figure]:
     """IOPS of the main job over time, all its directions."""
     own = [job for job in jobs if main and job[0].job.name == main[0].job.name]
-    return over_time([t for t in own[0] if t.measured.ddir != SYNC]) if own else []
+    return charts.over_time([t for t in own[0] if t.measured.ddir != SYNC]) if own else []
 
 
 def _verdict(main: Sequence[Trace]) -> Verdict:
@@ -329,24 +313,22 @@ def _from(window: Window) -> str:
 def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> Section:
     """``leads``: its IOPS over time stand in the head already; ``brief``: it only fills."""
     own = [t for t in traces if t.measured.ddir != SYNC]
-    figures = [] if leads else over_time(traces)
+    figures = [] if leads else charts.over_time(traces)
     tables = []
     if not brief:
         figures += [
-            *latency_over_time(own),
-            slower(traces),
-            *where_the_time_goes(own),
-            *time_by_part(own),
-            *inside(own),
+            *charts.latency_over_time(own),
+            charts.slower(traces),
+            *charts.where_the_time_goes(own),
+            *charts.time_by_part(own),
+            *charts.inside(own),
         ]
-        tables = [
-            kinds_table(own), evenness_table(own), time_table(own), causes_table(own),
-        ]  # fmt: skip
+        tables = [of(own) for of in (kinds_table, evenness_table, time_table, causes_table)]
     job = traces[0].job
     return Section(
         sentences=[text for trace in traces for text in _sentences(trace)],
         tables=[table for table in tables if table.rows],
-        figures=[figure for figure in figures if drawn(figure.curves)],
+        figures=[figure for figure in figures if charts.drawn(figure.curves)],
         key=key,
         title=f"{job.name}: {_what(traces[0])}",
     )

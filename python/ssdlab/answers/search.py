@@ -19,10 +19,10 @@ from ssdlab.answer import (
     Table,
     Verdict,
 )
+from ssdlab.answers.sweep import failures
 from ssdlab.sweeps.measures import Goal, unit
 from ssdlab.sweeps.search import RUNTIME, SearchResult, SearchTrial
 
-FATES_MAX = 10
 _SHOWN = {"ns": ("us", 1e-3), "B": ("GB", 1e-9)}
 """Units of the table, and for people."""
 
@@ -33,11 +33,13 @@ def answer(result: SearchResult, where: str | None) -> Answer:
     what = units.listed([f"{ways[goal.higher]} {goal.name}" for goal in result.goals])
     under = f" with {' and '.join(result.conditions)}" if result.conditions else ""
     best = result.best[0] if result.best else None
+    fates = [(trial.values, trial.fate) for trial in result.trials if trial.fate]
+    fates = [one for one in fates if not one[1].startswith("poor")]
     numbers = [] if best is None else list(_numbers(result, best))
     lead = Section(
         [_sentence(result), _count(result)],
         numbers=numbers if len(result.goals) == 1 else (),
-        tables=[_table(result), *_fates(result)],
+        tables=[_table(result), *failures("Not judged", fates)],
         figures=_figures(result),
         key="search",
         title="The best",
@@ -124,19 +126,6 @@ def _table(result: SearchResult) -> Table:
 
 def _keys(result: SearchResult) -> list[str]:
     return [axis.key for axis in result.sweep.axes if axis.key != RUNTIME or not result.shortened]
-
-
-def _fates(result: SearchResult) -> list[Table]:
-    fates = [trial for trial in result.trials if trial.fate and not trial.fate.startswith("poor")]
-    if not fates:
-        return []
-    rows = [
-        [", ".join(f"{key}={value}" for key, value in trial.values.items()), trial.fate]
-        for trial in fates[:FATES_MAX]
-    ]
-    more = len(fates) - FATES_MAX
-    note = f"{more:,} more in the document of --json." if more > 0 else ""
-    return [Table("Not judged", [Column("combination"), Column("why")], rows, note)]
 
 
 def _figures(result: SearchResult) -> list[Figure]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -12,7 +13,7 @@ from ssdlab.answers.sweep_charts import MEASURES, figures, means_of, texts_of
 from ssdlab.sweeps import Sweep, SweepOutcome
 
 FAILURES_MAX = 10
-"""So many failed runs are named."""
+"""So many combinations of which nothing came are named."""
 
 
 def answer(
@@ -21,10 +22,10 @@ def answer(
     """``frame``: the rows of the runs that the sweep asks for; ``where`` the folder, None where
     they are not kept; ``line`` the command that asked."""
     means = means_of(sweep, frame)
-    said = [_count(sweep, outcome)]
+    failed = [(run.values, error.message) for run, error in outcome.failed]
     lead = Section(
-        said,
-        tables=[_table(sweep, means, line), *_failures(outcome)],
+        [_count(sweep, outcome)],
+        tables=[_table(sweep, means, line), *failures("Could not be run", failed)],
         figures=figures(sweep, means),
         key="runs",
         title="All combinations",
@@ -93,13 +94,12 @@ def _share(count: int, of: int) -> str:
     return "yes" if count == of else f"{count} of {of}" if count else "no"
 
 
-def _failures(outcome: SweepOutcome) -> list[Table]:
-    if not outcome.failed:
-        return []
+def failures(title: str, told: Sequence[tuple[Mapping[str, object], str]]) -> list[Table]:
+    """The first of the combinations of which nothing came, and why."""
     rows = [
-        [", ".join(f"{key}={value}" for key, value in run.values.items()), error.message]
-        for run, error in outcome.failed[:FAILURES_MAX]
+        [", ".join(f"{key}={value}" for key, value in values.items()), why]
+        for values, why in told[:FAILURES_MAX]
     ]
-    more = len(outcome.failed) - FAILURES_MAX
+    more = len(told) - FAILURES_MAX
     note = f"{more:,} more in the document of --json." if more > 0 else ""
-    return [Table("Could not be run", [Column("combination"), Column("why")], rows, note)]
+    return [Table(title, [Column("combination"), Column("why")], rows, note)] if rows else []

@@ -62,12 +62,10 @@ def in_notebook() -> bool:
 
 
 def _reporter(title: str, *, kernel: bool) -> _Reporter:
-    if kernel:
-        return _CellReporter(title)
     console = console_on(sys.stderr)
-    if console.is_terminal:
-        return _BarReporter(title, console)
-    return _LineReporter(title, console)
+    if kernel:
+        return _CellReporter(title, console)
+    return (_BarReporter if console.is_terminal else _LineReporter)(title, console)
 
 
 TELLING = 0.01
@@ -75,8 +73,8 @@ TELLING = 0.01
 
 
 class _Reporter:
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, console: Console) -> None:
+        self.title, self.console = title, console
         self.started = time.monotonic()
         self.first: tuple[float, float] | None = None
         """Seconds and fraction when one was told first: what went before, such as reading the
@@ -110,10 +108,6 @@ class _Reporter:
 class _LineReporter(_Reporter):
     last = 0.0
 
-    def __init__(self, title: str, console: Console) -> None:
-        super().__init__(title)
-        self.console = console
-
     def show(self, news: Progress, elapsed: float) -> None:
         if news.fraction is None or elapsed - self.last < LINE_EVERY_S:
             return
@@ -126,10 +120,6 @@ class _LineReporter(_Reporter):
 
 class _BarReporter(_Reporter):
     bar: Bar | None = None
-
-    def __init__(self, title: str, console: Console) -> None:
-        super().__init__(title)
-        self.console = console
 
     def show(self, news: Progress, elapsed: float) -> None:
         if self.bar is None:

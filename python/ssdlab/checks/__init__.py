@@ -13,29 +13,12 @@ from datetime import datetime
 from functools import cache
 
 from ssdlab.answer import Check, Status
-from ssdlab.checks.base import Case, Evidence, Probe, State, StepEvidence, Symptom, answers, of_job
-from ssdlab.checks.facts import Facts, facts
+from ssdlab.checks.base import Case, Evidence, Probe, State, StepEvidence, answers, of_job
+from ssdlab.checks.facts import facts
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
 from ssdlab.engine.steps import Then, Trim
 from ssdlab.results import Result
-
-__all__ = [
-    "Case",
-    "Check",
-    "Evidence",
-    "Facts",
-    "Probe",
-    "Status",
-    "StepEvidence",
-    "Symptom",
-    "examine",
-    "examine_run",
-    "in_doubt",
-    "of_execution",
-    "of_result",
-    "probes",
-]
 
 SINGLE = "run"
 """The key under which a single result is examined."""

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_
 from typer.models import OptionInfo
 
 from ssdlab.cli import light
-from ssdlab.cli.options import Csv, Group, Json, Page, Quiet, Verbose, Wide, Xlsx
+from ssdlab.cli.options import Csv, Group, Json, Page, Quiet, QuietButTrouble, Verbose, Wide, Xlsx
 from ssdlab.output import Output, make_folder, write_to
 
 if light.BODIES:
@@ -62,7 +62,7 @@ class View(Group):
     wide: Wide = False
     quiet: Quiet = False
     says_when_quiet: ClassVar[bool] = True
-    """Whether the answer itself is left then; else only what needs attention."""
+    """Whether the answer itself is left then."""
 
     @property
     def documents(self) -> dict[str, Output | None]:
@@ -131,6 +131,14 @@ class View(Group):
         """Prints what ``quiet`` leaves: in columns in a pipe too, since cron mails it to people."""
         console = self.console
         print_table(console, table, wide=self.wide or not console.is_terminal)
+
+
+@dataclass(frozen=True)
+class TroubleView(View):
+    """How an answer is wanted of which ``quiet`` leaves only what needs attention."""
+
+    quiet: QuietButTrouble = False
+    says_when_quiet = False
 
 
 class Ask:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import QuietButTrouble, argument, option
+from ssdlab.cli.answer import TroubleView, answering
+from ssdlab.cli.options import argument, option
 
 if light.BODIES:
     from ssdlab.answers import audit as audit_answer
     from ssdlab.api.looks import audited
     from ssdlab.audits import Status
-
-
-@dataclass(frozen=True)
-class AuditView(View):
-    """How the answer is wanted."""
-
-    quiet: QuietButTrouble = False
-    says_when_quiet = False
 
 
 @answering
@@ -30,7 +22,7 @@ def command(
         "DIR", "Audit a recorded system: a folder with its /sys, /proc and /etc.", default=Path("/")
     ),
     *,
-    view: AuditView,
+    view: TroubleView,
 ) -> None:
     """Check the settings below a path: TRIM, queues, caches, links, alignment. Changes nothing."""
     report, findings = audited(target, root)

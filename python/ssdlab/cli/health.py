@@ -14,8 +14,8 @@ import typer
 from typer.core import TyperCommand
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import View, answering
-from ssdlab.cli.options import KeptWhere, QuietButTrouble, Redact, Tbw, argument, flag, option
+from ssdlab.cli.answer import TroubleView, answering
+from ssdlab.cli.options import KeptWhere, Redact, Tbw, argument, flag, option
 from ssdlab.cli.options import document as document_option
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
@@ -59,11 +59,9 @@ COMMAND_CLASS = PlugInCommand
 
 
 @dataclass(frozen=True)
-class HealthView(View):
+class HealthView(TroubleView):
     """How the answer is wanted, and where else it is written."""
 
-    quiet: QuietButTrouble = False
-    says_when_quiet = False
     exit_code: bool = flag(
         "Answer as a monitoring plug-in (Nagios, Icinga): its first line with performance data, "
         "and exit status 0 good, 1 watch, 2 replace, 3 unknown or not readable.",

@@ -14,18 +14,8 @@ if light.BODIES:
     from ssdlab.rig import profiles
 
 KINDS = (
-    "drives",
-    "parts",
-    "controllers",
-    "protocols",
-    "devices",
-    "policies",
-    "options",
-    "traces",
-    "checks",
-    "setups",
-    "runs",
-)
+    "drives parts controllers protocols devices policies options traces checks setups runs"
+).split()
 
 
 @answering

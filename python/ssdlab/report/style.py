@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-RUN_COLOURS = (
-    "#1f5f99",
-    "#c2571a",
-    "#2c8a6b",
-    "#8b5a9b",
-    "#a8871d",
-    "#4a4a48",
-    "#b0436e",
-    "#5aa5c9",
-)
+RUN_COLOURS = "#1f5f99 #c2571a #2c8a6b #8b5a9b #a8871d #4a4a48 #b0436e #5aa5c9".split()
 """One per run, the same on the whole page; repeated beyond eight runs."""
 
 PART_COLOURS = {
@@ -45,18 +36,6 @@ PART_COLOURS = {
     "service": "#a3a29c",
 }
 """One per part of `stats::PART_NAMES`; waiting for collection stands out."""
-
-CAUSE_COLOURS = {
-    "host": PART_COLOURS["die_host"],
-    "collection": PART_COLOURS["die_collection"],
-    "map": PART_COLOURS["die_map"],
-    "merge": PART_COLOURS["map_fetch"],
-    "fold": PART_COLOURS["die_fold"],
-    "wear": PART_COLOURS["slowest_member"],
-    "parity": PART_COLOURS["die_parity"],
-    "padding": PART_COLOURS["link_wait"],
-}
-"""One per cause of writes to flash (`programs_<cause>`), that of the time spent waiting for it."""
 
 STATE_COLOURS = {
     "quick": "#bcd7cb",
@@ -96,20 +75,13 @@ GRID = "#eeebe3"
 FONT = "ui-sans-serif, system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 
-def run_colour(index: int) -> str:
-    """The colour of the run at this place."""
-    return RUN_COLOURS[index % len(RUN_COLOURS)]
-
-
 def colour(key: int | str) -> str:
-    """The colour of a curve: of the thing of that number, or by name of a state, of a part of the
-    time (``part:cells``) or of a cause of writes (``cause:host``)."""
+    """The colour of a curve: of the thing of that number, or by name of a state, or of a part of
+    the time (``part:cells``)."""
     if isinstance(key, int):
-        return run_colour(key)
+        return RUN_COLOURS[key % len(RUN_COLOURS)]
     kind, _, name = key.rpartition(":")
-    return {"part": PART_COLOURS, "cause": CAUSE_COLOURS, "": STATE_COLOURS}[kind].get(
-        name, UNKNOWN_PART
-    )
+    return {"part": PART_COLOURS, "": STATE_COLOURS}[kind].get(name, UNKNOWN_PART)
 
 
 def tint(colour: str, share: float) -> str:
