@@ -95,6 +95,8 @@ def ssdlab_process(*arguments: object, folder: Path) -> subprocess.Popen[str]:
     [
         ("ftl.over_provisionning=0.3", "did you mean over_provisioning?"),
         ("colour=red", "below: capacity"),
+        ("restart_after=4s", "expected none: after a loss of power"),
+        ("job.iodepth=4", "sweep --vary job.OPTION=VALUES varies them"),
         ("capacity=4", 'found 4, expected a size with its unit, such as "4GiB"'),
         ("capacity=0GiB", "above 0"),
         ("capacity=256MiB", "need at least 0.375, or a capacity of 1408MiB"),

@@ -193,7 +193,7 @@ def test_a_stopped_sweep_says_what_it_leaves(tmp_path: Path) -> None:
         )
 
     out = tmp_path / "out"
-    with pytest.raises(Interrupted, match=r"^stopped; \d finished runs? (is|are) kept in "):
+    with pytest.raises(Interrupted, match=r"^stopped; \d runs? that ended (is|are) kept in "):
         swept(out)
     with pytest.raises(Interrupted, match="nothing was kept"):
         swept(None)

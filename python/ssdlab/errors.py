@@ -58,6 +58,17 @@ class Interrupted(SsdlabError):
 
     exit_status = 130
 
+    def keeping(self, runs: int, where: str = "", again: str = "the same") -> Interrupted:
+        """The same of several runs, of which those that ended are kept; itself where none is."""
+        if not runs:
+            return self
+        how, ended = self.message.partition(";")[0], "run that ended is kept"
+        if runs > 1:
+            ended = "runs that ended are kept"
+        return Interrupted(
+            f"{how}; {runs:,} {ended}{where}, and {again} command goes on from there"
+        )
+
 
 def missing_extra(what: str, package: str, extra: str) -> InputError:
     """The error for a package that is not installed, and belongs to an extra of ours."""

@@ -176,15 +176,8 @@ def _stays(dataset: Dataset, out: Path | None) -> Iterator[None]:
     try:
         yield
     except Interrupted as stop:
-        done = 0 if out is None else len(dataset.done())
-        if not done:
-            raise
-        how = stop.message.partition(";")[0]
-        are = "is" if done == 1 else "are"
-        raise Interrupted(
-            f"{how}; {units.counted(done, 'finished run')} {are} kept in {out}: "
-            "the same command goes on"
-        ) from None
+        kept = 0 if out is None else len(dataset.done())
+        raise stop.keeping(kept, f" in {out}") from None
 
 
 def searching(order: SweepOrder, sweep: Sweep) -> Search:

@@ -26,12 +26,8 @@ class Reuse:
 
     def stopped(self, error: Interrupted) -> Interrupted:
         """What is said of having been stopped, with what is kept of variants that ended."""
-        if not self.kept:
-            return error
-        said = "run that ended is kept" if self.kept == 1 else "runs that ended are kept"
         again = "without --fresh the" if self.fresh else "the same"
-        how = error.message.partition(";")[0]
-        return Interrupted(f"{how}; {self.kept} {said}, and {again} command goes on from there")
+        return error.keeping(self.kept, again=again)
 
     @property
     def sentence(self) -> str | None:

@@ -4,8 +4,9 @@ use crate::error::{Error, nearest};
 
 const UNKNOWN: &str = "unknown key";
 const KNOWN: &str = " (known here: ";
-/// Keys that devices had once, and what to write instead.
-const GONE: [(&str, &str); 2] = [
+/// Keys that devices had once or that are no device's, and what to write instead.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("job", "expected a job's options in its file; sweep --vary job.OPTION=VALUES varies them"),
     (
         "power_loss",
         "expected power_loss beside name, above [device]: all of a rig loses power at once",
@@ -33,7 +34,7 @@ pub(super) fn explain(path: &str, message: &str) -> Error {
 
 /// What is said of a key that is not among `known`.
 fn unknown_key(field: &str, known: &[String]) -> String {
-    if let Some((_, instead)) = GONE.iter().find(|(gone, _)| *gone == field) {
+    if let Some((_, instead)) = ELSEWHERE.iter().find(|(key, _)| *key == field) {
         return format!("{UNKNOWN} of a device, {instead}");
     }
     let hint = nearest(field, known.iter().map(String::as_str))
@@ -63,6 +64,9 @@ pub(super) fn nearest_miss(errors: Vec<Error>) -> Option<Error> {
         _ => None,
     };
     let known: Vec<String> = errors.iter().filter_map(known).collect();
+    if known.is_empty() {
+        return Some(error.clone());
+    }
     let known = known.join("; below: ").replace(')', "");
     Some(Error::rig(key, format!("{UNKNOWN}{KNOWN}{known})")))
 }
