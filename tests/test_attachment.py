@@ -10,7 +10,7 @@ import pytest
 
 from conftest import Outcome
 from ssdlab import _core
-from ssdlab.arrays.attachment import Attachment, attachment, parse, shipped_attachments, with_bus
+from ssdlab.arrays.attachment import Attachment, attachment, shipped_attachments, with_bus
 from ssdlab.arrays.grid import ArrayCase, DriveSetup
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig, shipped
@@ -44,7 +44,9 @@ def test_what_ships_builds_and_every_number_has_a_source(name: str) -> None:
 
 
 def test_a_card_holds_iops_to_its_cores_by_their_time() -> None:
-    card = parse('[controller]\nbandwidth = "10GB/s"\ncommand_time = "20us"\ncores = 2\n', "card")
+    card = Attachment(
+        '[controller]\nbandwidth = "10GB/s"\ncommand_time = "20us"\ncores = 2\n', file_name="card"
+    )
     found = one(card)
     assert found.iops == pytest.approx(100_000, rel=0.01)
     assert found.shared["card"] == pytest.approx(1.0, abs=0.01)
@@ -60,7 +62,7 @@ def test_members_get_the_bandwidth_of_their_bus_together() -> None:
 
 
 def test_the_members_of_an_array_behind_a_card_are_seen() -> None:
-    card = parse('[controller]\nbandwidth = "10GB/s"\n', "card")
+    card = Attachment('[controller]\nbandwidth = "10GB/s"\n', file_name="card")
     text = WRITES.replace("time_based\nruntime=200ms", "number_ios=500").replace("=64", "=1")
     found, plain = one(card, text, "5"), one(Attachment(), text, "5")
     assert found.member_ios == pytest.approx(plain.member_ios, rel=0.01)
@@ -70,7 +72,7 @@ def test_the_members_of_an_array_behind_a_card_are_seen() -> None:
 def test_ram_takes_writes_until_it_is_full() -> None:
     cache = '{ size = "4MiB", battery = true, dirty_high = 1.0, dirty_low = 0.0 }'
     keys = f'bandwidth = "10GB/s"\ncommand_time = "5us"\ncache = {cache}\n'
-    card = parse(f"[controller]\n{keys}", "card")
+    card = Attachment(f"[controller]\n{keys}", file_name="card")
     slow = DriveRig("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
     job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=1s\nramp_time=200ms"), Path())
     setup = DriveSetup(slow, prepare="fob", attachment=card)
@@ -83,7 +85,7 @@ def test_ram_takes_writes_until_it_is_full() -> None:
 def test_an_array_is_measured_where_its_rate_is_steady() -> None:
     """What fills the RAM of a card at first is no rate of the array."""
     cache = '{ size = "16MiB", battery = true, dirty_high = 1.0, dirty_low = 0.0 }'
-    card = parse(f'[controller]\nbandwidth = "10GB/s"\ncache = {cache}\n', "card")
+    card = Attachment(f'[controller]\nbandwidth = "10GB/s"\ncache = {cache}\n', file_name="card")
     slow = DriveRig("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
     job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=30s"), Path())
     rig = DriveSetup(slow, attachment=card).rig(ArrayShape("0", 4))
@@ -117,7 +119,7 @@ def test_an_array_is_measured_where_its_rate_is_steady() -> None:
 )
 def test_what_describes_no_controller_is_refused(text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        parse(text, "card.toml")
+        Attachment(text, file_name="card.toml")
 
 
 def test_bad_options_are_one_sentence(cli: Cli, tmp_path: Path) -> None:

@@ -23,24 +23,20 @@ def shipped_attachments() -> dict[str, Attachment]:
     attachments = {}
     for file in sorted(files, key=lambda f: f.name):
         name = file.name.removesuffix(".toml")
-        attachments[name] = parse(file.read_text("utf-8"), name)
+        attachments[name] = Attachment(file.read_text("utf-8"), file_name=name)
     return attachments
 
 
 def attachment(name: str) -> Attachment:
     """The one that ``name`` means: a shipped one, or a file (``*.toml``).
 
-    Raises InputError where there is none, or the file says something else.
+    Raises InputError where there is none, or the file says something else; its keys are checked
+    where a rig is built with them.
     """
     if name.endswith(".toml"):
-        return parse(read_text(Path(name), "controller file"), name)
+        return Attachment(read_text(Path(name), "controller file"), file_name=name)
     known = shipped_attachments()
     return known[known_name("controller", name, known)]
-
-
-def parse(text: str, place: str) -> Attachment:
-    """An attachment from TOML; its keys are checked where a rig is built with them."""
-    return Attachment(text, file_name=place)
 
 
 def ram_bytes(card: Attachment) -> int:

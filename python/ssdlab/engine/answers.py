@@ -430,7 +430,6 @@ def work_table(
     title: str = "What was measured",
     corner: str = "work",
     more: Mapping[str, Mapping[str, Cell | None]] | None = None,
-    note: str = "",
 ) -> Table:
     """What several parts of the work came to: a column for each quantity, then ``more``, by head
     and title of the part."""
@@ -447,7 +446,7 @@ def work_table(
         ]
         for part in parts
     ]
-    return Table(title, columns(" | ".join([*heads, *others])), rows, note)
+    return Table(title, columns(" | ".join([*heads, *others])), rows)
 
 
 def demands(

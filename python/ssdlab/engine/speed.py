@@ -164,15 +164,13 @@ def read(document: Mapping[str, Any] | None) -> Speeds:
     return Speeds(known, document["source"], document["words"])
 
 
-def measured(
-    points: Iterable[SpeedPoint], down: float = WITHIN, up: float = WITHIN
-) -> dict[Shape, SpeedBounds]:
+def measured(points: Iterable[SpeedPoint]) -> dict[Shape, SpeedBounds]:
     """Speeds by shape: all bytes over all the time that they took."""
     sums: dict[Shape, tuple[int, float]] = {}
     for point in points:
         moved, seconds = sums.get(point.shape, (0, 0.0))
         sums[point.shape] = moved + point.bytes, seconds + point.seconds
-    return {shape: around(moved / seconds, down, up) for shape, (moved, seconds) in sums.items()}
+    return {shape: around(moved / seconds) for shape, (moved, seconds) in sums.items()}
 
 
 GUESS = Speeds(

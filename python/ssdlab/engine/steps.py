@@ -86,6 +86,12 @@ class Tracked:
     value: Callable[[Records, int], float | None]
     """From the records and the number of a round (from 1); None counts as nothing moved."""
 
+    @staticmethod
+    def of(title: str, what: str, name: str) -> Tracked:
+        """A quantity of job ``name`` of each round."""
+        unit = {"iops": "IOPS", "mbps": "MB/s", "mean": "us"}[what]
+        return Tracked(title, unit, lambda records, n: records.value(what, in_round(n, name)))
+
 
 @dataclass(frozen=True)
 class Rounds:

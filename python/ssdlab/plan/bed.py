@@ -79,11 +79,11 @@ class JobOutcome:
             if name.endswith("blocks_capacity")
         )
 
-    def found_in_ram(self, kind: str, what: Found = "hits") -> float | None:
+    def found_in_ram(self, kind: str) -> float | None:
         """Share of the ``read``s or ``write``s, cut at pages, that found their data in RAM before
         the storage; None without any."""
         whole = sum(self.front.get(f"{kind}_{one}", 0) for one in FOUND)
-        return self.front[f"{kind}_{what}"] / whole if whole else None
+        return self.front[f"{kind}_hits"] / whole if whole else None
 
     def found(self, what: Found, *kinds: str) -> float | None:
         """Share of the ``read``s or ``write``s, or of both, that found all, some or nothing in the

@@ -40,7 +40,7 @@ def plan(setup: Setup) -> list[Step]:
             STEADY,
             "random writes until steady",
             lambda n: [_writes(setup, in_round(n, "write"))],
-            (Tracked("random writes", "IOPS", lambda r, n: r.iops(in_round(n, "write"))),),
+            (Tracked.of("random writes", "iops", "write"),),
             most=setup.rounds,
         ),
         _job(setup, READ, "randread", "random reads"),

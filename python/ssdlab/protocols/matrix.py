@@ -150,7 +150,7 @@ def _scattered(setup: Setup) -> list[Step]:
     return steps
 
 
-_TRACKED = (Tracked("RND 4 KiB writes", "IOPS", lambda of, n: of.iops(in_round(n, "writes"))),)
+_TRACKED = (Tracked.of("RND 4 KiB writes", "iops", "writes"),)
 
 
 def _round(setup: Setup) -> Any:

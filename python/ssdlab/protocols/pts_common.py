@@ -61,12 +61,6 @@ def protocol(
     )
 
 
-def tracked(title: str, what: str, name: str) -> Tracked:
-    """A quantity of job ``name`` of each round that must hold still."""
-    unit = {"iops": "IOPS", "mbps": "MB/s", "mean": "us"}[what]
-    return Tracked(title, unit, lambda records, n: records.value(what, in_round(n, name)))
-
-
 LEAST = {"rounds": 1.0}
 MOST = {"active": 100.0, "compressible": 100.0}
 """Of parameters that have bounds."""
@@ -161,7 +155,7 @@ def saturation(
         return [replace(work, measured=False), job(in_round(number, "minute"), last)]
 
     title, what = titles
-    return Rounds(key, title, jobs, (tracked(what, "iops", "minute"),), most=rounds(setup))
+    return Rounds(key, title, jobs, (Tracked.of(what, "iops", "minute"),), most=rounds(setup))
 
 
 def mix_job(

@@ -9,7 +9,7 @@ from ssdlab.answer import Number, Section
 from ssdlab.engine.answers import number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup, bytes_of
-from ssdlab.engine.steps import Job, Rounds, Step, Then, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, Then, Tracked, in_round
 from ssdlab.protocols import pts_common as pts
 from ssdlab.protocols import pts_demand as demand
 
@@ -34,7 +34,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def _rounds(setup: Setup) -> Rounds:
-    tracked = pts.tracked(demand.text(BUSIEST), "iops", demand.name_of(*BUSIEST))
+    tracked = Tracked.of(demand.text(BUSIEST), "iops", demand.name_of(*BUSIEST))
 
     def jobs(number: int) -> list[Job]:
         minutes = setup.number("prewrite_minutes")

@@ -6,7 +6,7 @@ from ssdlab.answer import Cell, Cells, Column, Figure, Number, Section, Table, V
 from ssdlab.engine.answers import CellGrid, charts, grid, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
 from ssdlab.protocols import pts_common as pts
 
 KEY = "iops"
@@ -38,7 +38,7 @@ def _rounds(setup: Setup) -> Rounds:
         ]
 
     tracked = [
-        pts.tracked(f"RND {pts.block_text(size)}, {pts.mix_text(mix)}", "iops", name_of(mix, size))
+        Tracked.of(f"RND {pts.block_text(size)}, {pts.mix_text(mix)}", "iops", name_of(mix, size))
         for mix, size in TRACKED
         if size in sizes
     ]

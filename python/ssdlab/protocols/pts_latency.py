@@ -7,7 +7,7 @@ from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
 from ssdlab.engine.answers import CellGrid, charts, grid, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
 from ssdlab.protocols import pts_common as pts
 
 KEY = "latency"
@@ -26,7 +26,7 @@ def name_of(read_percent: int, size: int) -> str:
 def plan(setup: Setup) -> list[Step]:
     """Purge, two sequential fills, rounds of nine measurements, 20 minutes for the histogram."""
     title = f"mean latency, RND {pts.block_text(AGREED)}, {pts.mix_text(0)}"
-    tracked = pts.tracked(title, "mean", name_of(0, AGREED))
+    tracked = Tracked.of(title, "mean", name_of(0, AGREED))
 
     def jobs(number: int) -> list[Job]:
         seconds = setup.number("seconds")

@@ -6,7 +6,7 @@ from ssdlab.answer import Section, Table
 from ssdlab.engine.answers import charts, grid, number
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup
-from ssdlab.engine.steps import Job, Rounds, Step, in_round
+from ssdlab.engine.steps import Job, Rounds, Step, Tracked, in_round
 from ssdlab.protocols import pts_common as pts
 
 SIZES = (1024 * KIB, 128 * KIB)
@@ -35,7 +35,7 @@ def plan(setup: Setup) -> list[Step]:
 
 def _rounds(setup: Setup, size: int) -> Rounds:
     title = f"SEQ {pts.block_text(size)}, {pts.mix_text(0)}"
-    tracked = pts.tracked(title, "mbps", name_of(size, 0))
+    tracked = Tracked.of(title, "mbps", name_of(size, 0))
 
     def jobs(number: int) -> list[Job]:
         return [_job(setup, in_round(number, name_of(size, mix)), size, mix) for mix in MIXES]

@@ -311,7 +311,7 @@ def steady(setup: Setup) -> list[Step]:
         return [random_writes(setup, in_round(number, "steady"), setup.active // PIECE)]
 
     tracked = (
-        Tracked("random writes", "IOPS", lambda r, n: r.iops(in_round(n, "steady"))),
+        Tracked.of("random writes", "iops", "steady"),
         Tracked("write amplification", "x", _waf),
     )
     most = min(LONGEST, math.ceil(PIECE * setup.number("writes")))
