@@ -135,9 +135,8 @@ class Experiment:
         """
         files: dict[str, str] = {}
         for task in self.plan(1):
-            parts = [] if task.job in files.values() else [task.key.replace("/", "-")]
-            for part in parts:
-                files[f"{self.name}-{part}.fio"] = task.job
+            if task.job not in files.values():
+                files[f"{self.name}-{task.key.replace('/', '-')}.fio"] = task.job
         return files
 
 

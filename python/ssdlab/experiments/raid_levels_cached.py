@@ -40,7 +40,7 @@ def job(factor: int) -> str:
     """The job file: every hot block is written twice, once to disks and SSDs and once to the
     SSDs."""
     area = VOLUME // (BLOCK * factor) * BLOCK * factor
-    # A stride at the end of each write: only every so manieth block is hot.
+    # A stride at the end of each write: only one block in `factor` is hot.
     order = f"rw=write:{BLOCK * (factor - 1)}" if factor > 1 else "rw=write"
     warm = f"ba={BLOCK * factor} norandommap runtime={WARM_MS}ms"
     return job_file(
