@@ -43,12 +43,6 @@ class Breakdown:
         total = self.total_ns
         return {part: ns / total for part, ns in self.ns.items()} if total else {}
 
-    @property
-    def largest(self) -> tuple[str, float] | None:
-        """The part with the largest share, and that share."""
-        shares = self.shares
-        return max(shares.items(), key=lambda item: item[1]) if shares else None
-
 
 def breakdowns(parts: Sequence[str], direction: Mapping[str, Any]) -> list[Breakdown]:
     """Breaks one direction down (`attribution["write"]` of a result, docs/results.md).

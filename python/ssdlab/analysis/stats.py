@@ -24,11 +24,6 @@ class Estimate:
     high: float
     p: float
 
-    @property
-    def seen(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0
-
 
 def t_cdf(t: float, df: float) -> float:
     """The chance that Student's t with `df` degrees of freedom is at most `t`."""

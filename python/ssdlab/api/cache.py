@@ -8,16 +8,17 @@ from pathlib import Path
 import polars as pl
 
 from ssdlab.answers import cache as cache_answer
-from ssdlab.api.given import Many, Size, listed, size
+from ssdlab.api.given import Many, Size, listed, share, size
 from ssdlab.api.report import Report
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
 from ssdlab.errors import InputError
 from ssdlab.studies.caches import SAMPLE_MAX, SIZES, MissRatioStudy, policies, sizes
-from ssdlab.units import quantity
 
 _policies, _sizes = policies, sizes
+SHARE = f"expected a percentage above 0 and up to {100 * SAMPLE_MAX:g} of the blocks, such as 1"
+"""What a sample may be."""
 
 
 def cache(
@@ -77,7 +78,7 @@ def cache(
         block=None if block is None else _block(block),
         policies=_policies(listed(policies) or ""),
         sizes=_sizes(listed(sizes) or ""),
-        sample=_sample(sample),
+        sample=share("--sample", sample, SHARE, SAMPLE_MAX),
         seed=seed,
     )  # fmt: skip
     with working(f"caches for {study.trace.name}", progress, cluster) as callback:
@@ -90,15 +91,3 @@ def _block(given: Size) -> int:
     if not 1 <= found <= 1 << 30:
         raise InputError(f'--block "{given}": expected a size from 1B to 1GiB')
     return found
-
-
-def _sample(text: str | None) -> float | None:
-    if text is None:
-        return None
-    number, _ = quantity(text if text.strip().endswith("%") else f"{text}%") or (0.0, "")
-    if not 0 < number <= SAMPLE_MAX:
-        raise InputError(
-            f'--sample "{text}": expected a percentage above 0 and up to {100 * SAMPLE_MAX:g} of '
-            "the blocks, such as 1"
-        )
-    return number

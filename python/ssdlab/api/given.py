@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from ssdlab.errors import SsdlabError
-from ssdlab.units import parse_bytes
+from ssdlab.errors import InputError, SsdlabError
+from ssdlab.units import parse_bytes, quantity
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,6 +49,17 @@ def keys(values: Mapping[str, object] | None) -> dict[str, str]:
 def size(option: str, given: Size) -> int:
     """Bytes; raises InputError, which names the option, where it is no size."""
     return parse_bytes(option, text(given))
+
+
+def share(option: str, text: str | None, expected: str, most: float = 1.0) -> float | None:
+    """A percentage as a share; None stays None. Raises InputError, which names the option and what
+    is ``expected``, where it is none above 0 and up to ``most``."""
+    if text is None:
+        return None
+    found, _ = quantity(text if text.strip().endswith("%") else f"{text}%") or (0.0, "")
+    if not 0 < found <= most:
+        raise InputError(f'{option} "{text}": {expected}')
+    return found
 
 
 def in_python(function: Callable[P, R]) -> Callable[P, R]:

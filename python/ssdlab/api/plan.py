@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import _core, units
-from ssdlab.api.given import Many, Size, listed, several, size
+from ssdlab.api.given import Many, Size, listed, several, share, size
 from ssdlab.api.report import Report
 from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.traces import reading
@@ -150,7 +150,7 @@ def plan_cache(
         fasts=list(fasts.values()),
         disk_cache=disk_cache,
         ram=_ram(ram, ram_policy, ram_mode),
-        sampled=_share(sampled),
+        sampled=share("--sampled", sampled, "expected a percentage above 0, such as 10") or 1.0,
         prices=read_prices(None if prices is None else Path(prices)),
         trace=None if trace is None else existing(Path(trace)),
         reading=reading(format, action, trace_block, skip_damaged, window, device, columns),
@@ -259,16 +259,6 @@ def _ram(given: Size | None, policy: str, mode: str) -> Ram | None:
 def _policies() -> list[str]:
     """Replacement policies that a cache can have."""
     return [name for name in registered("replacement policy") if name not in COUNTED_ONLY]
-
-
-def _share(text: str | None) -> float:
-    """The share of the addresses that a sample holds."""
-    if text is None:
-        return 1.0
-    number, _ = units.quantity(text if text.strip().endswith("%") else f"{text}%") or (0.0, "")
-    if not 0 < number <= 1:
-        raise InputError(f'--sampled "{text}": expected a percentage above 0, such as 10')
-    return number
 
 
 def _lists(

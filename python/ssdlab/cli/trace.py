@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -18,6 +17,7 @@ from ssdlab.output import Output
 from ssdlab.tracefile import Reading
 
 if light.BODIES:
+    from ssdlab.api.given import share as share_of
     from ssdlab.api.traces import trace as characterise
     from ssdlab.cli.output import (
         check_stdout,
@@ -89,17 +89,8 @@ def sample(
     """Write a part of a trace: a share of its addresses, a window of its time."""
     if share is None and how.window is None:
         raise InputError("give --share PERCENT, --window FROM-TO, or both")
-    _written(trace, out, to, how.reading(_share(share)), "trace.dat", json_, quiet)
-
-
-def _share(text: str | None) -> float:
-    if text is None:
-        return 1.0
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%?", text.strip())
-    percent = float(match[1]) if match else 0.0
-    if not 0 < percent <= 100:
-        raise InputError(f'--share "{text}": write a percentage above 0, such as 10')
-    return percent / 100
+    part = share_of("--share", share, "write a percentage above 0, such as 10")
+    _written(trace, out, to, how.reading(part or 1.0), "trace.dat", json_, quiet)
 
 
 def _written(
