@@ -160,14 +160,17 @@ def test_show_tells_what_is_put_in_fitted_and_predicted(cli: Cli) -> None:
     said = cli("show", "intel-x25-m-g2-160").out
     assert "imft-34nm-mlc" in said
     assert "put in by hand, ceilings: bandwidth (275MB/s) and controller.command_time" in said
-    assert "nand.t_program (1300us) to 2.6 MB/s" in said
+    assert "controller.write_limit (100MB/s) to 100 MB/s" in said
     predicted = next(line for line in said.splitlines() if line.startswith("predicted: "))
     assert "write amplification" in predicted
-    assert "sustained random writes" not in predicted, "tPROG is fitted to them"
+    assert "sustained random writes" in predicted
     shown = json.loads(cli("show", "intel-x25-m-g2-160", "--json", "-").out)[0]
     row = next(one for one in shown["rows"] if one["key"] == "below.nand.t_erase")
     assert row["supplied by"] == "imft-34nm-mlc"
     assert "assumed" in shown["note"]
+    said = cli("show", "intel-dc-s3700-200").out
+    predicted = next(line for line in said.splitlines() if line.startswith("predicted: "))
+    assert "sustained random writes" not in predicted, "controller.relocate_time is fitted to them"
 
 
 def test_what_was_fitted_on_another_drive_is_predicted_of_this_one() -> None:

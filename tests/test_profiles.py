@@ -98,20 +98,34 @@ def test_a_drive_without_a_cache_is_filled_at_its_rated_speed(drive: str) -> Non
 
 
 def test_reduced_drives_keep_what_is_spare_beside_the_superblock_that_collection_is_ahead() -> None:
-    """Whole superblocks are the reason why the capacity is not exactly a twentieth.
+    """Whole superblocks are the reason why the capacity is not exactly a fortieth.
 
     They are smaller ones where the drive erases blocks of many dies together.
     """
-    small = reduced("intel-x25-m-g2-160", 20)
-    whole = 40 * 2 * 256 * 4096
-    stripe = 40 * 2 * int(small["nand.pages_per_block"]) * 4096
+    small = reduced("intel-x25-m-g2-160", 40)
+    whole = 40 * 256 * 4096
+    stripe = 40 * int(small["nand.pages_per_block"]) * 4096
     capacity = int(small["capacity"].removesuffix("B"))
     reserve = float(small["ftl.over_provisioning"])
     superblocks = capacity * (1 + reserve) / stripe
     assert superblocks == pytest.approx(round(superblocks), abs=1e-3)
-    assert capacity == pytest.approx(160_041_885_696 / 20, rel=0.01)
+    assert capacity == pytest.approx(160_041_885_696 / 40, rel=0.01)
     share = 0.0735 - whole / 160_041_885_696
     assert reserve - stripe / capacity == pytest.approx(share, rel=1e-4)
+
+
+def test_a_710_writes_as_rated_because_it_programs_one_plane_at_a_time() -> None:
+    """An X25-E has the same controller, but its channels are what holds its flash up."""
+    job = "[w]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\nio_size=64m\n"
+
+    def rate(name: str, planes: int) -> float:
+        small = reduced(name, 100) | {"nand.planes": str(planes)}
+        return float(ssdlab.run(job, on=name, prepare="steady", set=small).frame()["iops"][0])
+
+    one, two = (rate("intel-710-200", planes) for planes in (1, 2))
+    assert two / one > 1.7
+    one, two = (rate("intel-x25-e-64", planes) for planes in (1, 2))
+    assert two / one == pytest.approx(1.0, abs=0.15)
 
 
 @pytest.mark.parametrize("name", ["intel-330-120", "kingston-hyperx-120", "kingston-hyperx-240"])

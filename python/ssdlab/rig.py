@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 SUPERBLOCKS_MIN = 128
 """Of a drive made smaller: what is collected has to be chosen among many."""
 SCALE_MISSES: Mapping[str, tuple[float, float]] = {
-    "intel-x25-e-32": (0.967, 1.039),
-    "intel-x25-m-g2-160": (0.954, 1.048),
-    "intel-x25-m-g2-80": (0.954, 1.048),
     "lab-reference": (1.003, 0.949),
 }
 """Drives whose steady random writes depend on their size: write amplification and rate at 1/32, to

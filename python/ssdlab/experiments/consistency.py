@@ -55,12 +55,7 @@ DRIVES = (
         ),
     ),
     Tested("intel-dc-s3700-800", "as the smaller one"),
-    Tested(
-        "intel-710-200",
-        "clustered round its mean, with frequent single drops",
-        rated=2700.0,
-        why="how its RAM is divided is assumed, and so is when it merges",
-    ),
+    Tested("intel-710-200", "clustered round its mean, with frequent single drops", rated=2700.0),
     Tested("intel-x25-e-64", "slow, but fairly even", rated=3300.0),
     Tested("intel-330-120", "good at first; loses its calm at the end of the run"),
     Tested("toshiba-mk4001grzb-400", "quite good"),
