@@ -51,8 +51,10 @@ HEADLINES = TARGET.parents[1] / "tests" / "headlines.toml"
 
 def main() -> int:
     """Writes or checks the files; 1 where one is stale."""
-    light.index().update(names())  # which commands quote in their help
-    index = names() | {"commands": {name: summary(load(name).help) for name in COMMANDS}}
+    index = names()
+    light.index().update(index)  # which commands quote in their help
+    index["commands"] = {name: summary(load(name).help) for name in COMMANDS}
+    light.index().update(index)  # which the page of all commands quotes
     texts = {
         light.INDEX: json.dumps(index, indent=1) + "\n",
         TARGET: "\n".join(page()) + "\n",
