@@ -21,7 +21,7 @@ def runs() -> Runs:
     found: dict[str, Result] = {}
     wanted = [task.key for task in plan(FACTOR)]
     for task in plan(FACTOR):
-        result, _ = runner._work(
+        result = runner._work(
             EXPERIMENT.name, task, 1, Seat(lambda news: isinstance(news, Progress))
         )
         found[task.key] = result

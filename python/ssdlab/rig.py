@@ -147,7 +147,7 @@ def resolve(
         raise InputError(f"{_label(target)}: --destroy is for real drives; this one is simulated")
     if not isinstance(target, (str, Path)):
         return found
-    if tuning.parse(setup).wishes and found.simulated:
+    if tuning.parse(setup) and found.simulated:
         raise InputError(
             f"{target}: --setup is for real drives; a simulated one has --set KEY=VALUE"
         )

@@ -21,26 +21,19 @@ class NamedLoad:
     """A load and the state in which it finds the drives."""
 
     name: str
-    summary: str
     options: str
     """Lines of the job, without depth and time."""
     prepare: str
 
 
 WORKLOADS = (
-    NamedLoad("random-read", "4 KiB random reads", "rw=randread\nbs=4k", "sequential"),
-    NamedLoad("random-write", "4 KiB random writes, used drive", "rw=randwrite\nbs=4k", "steady"),
-    NamedLoad(
-        "mixed", "4 KiB at random, 70 % reads, on a used drive", "rw=randrw\nrwmixread=70\nbs=4k",
-        "steady",
-    ),
-    NamedLoad(
-        "database", "8 KiB at random with hot pages, 80 % reads, on a used drive",
-        "rw=randrw\nrwmixread=80\nbs=8k\nrandom_distribution=zipf:1.1", "steady",
-    ),
-    NamedLoad("sequential-read", "1 MiB sequential reads", "rw=read\nbs=1m", "sequential"),
-    NamedLoad("sequential-write", "1 MiB sequential writes", "rw=write\nbs=1m", "sequential"),
-)  # fmt: skip
+    NamedLoad("random-read", "rw=randread\nbs=4k", "sequential"),
+    NamedLoad("random-write", "rw=randwrite\nbs=4k", "steady"),
+    NamedLoad("mixed", "rw=randrw\nrwmixread=70\nbs=4k", "steady"),
+    NamedLoad("database", "rw=randrw\nrwmixread=80\nbs=8k\nrandom_distribution=zipf:1.1", "steady"),
+    NamedLoad("sequential-read", "rw=read\nbs=1m", "sequential"),
+    NamedLoad("sequential-write", "rw=write\nbs=1m", "sequential"),
+)
 
 
 def workload(name: str) -> NamedLoad:

@@ -24,10 +24,6 @@ class MapCell:
     offset: int
     length: int
     state: State
-    mean_ns: float
-    """Of its pieces that were read; NaN where none was."""
-    slowest_ns: float
-    bad_bytes: int
 
 
 def cells(scan: Scan, count: int) -> list[MapCell]:
@@ -37,18 +33,21 @@ def cells(scan: Scan, count: int) -> list[MapCell]:
     median, _ = scan.limits
     slow = {place.offset // PIECE_BYTES for place in scan.slow_places()}
     late = {piece.offset // PIECE_BYTES for piece in scan.slow} - slow
-    bad = _lost(scan)
+    bad = {
+        piece
+        for error in scan.errors
+        for piece in range(
+            error.offset // PIECE_BYTES, -(-(error.offset + error.length) // PIECE_BYTES)
+        )
+    }
     out = []
     for first in range(0, pieces, each):
         after = min(first + each, pieces)
         own = range(first, after)
         part = scan.ns[first:after]
         read = part[np.isfinite(part)]
-        mean = float(read.mean()) if len(read) else float("nan")
-        slowest = float(read.max()) if len(read) else float("nan")
-        lost = sum(bad.get(i, 0) for i in own)
         state: State
-        if lost:
+        if any(i in bad for i in own):
             state = "bad"
         elif any(i in slow for i in own):
             state = "slow"
@@ -60,24 +59,11 @@ def cells(scan: Scan, count: int) -> list[MapCell]:
         elif scan.zero[first:after][np.isfinite(part)].all():
             state = "zero"
         else:
-            state = _speed(mean / median)
+            state = _speed(float(read.mean()) / median)
         end = min(after * PIECE_BYTES, scan.wanted_bytes)
         start = first * PIECE_BYTES
-        out.append(MapCell(start, end - start, state, mean, slowest, lost))
+        out.append(MapCell(start, end - start, state))
     return out
-
-
-def _lost(scan: Scan) -> dict[int, int]:
-    """Unreadable bytes of each piece that has any."""
-    lost: dict[int, int] = {}
-    for error in scan.errors:
-        at, end = error.offset, error.offset + error.length
-        while at < end:
-            piece = at // PIECE_BYTES
-            after = min(end, (piece + 1) * PIECE_BYTES)
-            lost[piece] = lost.get(piece, 0) + after - at
-            at = after
-    return lost
 
 
 def _speed(times: float) -> State:

@@ -59,7 +59,7 @@ def command(
 
 def say_preview(console: Console, target: Target, values: Mapping[str, int | float | str]) -> None:
     """What ``--setup`` of a target would set, where it was given; changes nothing."""
-    if not tuning.parse(target.setup).wishes:
+    if not tuning.parse(target.setup):
         return
     fio = real(set_up_for(target, values), f"{target.name}: is a simulated drive")
     say(console, f"  --setup {fio.setup} would set, and restore when the run ends:")

@@ -167,6 +167,4 @@ class Reproduction:
     mode: Mode
     factor: int
     findings: Reproduced
-    seconds: float
-    """Processor time it took, roughly: the wall time of its tasks added up."""
     seed: int

@@ -79,8 +79,6 @@ BATCHES, PROBED = 5, 2
 class Reduced:
     """A rig at the size at which it is simulated."""
 
-    rig: str
-    """TOML."""
     overrides: Mapping[str, str]
     share: float
     """Its capacity by that of the full drive."""
@@ -105,7 +103,7 @@ class Reduced:
                 continue
             for key, value in small.items():
                 whole.set(key, value)
-            return Reduced(rig, small, _capacity(whole) / full)
+            return Reduced(small, _capacity(whole) / full)
 
     def namespace(self, size: int | None) -> Mapping[str, str]:
         """Overrides that give the host a namespace of so many bytes of the full drive."""

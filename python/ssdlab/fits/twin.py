@@ -21,7 +21,7 @@ import numpy as np
 from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits.observations import MEASURED, FitWorkload, Observation
-from ssdlab.fits.parameters import FITTED, PARAMETERS, FitParameter, Floats, sata, with_keys
+from ssdlab.fits.parameters import FITTED, PARAMETERS, FitParameter, Floats, sata
 from ssdlab.fits.search import MEANS, SearchEnd, regions
 from ssdlab.rig import resolve
 from ssdlab.target import Sim, sim
@@ -238,14 +238,6 @@ class Twin:
         """Logarithms of the fitted values."""
         rig = _core.Rig(self.rig, rig_name=self.name)
         return np.log([parameter.read(rig) for parameter in self.basis.parameters()])
-
-    def having(self, vector: Floats) -> str:
-        """The rig with other values of its parameters, as TOML."""
-        keys = {
-            parameter.key: parameter.written(float(np.exp(x)))
-            for parameter, x in zip(self.basis.parameters(), vector, strict=True)
-        }
-        return with_keys(self.rig, keys, self.name).to_toml()
 
     @staticmethod
     def load(place: str) -> Twin:

@@ -37,18 +37,15 @@ class Shortfall:
     """Percent of the intervals below the budget."""
     backlog: float
     """Most bytes that were waiting at once."""
-    longest: float
-    """Longest stretch with bytes waiting, seconds."""
 
 
 def shortfall(series: Series, budget_mbps: float) -> Shortfall:
     """What a source of constant rate would have waiting before a drive that writes like this."""
-    waiting = most = stretch = longest = 0.0
+    waiting = most = 0.0
     for rate in series.mbps:
         waiting = max(0.0, waiting + (budget_mbps - float(rate)) * 1e6 * series.step)
-        stretch = stretch + series.step if waiting > 0 else 0.0
-        most, longest = max(most, waiting), max(longest, stretch)
-    return Shortfall(100 * float((series.mbps < budget_mbps).mean()), most, longest)
+        most = max(most, waiting)
+    return Shortfall(100 * float((series.mbps < budget_mbps).mean()), most)
 
 
 def plan(setup: Setup) -> list[Step]:

@@ -80,10 +80,8 @@ class Blind:
     """One random rig and how its twin did."""
 
     number: int
-    truth: Mapping[str, str]
-    """The keys that were drawn, as rigs write them."""
     found: Sequence[str]
-    """Those of them that the twin knows."""
+    """The keys of those that were drawn that the twin knows."""
     inside: Sequence[bool]
     """Of each of these that has an interval: whether the truth lies in it."""
     errors: Mapping[str, Sequence[float]]
@@ -271,7 +269,7 @@ def _one(
     }
     told = _told(fitted, gathered.concluded, keys)
     inside = [low <= _truth(key, keys) <= high for key, (low, high) in told.items() if low < high]
-    return Blind(number, keys, sorted(told), inside, errors)
+    return Blind(number, sorted(told), inside, errors)
 
 
 def as_measured(gathered: Gathered, seed: int, number: int) -> Gathered:

@@ -160,10 +160,6 @@ class Comparison:
         """Whether of any difference it is known how sure it is."""
         return any(d is not None and d.p is not None for row in self.rows for d in row.differences)
 
-    def doubted(self) -> bool:
-        """Whether a number carries a mark."""
-        return any(p.doubted(row.quantity.name) for p in self.parties for row in self.rows)
-
     def method(self) -> list[str]:
         """How the intervals came about, in sentences."""
         text = METHOD_REPEATS if self.repeated else METHOD_SINGLE

@@ -64,20 +64,20 @@ def applied(
         ExperimentError: what was asked for by name was not taken.
     """
     own, request = system or System(), parse(text)
-    if not request.wishes:
+    if not request:
         if name is not None:
             # What nobody asked for does not fail a run.
             with contextlib.suppress(SsdlabError):
                 restore_left(notice, name=name, system=own)
         yield None
         return
-    if "lba" in request.wishes and not claimed:
+    if "lba" in request and not claimed:
         raise InputError("--setup lba: formats a drive, so it needs a block device as the target")
     called = "the processors" if name is None else f"/dev/{name}"
     with contextlib.ExitStack() as stack:
         with exclusively():
             # A run that formats the drive itself owes what a killed one owed.
-            _restore_dead(own, notice, formats=None if "lba" in request.wishes else False)
+            _restore_dead(own, notice, formats=None if "lba" in request else False)
             found = journals.journals()
             drive = None if name is None else identify(own, name)
             lines = _plan(
@@ -153,7 +153,7 @@ def _plan(subject: SetupSubject, request: SetupRequest, living: Sequence[Journal
     lines = (
         _line(subject.system, setting.name, one, living)
         for setting in SETTINGS
-        if (wish := request.wishes.get(setting.name)) is not None
+        if (wish := request.get(setting.name)) is not None
         for one in setting.plan(subject, wish.value)
     )
     return [line for line in lines if line.knob is not None or line.record.place]
@@ -181,7 +181,7 @@ def _line(system: System, setting: str, one: Knob | Closed, living: Sequence[Jou
 def _refuse_named(request: SetupRequest, lines: Sequence[_Line]) -> None:
     for line in lines:
         record = line.record
-        if record.why_not is not None and request.wishes[record.setting].named:
+        if record.why_not is not None and request[record.setting].named:
             raise InputError(f"--setup {record.setting}: {record.place}: {record.why_not}")
 
 
@@ -227,7 +227,7 @@ def _set(
             records.append(record)
         elif knob.want is not None:
             records.append(record := _set_one(system, knob, record))
-        if knob is not None and record.why_not and request.wishes[record.setting].named:
+        if knob is not None and record.why_not and request[record.setting].named:
             failed = record
             break
     with exclusively():

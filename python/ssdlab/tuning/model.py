@@ -94,13 +94,8 @@ class SetupWish:
     """Asked for by name: it is an error where it cannot be had."""
 
 
-@dataclass(frozen=True)
-class SetupRequest:
-    """What ``--setup`` asks for."""
-
-    text: str
-    wishes: Mapping[str, SetupWish]
-    """By setting; empty where everything is to stay as it is."""
+SetupRequest = Mapping[str, SetupWish]
+"""What ``--setup`` asks for, by setting; empty where everything is to stay as it is."""
 
 
 def grouped(records: Sequence[Record]) -> list[tuple[Record, int]]:

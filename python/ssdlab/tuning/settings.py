@@ -385,7 +385,7 @@ def parse(text: str) -> SetupRequest:
         if not known[known_name("setting", name, known)].check(value):
             raise InputError(f'--setup {name}: found "{value}", expected {known[name].values}')
         wishes[name] = SetupWish(value, named=True)
-    return SetupRequest(text, wishes)
+    return wishes
 
 
 def _parts(text: str) -> list[str]:
@@ -406,7 +406,7 @@ def for_client(text: str) -> str:
 
 def wanted_block(text: str) -> int | None:
     """Bytes of the logical block that a drive is to be formatted to; None where it is not."""
-    wish = parse(text).wishes.get("lba")
+    wish = parse(text).get("lba")
     return None if wish is None else block_bytes(wish.value)
 
 

@@ -24,8 +24,6 @@ class TwinCase:
     drive: str
     """Whose rows are fitted."""
     capacity: int
-    neighbours: bool
-    """Whether measured neighbours answer: there interpolation does well, too."""
     members: int = 1
     """Of a RAID 0 whose rows are asked for."""
     asked: str = ""
@@ -56,17 +54,17 @@ PROFILES = {
 """Their shipped profiles, which no twin starts from: they have numbers of these measurements."""
 SATA = (("s4610-ahci", 480), ("pm883-ahci", 480), ("860-pro-hba", 512), ("mx200-sata-300", 250))
 CASES = (
-    *(TwinCase("one job, several", name, gb * 10**9, True) for name, gb in SATA),
-    TwinCase("one job, several", "980-pro-jobs", 10**12, True),
-    *(TwinCase("shallow, deep", name, gb * 10**9, False) for name, gb in SATA),
-    *(TwinCase("deep, shallow", name, gb * 10**9, False) for name, gb in SATA),
-    TwinCase("4 KiB, other sizes", "980-pro-sizes", 10**12, False),
-    TwinCase("two namespaces, others", "7450", 960 * 10**9, False),
-    TwinCase("reads and writes, mixes", "p4610", 1600 * 10**9, True),
-    TwinCase("reads and writes, mixes", "p5800x", 800 * 10**9, True),
-    TwinCase("two threads, more", "p5800x", 800 * 10**9, False),
-    TwinCase("one drive, two", "p5800x", 800 * 10**9, False, 2, "p5800x-x2"),
-    TwinCase("one drive, four", "p5800x", 800 * 10**9, False, 4, "p5800x-x4"),
+    *(TwinCase("one job, several", name, gb * 10**9) for name, gb in SATA),
+    TwinCase("one job, several", "980-pro-jobs", 10**12),
+    *(TwinCase("shallow, deep", name, gb * 10**9) for name, gb in SATA),
+    *(TwinCase("deep, shallow", name, gb * 10**9) for name, gb in SATA),
+    TwinCase("4 KiB, other sizes", "980-pro-sizes", 10**12),
+    TwinCase("two namespaces, others", "7450", 960 * 10**9),
+    TwinCase("reads and writes, mixes", "p4610", 1600 * 10**9),
+    TwinCase("reads and writes, mixes", "p5800x", 800 * 10**9),
+    TwinCase("two threads, more", "p5800x", 800 * 10**9),
+    TwinCase("one drive, two", "p5800x", 800 * 10**9, 2, "p5800x-x2"),
+    TwinCase("one drive, four", "p5800x", 800 * 10**9, 4, "p5800x-x4"),
 )
 """By regions, since points between measured ones are easy."""
 
