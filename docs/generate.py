@@ -27,7 +27,7 @@ from ssdlab.experiments.score import Score, by, quantity, score
 from ssdlab.fio.options import ADDED, ADDED_FOR_LOGS, ALLOWED, REFUSED, REPLACED
 from ssdlab.protocols import protocols
 from ssdlab.rig import profiles
-from ssdlab.smart.attributes import EXPLAINED, TABLE, Meaning
+from ssdlab.smart.attributes import Meaning, meanings
 from ssdlab.tuning import SETTINGS
 
 _DRIVES = {
@@ -137,7 +137,7 @@ def page() -> Iterator[str]:
     yield from section(
         "Attributes of ATA drives",
         ("attribute", "name given by smartctl", "drives", "meaning", "source"),
-        [_attribute(one) for one in (*TABLE, *EXPLAINED)],
+        [_attribute(one) for one in meanings()],
     )
     options = _core.job_options()
     yield from section(

@@ -123,11 +123,11 @@ TOML_READERS = {
     "experiments/measured/cells.py",
     "fits/datasheet.py",
     "fits/twin.py",
+    "smart/attributes.py",
     "sweeps/order.py",
 }
 """Whether a kept rig.toml is TOML at all; prices; what was measured; what a twin rests
-on, beside its rig; sweeps. Rigs are read and
-written by the core alone."""
+on, beside its rig; attributes of drives; sweeps. Rigs are read and written by the core alone."""
 
 
 def test_the_core_alone_reads_and_writes_rigs() -> None:

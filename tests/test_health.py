@@ -26,7 +26,7 @@ from health_samples import (
 )
 from ssdlab.errors import InputError
 from ssdlab.smart import Health, Severity, compare, from_wear, judge, parse, project, worst
-from ssdlab.smart.attributes import EXPLAINED, TABLE
+from ssdlab.smart.attributes import meanings
 
 Cli = Callable[..., Outcome]
 SAMPLES = os.environ.get("SSDLAB_HEALTH_SAMPLES")
@@ -173,11 +173,11 @@ def test_a_hard_disk_has_neither_wear_nor_spare() -> None:
 
 def test_every_meaning_says_where_it_comes_from() -> None:
     fields = set(Health.__dataclass_fields__)
-    for one in (*TABLE, *EXPLAINED):
+    for one in meanings():
         assert one.source, one
         assert one.what, one
         assert (one.field in fields) or (one.field == "" and one.how == "told"), one
-    keys = [(one.id, one.name, one.family) for one in (*TABLE, *EXPLAINED)]
+    keys = [(one.id, one.name, one.family) for one in meanings()]
     assert len(set(keys)) == len(keys)
 
 

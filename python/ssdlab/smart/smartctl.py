@@ -9,7 +9,7 @@ from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.json_access import at, count, integer, number, rows, text, truth
-from ssdlab.smart.attributes import TABLE, Meaning, meaning_of
+from ssdlab.smart.attributes import Meaning, meaning_of, meanings
 from ssdlab.smart.model import Attribute, Health
 from ssdlab.smart.nand_logs import programmed
 
@@ -288,7 +288,7 @@ def _take(
     if value is None:
         return
     field = meaning.field
-    before, rank = found.get(field), TABLE.index(meaning)
+    before, rank = found.get(field), meanings().index(meaning)
     if before is not None:
         better = value > before if field in _ERRORS else rank < ranks[field]
         if not better:
