@@ -84,11 +84,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return best[1] if best is not None and best[0] <= limit else None
 
 
+def meant(name: str, known: Iterable[str], hint: str = ' (did you mean "{}"?)') -> str:
+    """The hint that goes behind a name that nothing has; empty where no known one is near."""
+    near = nearest(name, known)
+    return hint.format(near) if near else ""
+
+
 def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> UnknownNameError:
     """The error for a name that is not among ``known``, in the words the core uses."""
     names = sorted(known)
-    near = nearest(name, names)
-    hint = f' (did you mean "{near}"?)' if near else ""
+    hint = meant(name, names)
     return UnknownNameError(
         f'no {what} is called "{name}"{hint}; there are: {", ".join(names) or "none"}{more}'
     )

@@ -27,6 +27,7 @@ ProgressCallback = Callable[[Progress], bool]
 """Called now and then during a run; returning False stops it."""
 Notice = Callable[[str], None]
 """Takes a sentence for people beside the results."""
+Report = TypeVar("Report", ProgressCallback, ProgressCallback | None)
 TELL_EVERY_S = 0.1
 
 
@@ -51,8 +52,11 @@ class Teller:
             tell(self._progress, fraction, text())
 
 
-def within(report: ProgressCallback, start: float, end: float) -> ProgressCallback:
-    """The callback of a part of something, from ``start`` to ``end`` of the whole (0 to 1)."""
+def within(report: Report, start: float, end: float) -> Report:
+    """The callback of a part of something, from ``start`` to ``end`` of the whole (0 to 1); None of
+    nobody who listens."""
+    if report is None:
+        return report
 
     def tell(news: Progress) -> bool:
         fraction = None if news.fraction is None else start + (end - start) * news.fraction
@@ -61,18 +65,19 @@ def within(report: ProgressCallback, start: float, end: float) -> ProgressCallba
     return tell
 
 
-def stage(report: ProgressCallback, place: int, of: int) -> ProgressCallback:
+def stage(report: Report, place: int, of: int) -> Report:
     """The callback of one of several parts of the same length."""
     return within(report, place / of, (place + 1) / of)
 
 
 @contextlib.contextmanager
-def answering_ctrl_c(kept: str = "; nothing was kept") -> Iterator[None]:
-    """Makes an Interrupted of Ctrl-C, that says what is kept."""
+def answering_ctrl_c(kept: str = "; nothing was kept", of: object = "") -> Iterator[None]:
+    """Makes an Interrupted of Ctrl-C, that says what is kept, and ``of`` what."""
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(f"stopped by Ctrl-C{kept}") from None
+        who = f"{of}: " if of else ""
+        raise Interrupted(f"{who}stopped by Ctrl-C{kept}") from None
 
 
 def heard(

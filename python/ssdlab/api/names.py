@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ssdlab import _core
-from ssdlab.errors import nearest
+from ssdlab.errors import meant
 from ssdlab.rig import registered
 
 
@@ -25,8 +25,7 @@ class Names(Mapping[str, str]):
     def __getattr__(self, name: str) -> str:
         known = {} if name.startswith("__") else self._known()
         if name not in known:
-            near = nearest(name, known)
-            hint = f'; did you mean "{near}"?' if near else ""
+            hint = meant(name, known, '; did you mean "{}"?')
             raise AttributeError(f'no {self._kind} is called "{name}"{hint}')
         return known[name]
 
@@ -55,8 +54,8 @@ class Policies:
     def __getattr__(self, name: str) -> Names:
         known = {} if name.startswith("__") else _kinds()
         if name not in known:
-            near = nearest(name, known)
-            hint = f'; did you mean "{near}"?' if near else f"; there are: {', '.join(known)}"
+            hint = meant(name, known, '; did you mean "{}"?')
+            hint = hint or f"; there are: {', '.join(known)}"
             raise AttributeError(f'no kind of policy is called "{name}"{hint}')
         return Names(known[name], lambda: registered(known[name]))
 

@@ -7,6 +7,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from ssdlab import admin, safety
 from ssdlab.admin import controller, format_command
 from ssdlab.care.methods import KINDS, Method, available, remark, security_of
 from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
-from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, known_name
-from ssdlab.progress import Notice, ProgressCallback, tell
+from ssdlab.errors import ExperimentError, InputError, RefusedError, known_name
+from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c, tell
 from ssdlab.rating import Rating
 from ssdlab.safety import BlockDevice, Work
 from ssdlab.units import size_text
@@ -26,6 +27,7 @@ _DISCARD_STEP = 1 << 30
 _PUNCH_STEP = 256 << 20
 _POLL_S = 1.0
 _BLKFLSBUF = 0x1261
+_IN_PART = "; a part of it is purged, the rest is as it was"
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def purge_file(
     started = time.monotonic()
     kind = KINDS["punch"]
     try:
-        with safety.hold_file(path) as held:
+        with answering_ctrl_c(_IN_PART, path), safety.hold_file(path) as held:
             before = allocated_bytes(path)
             for offset in range(0, held.capacity, _PUNCH_STEP):
                 punch(held.descriptor, offset, min(_PUNCH_STEP, held.capacity - offset))
@@ -134,8 +136,6 @@ def purge_file(
             os.fsync(held.descriptor)
     except UnsupportedError as error:
         raise InputError(f"{path}: {error}") from None
-    except KeyboardInterrupt:
-        raise _stopped(path) from None
     freed = size_text(max(0, before - allocated_bytes(path)))
     sentence = f"purged {path}: {kind.summary}, {freed} freed; {kind.outcome}"
     return Purged("punch", False, sentence, time.monotonic() - started)
@@ -169,10 +169,6 @@ def _announcement(method: Method) -> str:
     return f"purging by {method.kind.summary}{long}"
 
 
-def _stopped(path: Path) -> Interrupted:
-    return Interrupted(f"{path}: stopped by Ctrl-C; a part of it is purged, the rest is as it was")
-
-
 def _forget_cached(device: BlockDevice) -> None:
     """What the kernel still has in memory of the device is no longer there."""
     with contextlib.suppress(OSError), device.path.open("rb", buffering=0) as file:
@@ -184,14 +180,14 @@ def _forget_cached(device: BlockDevice) -> None:
 
 def _discard(device: BlockDevice, method: Method, progress: ProgressCallback | None) -> None:
     secure = method.name == "secure-discard"
-    with safety.opened(device, os.O_RDWR) as descriptor:
-        try:
-            size = device.capacity_bytes
-            for offset in range(0, size, _DISCARD_STEP):
-                discard(descriptor, offset, min(_DISCARD_STEP, size - offset), secure=secure)
-                tell(progress, offset / size, method.kind.summary)
-        except KeyboardInterrupt:
-            raise _stopped(device.path) from None
+    size = device.capacity_bytes
+    with (
+        safety.opened(device, os.O_RDWR) as descriptor,
+        answering_ctrl_c(_IN_PART, device.path),
+    ):
+        for offset in range(0, size, _DISCARD_STEP):
+            discard(descriptor, offset, min(_DISCARD_STEP, size - offset), secure=secure)
+            tell(progress, offset / size, method.kind.summary)
 
 
 def _nvme_format(device: BlockDevice, method: Method, progress: ProgressCallback | None) -> None:
@@ -268,14 +264,10 @@ def _clear_password(device: BlockDevice) -> None:
         )
 
 
-@contextlib.contextmanager
-def _to_the_end(device: BlockDevice, stays: str = "it was waited for") -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Interrupted(
-            f"{device.path}: stopped by Ctrl-C, but the drive had the erase already and {stays}"
-        ) from None
+def _to_the_end(
+    device: BlockDevice, stays: str = "it was waited for"
+) -> AbstractContextManager[None]:
+    return answering_ctrl_c(f", but the drive had the erase already and {stays}", device.path)
 
 
 def _waiting(method: Method, progress: ProgressCallback | None) -> Callable[[float], None]:

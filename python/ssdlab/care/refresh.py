@@ -29,9 +29,9 @@ from ssdlab.care.extents import (
 )
 from ssdlab.care.livewrite import SLICE_S, step_bytes, write_past_cache
 from ssdlab.care.measure import Speed, Stretches, measure, pieces_of
-from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
+from ssdlab.errors import ExperimentError, InputError, RefusedError
 from ssdlab.opened import descriptor_of
-from ssdlab.progress import Notice, ProgressCallback, Teller, within
+from ssdlab.progress import Notice, ProgressCallback, Teller, answering_ctrl_c, within
 from ssdlab.rating import Rating, share_text
 from ssdlab.safety import Work
 from ssdlab.units import bytes_per_s, size_text
@@ -44,6 +44,8 @@ NOISE_MAX = 0.2
 PASSES_MIN = 2
 _WATCH_S = 10.0
 """A slice that hangs is ended after this, besides its own length."""
+
+_AS_BEFORE = "; its data are what they were"
 
 COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
 _NO_DRIVE = frozenset({"tmpfs", "ramfs", "overlay", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph"})
@@ -166,24 +168,21 @@ def refresh_file(
     """
     planned = plan(path)
     _refuse_shared(planned, unshare)
-    try:
-        with open_for_rewrite(path) as descriptor:
-            with alone_with(descriptor, path):
-                pass  # who has it open now is told before the measuring, not after
-            if notice is not None:
-                share = share_text(0, planned.data_bytes, rating)
-                notice(f"{path}: {planned.sentence()}, {share}, every byte as it was read")
-            stretches = stretches_of(descriptor, planned.place.size_bytes)
-            block = block_of(descriptor, path)
-            first, second, third = _thirds(progress)
-            os.fsync(descriptor)
-            done = Refreshed(planned, measure(descriptor, stretches, block, first, "before"))
-            done.remarks += planned.remarks
-            with alone_with(descriptor, path) as hold:
-                _rewrite_file(descriptor, block, hold, done, second)
-            done.after = measure(descriptor, stretches, block, third, "after")
-    except KeyboardInterrupt:
-        raise Interrupted(f"{path}: stopped by Ctrl-C; its data are what they were") from None
+    with answering_ctrl_c(_AS_BEFORE, path), open_for_rewrite(path) as descriptor:
+        with alone_with(descriptor, path):
+            pass  # who has it open now is told before the measuring, not after
+        if notice is not None:
+            share = share_text(0, planned.data_bytes, rating)
+            notice(f"{path}: {planned.sentence()}, {share}, every byte as it was read")
+        stretches = stretches_of(descriptor, planned.place.size_bytes)
+        block = block_of(descriptor, path)
+        first, second, third = _thirds(progress)
+        os.fsync(descriptor)
+        done = Refreshed(planned, measure(descriptor, stretches, block, first, "before"))
+        done.remarks += planned.remarks
+        with alone_with(descriptor, path) as hold:
+            _rewrite_file(descriptor, block, hold, done, second)
+        done.after = measure(descriptor, stretches, block, third, "after")
     return done
 
 
@@ -245,23 +244,21 @@ def refresh_device(
         rating,
     )
     limit = slice_s + _WATCH_S
-    try:
-        with safety.claim_for_rewrite(device, work, rewrite, freeze=freeze, limit_s=limit) as leave:
-            if notice is not None:
-                notice(leave.sentence)
-            everything = [(0, device.capacity_bytes)]
-            with descriptor_of(device.path, os.O_RDONLY | os.O_DIRECT) as looking:
-                block = block_of(looking, path)
-                first, second, third = _thirds(progress)
-                done = Refreshed(planned, measure(looking, everything, block, first, "before"))
-                writer = _Writer(-1, block, done, second, path)
-                writer.device(leave, device.capacity_bytes, slice_s)
-                done.after = measure(looking, everything, block, third, "after")
-    except KeyboardInterrupt:
-        raise Interrupted(
-            f"{path}: stopped by Ctrl-C; its data are what they were"
-            + (", and its file system goes on" if freeze else "")
-        ) from None
+    kept = _AS_BEFORE + (", and its file system goes on" if freeze else "")
+    with (
+        answering_ctrl_c(kept, path),
+        safety.claim_for_rewrite(device, work, rewrite, freeze=freeze, limit_s=limit) as leave,
+    ):
+        if notice is not None:
+            notice(leave.sentence)
+        everything = [(0, device.capacity_bytes)]
+        with descriptor_of(device.path, os.O_RDONLY | os.O_DIRECT) as looking:
+            block = block_of(looking, path)
+            first, second, third = _thirds(progress)
+            done = Refreshed(planned, measure(looking, everything, block, first, "before"))
+            writer = _Writer(-1, block, done, second, path)
+            writer.device(leave, device.capacity_bytes, slice_s)
+            done.after = measure(looking, everything, block, third, "after")
     _say_zeros(done)
     if done.cached_bytes:
         done.remarks.append(
@@ -420,8 +417,6 @@ def _refuse_shared(planned: RefreshPlan, unshare: bool) -> None:
 
 def _thirds(progress: ProgressCallback | None) -> list[ProgressCallback | None]:
     """Callbacks for measuring, rewriting and measuring: together one run."""
-    if progress is None:
-        return [None, None, None]
     return [within(progress, 0.0, 0.3), within(progress, 0.3, 0.7), within(progress, 0.7, 1.0)]
 
 

@@ -10,7 +10,7 @@ from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering, print_rows
 from ssdlab.cli.options import Json, KeptWhere, argument
-from ssdlab.errors import UnknownNameError, nearest
+from ssdlab.errors import UnknownNameError, meant
 
 if light.BODIES:
     from ssdlab import knowledge, units
@@ -50,8 +50,7 @@ def command(
         View(json_=json_).show(kept.answer([run]), kept=folder, whole=run.is_job)
         return
     if not things:
-        near = nearest(name, light.names(*NAMED))
-        hint = f' (did you mean "{near}"?)' if near else ""
+        hint = meant(name, light.names(*NAMED))
         raise UnknownNameError(
             f"no run, drive, part, controller, protocol, device, policy or job option is called "
             f'"{name}"{hint}; ssdlab list '

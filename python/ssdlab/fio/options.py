@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ssdlab.errors import InputError, RefusedError, SsdlabError, nearest
+from ssdlab.errors import InputError, RefusedError, SsdlabError, meant
 
 ENGINES = frozenset(
     """
@@ -183,8 +183,7 @@ def checked(
         reason = REFUSED.get(option, REFUSED["cgroup"])
         raise place.error(f"{written}: not on a real target, because {reason}", RefusedError)
     if option not in ALLOWED and option not in REPLACED:
-        near = nearest(written, ALLOWED | ALIASES.keys())
-        hint = f' (did you mean "{near}"?)' if near else ""
+        hint = meant(written, ALLOWED | ALIASES.keys())
         raise place.error(f'"{written}" is no fio option that is known to stay on the target{hint}')
     if option == "ioengine" and (value or "") not in ENGINES:
         raise place.error(

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import units
-from ssdlab.errors import InputError, nearest
+from ssdlab.errors import InputError, meant
 from ssdlab.fits.observations import ASKED, MEASURED, Observation, row
 from ssdlab.fits.parameters import amount
 from ssdlab.jobfile import read_text
@@ -93,6 +93,5 @@ def _observation(told: Any, where: str) -> Observation:
 
 
 def _unknown(where: str, key: str, known: tuple[str, ...]) -> InputError:
-    near = nearest(key, known)
-    hint = f' (did you mean "{near}"?)' if near else ""
+    hint = meant(key, known)
     return InputError(f'{where}: has an unknown key "{key}"{hint}; there are: {", ".join(known)}')

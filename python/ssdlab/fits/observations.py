@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import polars as pl
 
 from ssdlab import units
 from ssdlab.analysis.measurement import JobMeasurement
-from ssdlab.errors import InputError, nearest
+from ssdlab.errors import InputError, meant
 from ssdlab.histogram import merge
 from ssdlab.jobfile import read_text
 from ssdlab.results import Result
@@ -292,8 +292,7 @@ def _check_heads(heads: Sequence[str], where: str) -> None:
         raise InputError(f"{where}: is empty, expected a head such as {','.join(ASKED)},iops")
     for head in heads:
         if head not in known:
-            near = nearest(head, known)
-            hint = f' (did you mean "{near}"?)' if near else ""
+            hint = meant(head, known)
             raise InputError(
                 f'{where}: has an unknown column "{head}"{hint}; there are: '
                 f"{', '.join((*ASKED, RATE, *MEASURED, *BESIDE))}"
@@ -313,8 +312,7 @@ def row(cells: Mapping[str, str], where: str) -> Observation:
     reads = mix / 100 if mix is not None else float(rw.endswith("read"))
     state = said["state"] or usual_state(reads)
     if state not in STATES:
-        near = nearest(state, STATES)
-        hint = f' (did you mean "{near}"?)' if near else ""
+        hint = meant(state, STATES)
         raise InputError(
             f'{where}: no state is called "{state}"{hint}; there are: {", ".join(STATES)}'
         )
@@ -363,18 +361,15 @@ def _wide(cells: Mapping[str, str], where: str) -> Mapping[str, str]:
     return found
 
 
-def _unknown(where: str, column: str, said: str, known: Iterable[str]) -> InputError:
-    near = nearest(said, known := list(known))
-    hint = f' (did you mean "{near}"?)' if near else ""
+def _unknown(where: str, column: str, said: str, known: Collection[str]) -> InputError:
+    hint = meant(said, known)
     return InputError(f'{where}: {column} "{said}"{hint}: expected one of {", ".join(known)}')
 
 
 def _pattern(rw: str, mix: str, where: str) -> tuple[str, float | None]:
     """The pattern and its share of reads; a mix of one direction is that direction."""
     if rw.lower() not in PATTERNS:
-        near = nearest(rw, PATTERNS)
-        hint = f' (did you mean "{near}"?)' if near else ""
-        raise InputError(f'{where}: rw "{rw}"{hint}: expected one of {", ".join(PATTERNS)}')
+        raise _unknown(where, "rw", rw, PATTERNS)
     pattern = PATTERNS[rw.lower()]
     share = float(mix.removesuffix("%")) if _is_number(mix.removesuffix("%")) else None
     if mix and (share is None or not 0 <= share <= 100):

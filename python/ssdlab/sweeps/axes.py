@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ssdlab import _core, units
-from ssdlab.errors import InputError, nearest
+from ssdlab.errors import InputError, meant
 from ssdlab.jobfile import JobText
 
 JOB = "job."
@@ -111,8 +111,7 @@ def checked(key: str, where: str) -> str:
     if key.startswith(JOB):
         option, known = key.removeprefix(JOB), job_options()
         if option not in known:
-            near = nearest(option, known)
-            hint = f', did you mean "{near}"?' if near else ""
+            hint = meant(option, known, ', did you mean "{}"?')
             raise InputError(f'{where} {key}: fio has no job option "{option}"{hint}')
         if option == REPLAYED:
             raise InputError(f"{where} {key}: name the traces by trace=FILE,FILE")
@@ -131,8 +130,7 @@ def grouped(axes: Sequence[Axis], groups: Sequence[Sequence[str]], where: str) -
     for group in groups:
         for key in group:
             if key not in known:
-                near = nearest(key, known)
-                hint = f', did you mean "{near}"?' if near else ""
+                hint = meant(key, known, ', did you mean "{}"?')
                 raise InputError(f'{where}: "{key}" is not varied{hint}')
             if key in of:
                 raise InputError(f"{where}: {key} stands in two groups")

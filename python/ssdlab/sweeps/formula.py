@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from ssdlab.errors import InputError, nearest
+from ssdlab.errors import InputError, meant
 from ssdlab.units import quantity
 
 KINDS = {"": "a number", "B": "a size (8 TB)", "ns": "a time (5 ms)", "text": "a text",
@@ -227,8 +227,7 @@ class _Parser:
             self.used.add(name)
             return lambda names: names(name)
         if not word or name in ("and", "or", "not"):
-            near = nearest(name, self._known)
-            hint = f', did you mean "{near}"?' if near else ""
+            hint = meant(name, self._known, ', did you mean "{}"?')
             raise self._wrong(f'nothing is called "{name}"{hint}', at)
         text = FormulaValue(name, "text")
         return lambda _: text

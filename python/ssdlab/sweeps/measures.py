@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ssdlab.errors import InputError, nearest
+from ssdlab.errors import InputError, meant
 from ssdlab.histogram import KINDS
 from ssdlab.results import DIRECTIONS
 from ssdlab.sweeps import facts
@@ -63,8 +63,8 @@ def goal(text: str, where: str = "--search") -> Goal:
         raise InputError(f'{where} "{text}": expected MEASURE, min:MEASURE or max:MEASURE')
     known = names()
     if name not in known:
-        near = nearest(name, known)
-        hint = f'did you mean "{near}"?' if near else f"such as {', '.join(known[:4])}, waf or p99"
+        hint = meant(name, known, 'did you mean "{}"?')
+        hint = hint or f"such as {', '.join(known[:4])}, waf or p99"
         raise InputError(f'{where}: no measure is called "{name}", {hint}')
     measure = _full(name).rpartition(".")[2]
     return Goal(name, way == "max" if way else measure in HIGHER)

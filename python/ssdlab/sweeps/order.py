@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ssdlab.errors import InputError, nearest
+from ssdlab.errors import InputError, meant
 from ssdlab.jobfile import JobText, read_job, read_text
 from ssdlab.plan.prices import prices
 from ssdlab.sweeps.axes import FILES, Axis, axis, grouped
@@ -106,10 +106,8 @@ def read_order(path: Path) -> SweepOrder:
     known = {one.name for one in fields(SweepOrder)}
     for name in table:
         if name not in known:
-            near = nearest(name, known)
-            hint = (
-                f', did you mean "{near}"?' if near else f"; there are: {', '.join(sorted(known))}"
-            )
+            hint = meant(name, known, ', did you mean "{}"?')
+            hint = hint or f"; there are: {', '.join(sorted(known))}"
             raise InputError(f'{path}: a sweep has no key "{name}"{hint}')
     return SweepOrder(**{name: reader.read(name, value) for name, value in table.items()})
 

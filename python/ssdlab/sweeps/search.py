@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ssdlab.errors import InputError, missing_extra
-from ssdlab.progress import ProgressCallback, within
+from ssdlab.progress import ProgressCallback, stage, within
 from ssdlab.sweeps import measures
 from ssdlab.sweeps.axes import Axis
 from ssdlab.sweeps.carry import SweepOutcome, carry_out
@@ -131,13 +131,9 @@ class Search:
         possible = self._possible()
         while len(trials) < self.budget and (possible is None or len(tried) < possible):
             count = min(BATCH, self.budget - len(trials))
-            report = None
-            if progress is not None:
-                report = within(
-                    progress, len(trials) / self.budget, (len(trials) + count) / self.budget
-                )
+            done, ends = len(trials) / self.budget, (len(trials) + count) / self.budget
             batch = _Batch(self, dataset, study, [study.ask() for _ in range(count)], len(trials))
-            trials += batch.carry_out(report)
+            trials += batch.carry_out(within(progress, done, ends))
             tried |= {tuple(trial.values.values()) for trial in batch.done}
             ran, before = ran + batch.ran, before + batch.before
         best, more = self._again(dataset, self._best(trials), progress)
@@ -310,10 +306,7 @@ class _Batch:
         steps = [*short, *((False, seed) for seed in range(1, search.sweep.seeds + 1))]
         results: dict[int, list[tuple[tuple[float, ...], bool]]] = {}
         for step, (is_short, seed) in enumerate(steps):
-            part = None
-            if progress is not None:
-                part = within(progress, step / len(steps), (step + 1) / len(steps))
-            self._step(step, is_short, seed, results, part)
+            self._step(step, is_short, seed, results, stage(progress, step, len(steps)))
         return [self._told(trial, results.get(trial.number, [])) for trial in self.done]
 
     def _step(

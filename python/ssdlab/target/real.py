@@ -81,10 +81,7 @@ class Fio:
 
     def shapes(self, job: JobText) -> list[JobShape]:
         """The sections of ``job``; raises as :meth:`check`."""
-        device = self.device()
-        capacity = device.capacity_bytes if device else None
-        real_job = self._rewrite(job, Settings(), _ANY, capacity, self._size())
-        return fio_logs.shapes(real_job.sections)
+        return fio_logs.shapes(self._seen(job, Settings(), self.device()).sections)
 
     def run(self, job: JobText, settings: Settings) -> Result:
         """Runs ``job`` with fio.
@@ -180,8 +177,13 @@ class Fio:
         Raises as :meth:`run`.
         """
         held.check()
-        real_job = self._rewrite(
-            job, settings, held.path, held.capacity if held.name else None, held.capacity
+        real_job = fio_job.rewrite(
+            job,
+            held.path,
+            held.capacity if held.name else None,
+            file_bytes=held.capacity,
+            known=installed(),
+            logs=settings.logs,
         )
         return self._measure(job, real_job, settings, held, setup)
 
@@ -189,17 +191,12 @@ class Fio:
         self, job: JobText, settings: Settings, device: safety.BlockDevice | None
     ) -> fio_job.RealJob:
         """The job for the target as it is now, to be looked at and not run."""
-        capacity = None if device is None else device.capacity_bytes
-        return self._rewrite(job, settings, _ANY, capacity, self._size())
-
-    def _rewrite(
-        self, job: JobText, settings: Settings, path: Path, capacity: int | None, file_bytes: int
-    ) -> fio_job.RealJob:
         return fio_job.rewrite(
             job,
-            path,
-            capacity,
-            file_bytes=file_bytes,
+            _ANY,
+            None if device is None else device.capacity_bytes,
+            # None of a file that is not there yet.
+            file_bytes=self.path.stat().st_size if self.path.is_file() else 0,
             known=installed(),
             logs=settings.logs,
         )
@@ -261,10 +258,6 @@ class Fio:
         whole = str(self.path.absolute())
         name = self.name if self.redact else whole
         return {str(held.path): name, whole: name}
-
-    def _size(self) -> int:
-        """Bytes of the file; none where there is no file yet."""
-        return self.path.stat().st_size if self.path.is_file() else 0
 
     def _measure(
         self,
