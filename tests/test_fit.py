@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -29,7 +31,7 @@ from ssdlab.fits.predict import loads_of, predict
 from ssdlab.fits.search import FitTarget
 from ssdlab.fits.sources import gather
 from ssdlab.fits.starts import Start, of_dies, ranked
-from ssdlab.fits.twin import Region, Twin, covered, judged, twin_of
+from ssdlab.fits.twin import Basis, Region, Twin, covered, judged, twin_of
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profile
 from ssdlab.studies.blind import BASE
@@ -558,6 +560,16 @@ def test_no_interval_of_the_99th_percentile_starts_below_that_of_the_median() ->
     (found,) = predict(replace(known, basis=replace(known.basis, regions=(fitted,))), [load])
     assert found.low["clat_p50_us"] <= found.low["clat_p99_us"] <= found.values["clat_p99_us"]
     assert found.values["clat_p50_us"] <= found.high["clat_p50_us"] <= found.high["clat_p99_us"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"error": 3}, {"keys": ["latency"]}, {"regions": [{"rw": "read"}]}, {"seed": "one"}]
+)
+def test_a_table_of_a_twin_that_nobody_wrote_is_refused(wrong: dict[str, Any]) -> None:
+    kept = tomllib.loads(Twin.load("samsung-860-pro-512").basis.as_toml())["fit"]
+    Basis.of_toml(kept, "twin.toml")
+    with pytest.raises(InputError, match="is not one that ssdlab wrote"):
+        Basis.of_toml({**kept, **wrong}, "twin.toml")
 
 
 def test_a_job_with_a_rate_is_predicted_at_that_rate() -> None:

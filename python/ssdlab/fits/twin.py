@@ -8,15 +8,17 @@ kept.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ssdlab import _core
 from ssdlab.errors import InputError
@@ -70,11 +72,11 @@ class Region:
 
     rw: str
     state: str
-    bs: tuple[int, ...]
+    bs: Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(min_length=1)]
     """Every size."""
     depth: tuple[int, int]
     numjobs: tuple[int, int]
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...]
     """What was measured of them."""
     namespace: tuple[int, int] = (0, 0)
     """Bytes; 0 where it is not known."""
@@ -104,6 +106,11 @@ class Region:
 def _outside(value: float, span: tuple[int, int]) -> float:
     low, high = span
     return max(0.0, math.log2(low / value), math.log2(value / high))
+
+
+def _toml(of: Basis | Region, *names: str) -> list[str]:
+    """Fields as lines of TOML, which texts, whole numbers and lists of JSON are too."""
+    return [f"{name} = {json.dumps(getattr(of, name))}" for name in names]
 
 
 @dataclass(frozen=True)
@@ -155,12 +162,9 @@ class Basis:
         """The table ``fit``."""
         lines = [
             "[fit]",
-            f"sources = {json.dumps(list(self.sources))}",
-            f"observations = {self.observations}",
-            f"start = {json.dumps(self.start)}",
-            f"seed = {self.seed}",
+            *_toml(self, "sources", "observations", "start", "seed"),
             f"submission_us = {self.submission_us:.4g}",
-            f"keys = {json.dumps(list(self.keys))}",
+            *_toml(self, "keys"),
             "# Covariance of the logarithms of their values:",
             "covariance = [",
             *(f"    [{', '.join(f'{x:.4g}' for x in row)}]," for row in self.covariance),
@@ -171,53 +175,22 @@ class Basis:
             *(f"{name} = {value:.4g}" for name, value in self.error.items()),
         ]
         for region in self.regions:
-            lines += [
-                "",
-                "[[fit.regions]]",
-                f"rw = {json.dumps(region.rw)}",
-                f"state = {json.dumps(region.state)}",
-                f"bs = {list(region.bs)}",
-                f"depth = {list(region.depth)}",
-                f"numjobs = {list(region.numjobs)}",
-                f"columns = {json.dumps(list(region.columns))}",
-                f"namespace = {list(region.namespace)}",
-                f"held = {region.held}",
-            ]
+            lines += ["", "[[fit.regions]]", *_toml(region, *(one.name for one in fields(region)))]
         return "\n".join(lines) + "\n"
 
     @staticmethod
     def of_toml(table: Mapping[str, Any], where: str) -> Basis:
         """The table as it was read; raises InputError where it is none."""
-        try:
-
-            def span(one: Mapping[str, Any], what: str) -> tuple[int, int]:
-                return int(one[what][0]), int(one[what][1])
-
-            def sizes(one: Mapping[str, Any]) -> tuple[int, ...]:
-                found = tuple(int(size) for size in one["bs"])
-                if not found or min(found) < 1:
-                    raise ValueError
+        with contextlib.suppress(ValidationError):
+            found = _BASIS.validate_python(table)
+            sizes = {len(found.covariance), *map(len, found.covariance)}
+            if table.keys() >= _NEEDED and sizes <= {len(found.keys)}:
                 return found
+        raise InputError(f"{where}: its table [fit] is not one that ssdlab wrote")
 
-            found = [
-                Region(
-                    one["rw"], one["state"], sizes(one), span(one, "depth"),
-                    span(one, "numjobs"), tuple(one["columns"]),
-                    span({"namespace": (0, 0), **one}, "namespace"), int(one.get("held", 0)),
-                )
-                for one in table.get("regions", ())
-            ]  # fmt: skip
-            keys = tuple(table["keys"])
-            rows = tuple(tuple(float(x) for x in row) for row in table["covariance"])
-            if len(rows) != len(keys) or any(len(row) != len(keys) for row in rows):
-                raise ValueError
-            return Basis(
-                tuple(table["sources"]), int(table["observations"]), str(table["start"]),
-                int(table["seed"]), float(table["submission_us"]), keys, rows,
-                {name: float(value) for name, value in table["error"].items()}, tuple(found),
-            )  # fmt: skip
-        except (KeyError, TypeError, ValueError, IndexError):
-            raise InputError(f"{where}: its table [fit] is not one that ssdlab wrote") from None
+
+_NEEDED = {one.name for one in fields(Basis)} - {"regions"}
+_BASIS = TypeAdapter(Basis)
 
 
 @dataclass(frozen=True)
