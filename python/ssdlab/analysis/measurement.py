@@ -138,6 +138,13 @@ class Direction:
         }
 
 
+def row_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a summary, its window as two columns."""
+    start, end = row["window_s"]
+    rest = {key: value for key, value in row.items() if key != "window_s"}
+    return {**rest, "window_start_s": start, "window_end_s": end}
+
+
 @dataclass(frozen=True)
 class JobMeasurement:
     """One job name of a run, with all its workers."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssdlab.analysis.measurement import row_numbers
 from ssdlab.answers.imported import ImportedDocument
 from ssdlab.answers.imported import answer as import_answer
 from ssdlab.api.given import several
-from ssdlab.api.report import Report, frame_of, numbers_of
+from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.imports import ForeignDocument, ImportScan, Keeper, Refused, scan
@@ -31,7 +32,7 @@ class Imported:
         """What was imported, as a report."""
         rows = [
             {"run": None if item.run is None else item.run.name, "file": str(item.foreign.path),
-             "name": item.foreign.label, **numbers_of(row)}
+             "name": item.foreign.label, **row_numbers(row)}
             for item in self.items
             for row in item.foreign.result.summary()
         ]  # fmt: skip

@@ -203,19 +203,13 @@ def of_results(results: Sequence[Result], runs: Sequence[str] = ()) -> Report:
     Raises:
         InputError: there are none.
     """
+    from ssdlab.analysis.measurement import row_numbers
     from ssdlab.answers import run
 
     rows = [
-        {"run": result.name, **numbers_of(row)} for result in results for row in result.summary()
+        {"run": result.name, **row_numbers(row)} for result in results for row in result.summary()
     ]
     return Report(run.answer(results), results, runs, pl.DataFrame(rows, infer_schema_length=None))
-
-
-def numbers_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a summary, its window as two columns."""
-    start, end = row["window_s"]
-    rest = {key: value for key, value in row.items() if key != "window_s"}
-    return {**rest, "window_start_s": start, "window_end_s": end}
 
 
 def flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -13,16 +13,8 @@ from ssdlab.errors import Interrupted
 T = TypeVar("T")
 
 
-@dataclass
-class Reuse:
-    """What is asked of the runs of variants, how many of them had been run before, and how many are
-    kept for the next time."""
-
-    fresh: bool = False
-    """Whether all are run again."""
-    runs: int = 0
-    reused: int = 0
-    kept: int = 0
+class Reuse(KeptRuns):
+    """What is asked of the runs of variants, and what came of all of them."""
 
     def stopped(self, error: Interrupted) -> Interrupted:
         """What is said of having been stopped, with what is kept of variants that ended."""
@@ -51,9 +43,9 @@ class Reuse:
 
         def counted(place: int, came: _Came[T] | Any) -> None:
             if isinstance(came, _Came):
-                self.runs += came.runs
-                self.reused += came.reused
-                self.kept += came.kept
+                self.runs += came.found.runs
+                self.reused += came.found.reused
+                self.kept += came.found.kept
                 came = came.result
             take(place, came)
 
@@ -63,9 +55,7 @@ class Reuse:
 @dataclass(frozen=True)
 class _Came(Generic[T]):
     result: T
-    runs: int
-    reused: int
-    kept: int
+    found: KeptRuns
 
 
 @dataclass(frozen=True)
@@ -77,5 +67,4 @@ class _Counted(Generic[T]):
 
     def __call__(self, seat: Seat) -> _Came[T]:
         kept = KeptRuns(self.fresh)
-        result = self.body(replace(seat, kept=kept))
-        return _Came(result, kept.runs, kept.reused, kept.kept)
+        return _Came(self.body(replace(seat, kept=kept)), kept)

@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from ssdlab.analysis.measurement import row_numbers
 from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
@@ -125,11 +126,7 @@ class Dataset:
         texts = {axis.key: values[axis.key] for axis in self._axes}
         varied = {a.key: float(texts[a.key]) if a.numeric else texts[a.key] for a in self._axes}
         known = {"key": key, **varied, "seed": int(values["seed"])}
-        rows = []
-        for told in came.summary:
-            one = dict(told)
-            start, end = one.pop("window_s")
-            rows.append({**known, **one, "window_start_s": start, "window_end_s": end})
+        rows = [{**known, **row_numbers(told)} for told in came.summary]
         with self._lock:
             self._rows += rows
             if came.series is not None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from ssdlab.analysis.measurement import row_numbers
 from ssdlab.errors import InputError, Interrupted, missing_extra
 from ssdlab.progress import ProgressCallback, tell
 from ssdlab.store import MANIFEST, RunStore, open_run
@@ -166,9 +167,7 @@ def _write_kept(
             for entry in (entry for entry in run.journal() if entry.kind == "job"):
                 result = run.load(entry)
                 known = {"key": run.id, "source": str(run.path.parent), "step": entry.key}
-                for one in result.summary():
-                    start, end = one.pop("window_s")
-                    rows.append({**known, **one, "window_start_s": start, "window_end_s": end})
+                rows += [{**known, **row_numbers(row)} for row in result.summary()]
                 if "series" in wanted:
                     names = [pl.lit(text).alias(name) for name, text in known.items()]
                     frames.append(result.series_frame.select(*names, pl.all()))
