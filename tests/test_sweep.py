@@ -39,7 +39,7 @@ def job() -> JobText:
 
 def sweep(*vary: str, seeds: int = 1, prepare: str = "sequential", together: bool = False) -> Sweep:
     axes = [axis(one) for one in vary]
-    axes = grouped(axes, [[one.key for one in axes]] if together else [], "--zip")
+    axes = grouped(axes, [[one.key for one in axes]] if together else [])
     return Sweep(job(), DRIVE, axes, seeds, prepare, SMALL)
 
 

@@ -57,7 +57,7 @@ def test_a_file_says_what_options_say(tmp_path: Path) -> None:
     order = read_order(written(tmp_path))
     vary = ["ftl.over_provisioning=0.1,0.2", "job.iodepth=1..4x2"]
     axes = [axis(one) for one in [*vary, "nand.channels=4,8", "nand.ways=4,2"]]
-    axes = grouped(axes, [["nand.channels", "nand.ways"]], "--zip")
+    axes = grouped(axes, [["nand.channels", "nand.ways"]])
     where = ("job.iodepth < 4 or ftl.over_provisioning > 0.15",)
     same = Sweep(read_job(JOB), DRIVE, axes, 1, "fob", {"capacity": "256MiB"}, where)
     runs = list(order.sweep().runs())

@@ -31,11 +31,9 @@ Report = TypeVar("Report", ProgressCallback, ProgressCallback | None)
 TELL_EVERY_S = 0.1
 
 
-def tell(
-    progress: ProgressCallback | None, fraction: float | None, text: str, eta_s: float | None = None
-) -> None:
+def tell(progress: ProgressCallback | None, fraction: float | None, text: str) -> None:
     """Tells a callback how far something is; KeyboardInterrupt where it wants to stop."""
-    if progress is not None and not progress(Progress(fraction, eta_s, text)):
+    if progress is not None and not progress(Progress(fraction, text=text)):
         raise KeyboardInterrupt
 
 
@@ -84,7 +82,6 @@ def heard(
     progress: ProgressCallback | None,
     work: Callable[[Callable[[_core.Progress], bool]], T],
     *,
-    kept: str = "; nothing was kept",
     phases: Sequence[str] = (),
 ) -> T:
     """What ``work`` of the core gives, to which the callback is handed that it reports to.
@@ -101,13 +98,13 @@ def heard(
         return not stopped
 
     try:
-        with answering_ctrl_c(kept):
+        with answering_ctrl_c():
             return work(report)
     except Interrupted:
         raise
     except Exception:
         if stopped:
-            raise Interrupted(f"stopped{kept}") from None
+            raise Interrupted("stopped; nothing was kept") from None
         raise
 
 

@@ -22,7 +22,6 @@ def scan_simulated(
     wanted_bytes: int | None = QUICK_BYTES,
     prepare: str = PREPARE,
     overrides: Mapping[str, str] | None = None,
-    seed: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Scan:
     """Reads a simulated drive as a scan reads a real one; all of it if ``wanted_bytes`` is None.
@@ -33,7 +32,7 @@ def scan_simulated(
     Raises InputError for a wrong rig, and Interrupted.
     """
     keys = dict(overrides or {})
-    probe = target.run(_job("size=1m"), Settings(seed=seed, overrides=keys))
+    probe = target.run(_job("size=1m"), Settings(overrides=keys))
     capacity = int(probe.ssdlab["target"]["capacity_bytes"])
     scan = blank(target.name, "sim", capacity, wanted_bytes, 4096, direct=True)
     # The job reads whole pieces; a shorter one at the end is left out.
@@ -41,9 +40,7 @@ def scan_simulated(
     scan.wanted_bytes = min(capacity, pieces * PIECE_BYTES)
     scan.ns, scan.zero = np.full(pieces, np.nan), np.zeros(pieces, dtype=np.bool_)
     job = _job(f"size={pieces}m\nwrite_lat_log=scan\nlog_offset=1")
-    settings = Settings(
-        seed=seed, prepare=prepare, overrides=keys, interval_ms=1000, progress=progress
-    )
+    settings = Settings(prepare=prepare, overrides=keys, interval_ms=1000, progress=progress)
     result = target.run(job, settings)
     log = next(text for name, text in result.logs if "_clat" in name)
     for line in log.splitlines():

@@ -52,8 +52,6 @@ class Flash:
     rated_pe_cycles: int
     bits_per_cell: int
     """With an SLC cache; 1 without one."""
-    slc: bool
-    """Whether there is an SLC cache."""
     slc_dynamic: bool
     """Whether some of it is dynamic."""
     table: bool
@@ -366,7 +364,6 @@ def _flash(own: Mapping[str, Any]) -> Flash | None:
         unit_bytes=own["unit_bytes"],
         rated_pe_cycles=own["rated_pe_cycles"],
         bits_per_cell=own.get("slc_bits_per_cell", 1),
-        slc="slc_bits_per_cell" in own,
         slc_dynamic=own.get("slc_dynamic_superblocks", 0) > 0,
         table=own["map_superblocks"] > 0,
     )

@@ -227,9 +227,9 @@ def bounds(parameters: Sequence[FitParameter]) -> tuple[Floats, Floats]:
     return low, np.log([parameter.high for parameter in parameters])
 
 
-def with_keys(rig: str, keys: Mapping[str, str], name: str = "rig") -> _core.Rig:
+def with_keys(rig: str, keys: Mapping[str, str]) -> _core.Rig:
     """A rig with keys set; raises InputError where one is wrong."""
-    found = _core.Rig(rig, rig_name=name)
+    found = _core.Rig(rig, rig_name="rig")
     for key, value in keys.items():
         found.set(key, value)
     for key, value in keys.items():

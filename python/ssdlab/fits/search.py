@@ -162,9 +162,9 @@ class SearchEnd:
         """Natural logarithms of simulated / measured."""
         return np.nan_to_num(self.logs - self.target.logs)
 
-    def covariance(self, keep: Floats | None = None) -> Floats:
-        """Of the parameters' logarithms (Laplace); ``keep`` weighs entries."""
-        weights = self.weights if keep is None else self.weights * keep
+    def covariance(self) -> Floats:
+        """Of the parameters' logarithms (Laplace)."""
+        weights = self.weights
         scaled = self.jacobian * np.sqrt(weights)[:, None]
         information = scaled.T @ scaled + np.diag(self.space.widths**-2.0)
         spread: Floats = np.asarray(np.linalg.inv(information)) * max(1.0, self._excess(weights))

@@ -58,10 +58,10 @@ def of_device(system: System, name: str, *, mounted: bool = False) -> list[Use]:
     return uses
 
 
-def of_file(system: System, path: str, *, above: str | None = None) -> list[Use]:
-    """Who uses the plain file at an absolute path, other than the loop device ``above``."""
+def of_file(system: System, path: str) -> list[Use]:
+    """Who uses the plain file at an absolute path."""
     key = system.key(path)
-    return [] if key is None else list(_file(system, key, "", above))
+    return [] if key is None else list(_file(system, key, "", None))
 
 
 def open_elsewhere(path: Path) -> bool:

@@ -82,7 +82,7 @@ class AxisPoint:
     job: Mapping[str, str] = field(default_factory=dict)
 
 
-def axis(text: str, *, where: str = "--vary", spans: bool = False) -> Axis:
+def axis(text: str, *, spans: bool = False) -> Axis:
     """``KEY=VALUES`` as an axis, such as ``job.iodepth=1..256x2``.
 
     With ``spans``, ranges that do not say how many values they have stand for all of them.
@@ -92,9 +92,9 @@ def axis(text: str, *, where: str = "--vary", spans: bool = False) -> Axis:
     """
     key, equals, values = text.partition("=")
     if not equals or not key.strip():
-        raise InputError(f'{where} "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')
-    key = checked(key.strip(), where)
-    place = f"{where} {key}"
+        raise InputError(f'--vary "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')
+    key = _checked(key.strip())
+    place = f"--vary {key}"
     span = units.span(place, values) if spans else None
     if span is not None:
         return Axis(key, (), span=span)
@@ -106,21 +106,21 @@ def job_options() -> set[str]:
     return {name for option in _core.job_options() for name in (option["name"], *option["aliases"])}
 
 
-def checked(key: str, where: str) -> str:
+def _checked(key: str) -> str:
     """The key; raises InputError where nothing of a job can be varied by it."""
     if key.startswith(JOB):
         option, known = key.removeprefix(JOB), job_options()
         if option not in known:
             hint = meant(option, known, ', did you mean "{}"?')
-            raise InputError(f'{where} {key}: fio has no job option "{option}"{hint}')
+            raise InputError(f'--vary {key}: fio has no job option "{option}"{hint}')
         if option == REPLAYED:
-            raise InputError(f"{where} {key}: name the traces by trace=FILE,FILE")
+            raise InputError(f"--vary {key}: name the traces by trace=FILE,FILE")
     if key == "seed":
-        raise InputError(f"{where} seed: say how many with --seeds N")
+        raise InputError("--vary seed: say how many with --seeds N")
     return key
 
 
-def grouped(axes: Sequence[Axis], groups: Sequence[Sequence[str]], where: str) -> list[Axis]:
+def grouped(axes: Sequence[Axis], groups: Sequence[Sequence[str]]) -> list[Axis]:
     """The axes, those of a group (keys) together; the others have each of their values once.
 
     Raises InputError where a group names what does not vary, or its axes are of different lengths.
@@ -131,14 +131,14 @@ def grouped(axes: Sequence[Axis], groups: Sequence[Sequence[str]], where: str) -
         for key in group:
             if key not in known:
                 hint = meant(key, known, ', did you mean "{}"?')
-                raise InputError(f'{where}: "{key}" is not varied{hint}')
+                raise InputError(f'--zip: "{key}" is not varied{hint}')
             if key in of:
-                raise InputError(f"{where}: {key} stands in two groups")
-            of[key] = f"{where} {','.join(group)}"
+                raise InputError(f"--zip: {key} stands in two groups")
+            of[key] = f"--zip {','.join(group)}"
         lengths = {key: len(known[key].values) for key in group}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-            raise InputError(f"{where}: keys that go together need as many values each; {told}")
+            raise InputError(f"--zip: keys that go together need as many values each; {told}")
     return [
         replace(one, group=of[one.key])
         if one.key in of

@@ -53,19 +53,19 @@ def names() -> list[str]:
     return [*of_run, *KNOWN, *(f"{d}.{name}" for d in (*DIRECTIONS, "sync") for name in of_run)]
 
 
-def goal(text: str, where: str = "--search") -> Goal:
+def goal(text: str) -> Goal:
     """``waf``, or with the way ``max:iops``, ``min:read.p99``.
 
     Raises InputError where there is no such measure.
     """
     way, colon, name = text.strip().rpartition(":")
     if colon and way not in ("min", "max"):
-        raise InputError(f'{where} "{text}": expected MEASURE, min:MEASURE or max:MEASURE')
+        raise InputError(f'--search "{text}": expected MEASURE, min:MEASURE or max:MEASURE')
     known = names()
     if name not in known:
         hint = meant(name, known, 'did you mean "{}"?')
         hint = hint or f"such as {', '.join(known[:4])}, waf or p99"
-        raise InputError(f'{where}: no measure is called "{name}", {hint}')
+        raise InputError(f'--search: no measure is called "{name}", {hint}')
     measure = _full(name).rpartition(".")[2]
     return Goal(name, way == "max" if way else measure in HIGHER)
 

@@ -66,7 +66,7 @@ class SweepOrder:
         """
         open_ = self.sample is not None or bool(self.search)
         found = [axis(f"{key}={values}", spans=open_) for key, values in self.vary.items()]
-        found = grouped(found, self.zip, "--zip")
+        found = grouped(found, self.zip)
         if self.sample is not None:
             found = sampled(found, sample(self.sample))
         return found

@@ -22,7 +22,7 @@ class Sample:
     seed: int = 1
 
 
-def sample(text: str, where: str = "--sample") -> Sample:
+def sample(text: str) -> Sample:
     """``lhs:200``, or with a seed ``sobol:256:7``.
 
     Raises InputError where it is neither, or a Sobol sequence would be cut short.
@@ -30,13 +30,13 @@ def sample(text: str, where: str = "--sample") -> Sample:
     match = re.fullmatch(r"(\w+):(\d{1,7})(?::(\d{1,9}))?", text.strip(), re.ASCII)
     if match is None or match[1] not in METHODS or int(match[2]) < 1:
         raise InputError(
-            f'{where} "{text}": expected lhs:N or sobol:N, or with a seed lhs:N:SEED, such as '
+            f'{GROUP} "{text}": expected lhs:N or sobol:N, or with a seed lhs:N:SEED, such as '
             "lhs:200"
         )
     count = int(match[2])
     if match[1] == "sobol" and count & (count - 1):
         raise InputError(
-            f'{where} "{text}": a Sobol sequence is even at powers of two alone; '
+            f'{GROUP} "{text}": a Sobol sequence is even at powers of two alone; '
             f"take {1 << count.bit_length() - 1} or {1 << count.bit_length()}"
         )
     return Sample(match[1], count, int(match[3] or 1))
