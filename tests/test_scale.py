@@ -158,6 +158,7 @@ INSIDE = (
     "intel-dc-s4610-480",
     "intel-x25-e-32",
     "intel-x25-e-64",
+    "intel-x25-m-g2-160",
     "intel-x25-m-g2-80",
     "kingston-hyperx-120",
     "kingston-hyperx-240",
