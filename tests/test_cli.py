@@ -276,6 +276,17 @@ def _asking() -> list[tuple[str, ast.FunctionDef, Callable[..., None]]]:
     return found
 
 
+def _handed(inside: list[ast.AST], command: Callable[..., None]) -> Iterator[ast.AST]:
+    """What the functions of a command's module do that it hands its ``Ask`` to."""
+    for one in inside:
+        if (
+            isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Name)
+            and any(isinstance(place, ast.Name) and place.id == "ask" for place in one.args)
+        ):
+            yield from ast.walk(ast.parse(inspect.getsource(command.__globals__[one.func.id])))
+
+
 @pytest.mark.parametrize("module, node, command", _asking())
 def test_all_that_a_command_line_gives_reaches_someone(
     module: str, node: ast.FunctionDef, command: Callable[..., None]
@@ -289,7 +300,7 @@ def test_all_that_a_command_line_gives_reaches_someone(
     }
     whole = {one.id for one in inside if isinstance(one, ast.Name) and one not in owners}
     asked: set[str] = set()
-    for one in inside:
+    for one in [*inside, *_handed(inside, command)]:
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == "ask":
             function = eval(ast.unparse(one.args[0]), command.__globals__)
             asked |= set(inspect.signature(function).parameters)
