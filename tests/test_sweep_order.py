@@ -14,7 +14,7 @@ from ssdlab.jobfile import read_job
 from ssdlab.plan.prices import Prices
 from ssdlab.rig import profile
 from ssdlab.sweeps import Sweep, SweepOrder, SweepRun, axis, read_order
-from ssdlab.sweeps.axes import grouped
+from ssdlab.sweeps.axes import Axis, grouped
 from ssdlab.sweeps.formula import FormulaValue, condition, value
 from ssdlab.sweeps.sample import sample, sampled
 
@@ -256,3 +256,9 @@ def test_conditions_ask_for_what_rigs_leave_unsaid_and_for_prices_of_all_members
     ):
         order = SweepOrder(job=read_job(JOB), on=str(rig), vary=vary, where=[where], prices=costs)
         assert [one for (one,) in values(list(order.sweep().runs()), "count")] == left
+
+
+def test_only_finite_values_are_numbers() -> None:
+    assert Axis("job.rate", ("1", "2e3")).cells == [1.0, 2000.0]
+    assert Axis("job.rate", ("1", "nan")).cells == ["1", "nan"], "a column of text"
+    assert Axis("job.rate", ("inf", "1")).cells == ["inf", "1"]

@@ -134,7 +134,6 @@ class CacheStudy(CacheQuestion):
         return CachePlan(
             self,
             load,
-            past,
             sizes,
             curves,
             dropped,

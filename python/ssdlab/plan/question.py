@@ -15,7 +15,7 @@ from ssdlab.plan.prices import Prices
 from ssdlab.plan.ram import Ram
 from ssdlab.plan.rows import CLOSE, GAIN_MIN, REUSE_MIN, CacheRow, Choice, Rules
 from ssdlab.plan.stores import Store
-from ssdlab.plan.workload import Load, Stream
+from ssdlab.plan.workload import Load
 from ssdlab.tracefile import Reading
 
 FINE = 4096
@@ -53,8 +53,6 @@ class CachePlan:
 
     asked: CacheQuestion
     load: Load
-    past_ram: Stream | None
-    """What of the load is asked of the storage: of its curves. All of it without RAM."""
     sizes: Sequence[int]
     curves: Mapping[tuple[str, int], HitCurve]
     """At all sizes for LRU, at the candidates' for other policies."""
