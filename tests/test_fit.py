@@ -572,6 +572,12 @@ def test_a_table_of_a_twin_that_nobody_wrote_is_refused(wrong: dict[str, Any]) -
         Basis.of_toml({**kept, **wrong}, "twin.toml")
 
 
+def test_a_twin_names_its_sources_whatever_characters_are_in_them() -> None:
+    known = replace(Twin.load("samsung-860-pro-512").basis, sources=('Läufe "1".csv', "😀.csv"))
+    kept = tomllib.loads(known.as_toml())["fit"]
+    assert Basis.of_toml(kept, "twin.toml").sources == known.sources
+
+
 def test_a_job_with_a_rate_is_predicted_at_that_rate() -> None:
     job = "[slow]\nrw=randread\niodepth=8\nrate_iops=2000\n[fast]\nrw=randread\niodepth=8\n"
     twin = Twin.load("samsung-860-pro-512")

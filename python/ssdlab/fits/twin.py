@@ -108,9 +108,14 @@ def _outside(value: float, span: tuple[int, int]) -> float:
     return max(0.0, math.log2(low / value), math.log2(value / high))
 
 
+def _value(value: object) -> str:
+    """A text, whole number or list as TOML has it: as JSON, but without pairs of escapes."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _toml(of: Basis | Region, *names: str) -> list[str]:
-    """Fields as lines of TOML, which texts, whole numbers and lists of JSON are too."""
-    return [f"{name} = {json.dumps(getattr(of, name))}" for name in names]
+    """Fields as lines of TOML."""
+    return [f"{name} = {_value(getattr(of, name))}" for name in names]
 
 
 @dataclass(frozen=True)
@@ -338,8 +343,8 @@ def twin_of(
         else:
             source = f"assumed: about as {start}; the measurements do not determine it"
         value = parameter.parameter.written(parameter.value)
-        number = value if parameter.parameter.kind == "number" else json.dumps(value)
-        rig.set(parameter.parameter.key, f"{{ value = {number}, source = {json.dumps(source)} }}")
+        number = value if parameter.parameter.kind == "number" else _value(value)
+        rig.set(parameter.parameter.key, f"{{ value = {number}, source = {_value(source)} }}")
     errors = end.errors
     columns = np.where(np.isfinite(end.logs), end.target.columns, "")
     error = {
