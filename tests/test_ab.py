@@ -88,10 +88,27 @@ def test_the_same_drift_looks_like_the_change_when_all_of_a_come_first() -> None
 def test_a_known_shift_is_seen_as_often_as_was_reckoned() -> None:
     """80 % is what `needed` promises; the drift that is fitted beside costs a little of it."""
     spread = NOISE * math.sqrt(2)
-    pairs = Effect("x", "", "", (), (), None, None, spread, None).needed(0.05)
+    pairs = Effect("x", "", "", (), (), None, None, spread).needed(0.05)
     assert pairs == 9  # (1.96 + 0.84)^2 / 1.15^2 = 6 by the normal, more by t
     assert share_seen(order(pairs, undoable=True), math.log(1.05)) == pytest.approx(0.8, abs=0.07)
     assert share_seen(order(2, undoable=True), math.log(1.05)) < 0.3
+
+
+@pytest.mark.parametrize("drifts", [False, True])
+def test_one_change_among_eight_numbers_is_seen_as_often_as_was_reckoned(drifts: bool) -> None:
+    """The least effect is one that is seen beside numbers that did not change (Holm)."""
+    spread, sides = NOISE * math.sqrt(2), order(4, undoable=True)
+    reckoned = Effect("x", "", "", (), (), None, None, spread, 4, 2.0 if drifts else 3.0, tests=8)
+    assert reckoned.visible is not None
+    source, count, seen = np.random.default_rng(7), 600, 0
+    for _ in range(count):
+        shifts = [math.log1p(reckoned.visible), *[0.0] * 7]
+        first = together(
+            [effect("n", "", "", trials(source, sides, s), drifts=drifts) for s in shifts]
+        )[0]
+        assert first.tests == 8 and first.difference is not None
+        seen += first.difference.seen
+    assert seen / count == pytest.approx(0.8, abs=0.05)
 
 
 def test_what_is_told_coarsely_hides_small_shifts_however_even_the_runs_are() -> None:

@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 
 from ssdlab.analysis.differences import Difference, corrected, relative
 from ssdlab.analysis.stats import (
-    CONFIDENCE,
-    POWER,
     Estimate,
     around,
     mean_of,
+    reach,
     repeats_needed,
-    t_quantile,
     variance_of,
     welch,
 )
@@ -55,10 +53,23 @@ class Effect:
     """By how much A changed from the first run to the last."""
     spread: float | None
     """Standard deviation of the logarithms of the ratios of pairs, drift taken out."""
-    visible: float | None
-    """The smallest difference (a share) that so many pairs would mostly (80 %) let see."""
+    pairs: int = 0
+    """Of how many pairs that is."""
+    df: float = 1.0
+    """Its degrees of freedom."""
     resolution: float = 0.0
     """The relative standard error of a value from how coarsely it is told."""
+    tests: int = 1
+    """Numbers that were looked at together, itself included."""
+
+    @property
+    def visible(self) -> float | None:
+        """The smallest difference (a share) that so many pairs would mostly (80 %) let see, in
+        spite of how many numbers were looked at; None where too little was measured."""
+        if self.spread is None:
+            return None
+        error = math.sqrt(self.spread**2 / self.pairs + 2 * self.resolution**2)
+        return math.expm1(min(700.0, reach(self.df, self.tests) * error))
 
     def needed(self, share: float) -> int | None:
         """Pairs that it would take to see a difference of ``share`` with a chance of 80 %."""
@@ -66,7 +77,7 @@ class Effect:
             return None
         if self.spread == 0 and self.resolution == 0:
             return 2
-        return repeats_needed(self.spread, math.log1p(share), self.resolution)
+        return repeats_needed(self.spread, math.log1p(share), self.resolution, self.tests)
 
 
 def order(pairs: int, undoable: bool) -> str:
@@ -98,7 +109,7 @@ def effect(
     ]
     spread: float | None = None
     estimate: Estimate | None = None
-    count = 0
+    count, df = 0, 1.0
     if len(logs) == len(known) and a and b:
         pairs = _pairs(logs)
         if _in_turn(logs) and len(pairs) >= 2:
@@ -109,11 +120,6 @@ def effect(
             estimate = welch(first, second, resolution)
             spread = math.sqrt(variance_of(first) + variance_of(second))
             count, df = min(len(a), len(b)), float(len(a) + len(b) - 2)
-    visible = None
-    if spread is not None:
-        reach = t_quantile(0.5 + CONFIDENCE / 2, df) + t_quantile(POWER, df)
-        error = math.sqrt(spread * spread / count + 2 * resolution * resolution)
-        visible = math.expm1(min(700.0, reach * error))
     return Effect(
         name,
         unit,
@@ -125,7 +131,8 @@ def effect(
         if drifts
         else None,
         spread,
-        visible,
+        count,
+        df,
         resolution,
     )
 
@@ -133,7 +140,8 @@ def effect(
 def together(effects: Sequence[Effect]) -> list[Effect]:
     """The effects with their chances corrected for that there are several."""
     fixed = corrected([one.difference for one in effects])
-    return [replace(one, difference=d) for one, d in zip(effects, fixed, strict=True)]
+    tests = max(1, sum(d is not None and d.p is not None for d in fixed))
+    return [replace(one, difference=d, tests=tests) for one, d in zip(effects, fixed, strict=True)]
 
 
 def _in_turn(logs: Sequence[tuple[str, int, float]]) -> bool:

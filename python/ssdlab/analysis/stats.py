@@ -13,6 +13,9 @@ CONFIDENCE = 0.95
 POWER = 0.80
 """Chance of seeing a difference that is there, for which repeats are reckoned."""
 REPEATS_MAX = 10_000
+FEW = 30
+"""Up to so many degrees of freedom the power of a t test is integrated, beyond it is as good as
+the sum of two quantiles."""
 
 
 @dataclass(frozen=True)
@@ -122,20 +125,45 @@ def holm(chances: Sequence[float]) -> list[float]:
     return found
 
 
-def repeats_needed(spread: float, difference: float, resolution: float = 0.0) -> int | None:
+@lru_cache(maxsize=1024)
+def reach(df: float, tests: int = 1) -> float:
+    """So many standard errors a difference must have to be seen with a chance of 80 %, where it is
+    one of `tests`, whose chances Holm corrects: alone among them it needs the smallest."""
+    limit = t_quantile(1 - (1 - CONFIDENCE) / 2 / tests, df)
+    found = limit + t_quantile(POWER, df)
+    if df > FEW:
+        return found
+    # With few degrees of freedom the noise found varies beside the difference: the chance is the
+    # mean of normal ones over `share`, noise found / true noise (chi over the root of df).
+    normal, steps = NormalDist(), 400
+    width = (1 + 7 / math.sqrt(df)) / steps
+    shares = [width * (step + 0.5) for step in range(steps)]
+    logs = [(df - 1) * math.log(share) - df * share * share / 2 for share in shares]
+    weights = [math.exp(log - max(logs)) for log in logs]
+    whole = math.fsum(weights)
+    low, high = 0.0, 4 * found
+    for _ in range(40):
+        found = (low + high) / 2
+        chances = (w * normal.cdf(found - limit * s) for w, s in zip(weights, shares, strict=True))
+        low, high = (found, high) if math.fsum(chances) < POWER * whole else (low, found)
+    return found
+
+
+def repeats_needed(
+    spread: float, difference: float, resolution: float = 0.0, tests: int = 1
+) -> int | None:
     """Pairs that a paired test needs to see `difference` with a chance of 80 %, if the differences
     of pairs have the standard deviation `spread`; None if more than can be thought of.
-    `resolution` is as in :func:`welch`."""
+    `resolution` is as in :func:`welch`, `tests` as in :func:`reach`."""
     if difference <= 0:
         return None
     for n in range(2, REPEATS_MAX):
-        df = n - 1
-        reach = t_quantile(0.5 + CONFIDENCE / 2, df) + t_quantile(POWER, df)
-        room = difference * difference - 2 * (reach * resolution) ** 2
-        if room > 0 and n * room >= (reach * spread) ** 2:
+        errors = reach(n - 1, tests)
+        room = difference * difference - 2 * (errors * resolution) ** 2
+        if room > 0 and n * room >= (errors * spread) ** 2:
             return n
         if n > 200:  # t is as good as normal there
-            return math.ceil((reach * spread) ** 2 / room) if room > 0 else None
+            return math.ceil((errors * spread) ** 2 / room) if room > 0 else None
     return None
 
 
