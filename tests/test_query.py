@@ -66,6 +66,15 @@ def test_sweeps_and_kept_runs_are_asked_together(cli: Cli, folder: Path) -> None
     assert seeds["s"] == [1, 2]
 
 
+def test_columns_of_a_join_that_have_one_name_are_all_kept(cli: Cli, folder: Path) -> None:
+    join = "SELECT one.seed, two.seed, one.name FROM runs one JOIN runs two USING (source) "
+    sql = join + "WHERE one.seed = 1 AND two.seed = 2"
+    (row,) = rows(cli, sql, folder / "store")
+    assert [*row] == ["seed", "seed__2", "name"] and (row["seed"], row["seed__2"]) == (1, 2)
+    assert cli("query", sql, "--in", folder / "store", "--csv", "-").out.startswith("seed,seed__2,")
+    assert ssdlab.query(sql, folders=folder / "store").to_dicts() == [row]
+
+
 def test_without_folders_the_store_and_what_lies_here_is_asked(
     cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

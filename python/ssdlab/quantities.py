@@ -7,6 +7,7 @@ have, in base units.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 UNITS = {
@@ -66,3 +67,15 @@ def quantity(head: str, unit: str = "") -> Quantity:
 
 def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower().replace("%", " percent ")).strip("_")
+
+
+def told_apart(names: Iterable[str]) -> list[str]:
+    """The names of columns, those that repeat with a number: ``iops``, ``iops__2``."""
+    found: list[str] = []
+    for name in names:
+        own, count = name, 1
+        while own in found:
+            count += 1
+            own = f"{name}__{count}"
+        found.append(own)
+    return found

@@ -25,7 +25,7 @@ from ssdlab.answer import (
 from ssdlab.api.chart import Chart
 from ssdlab.errors import known_name, unknown_name
 from ssdlab.output import Output
-from ssdlab.quantities import quantity
+from ssdlab.quantities import quantity, told_apart
 from ssdlab.results import Result
 
 if TYPE_CHECKING:
@@ -242,10 +242,7 @@ def table_frame(table: Table) -> pl.DataFrame:
     say of which quantity they are, it is theirs."""
     heads = [column.name for column in table.columns]
     told = [column.quantity for column in table.columns]
-    names: list[str] = []
-    for one in told:
-        same = sum(name == one.name or name.startswith(f"{one.name}__") for name in names)
-        names.append(f"{one.name}__{same + 1}" if same else one.name)
+    names = told_apart(one.name for one in told)
     named = next((heads.index(one) for one in ("number", "quantity") if one in heads), None)
     unit = heads.index("unit") if "unit" in heads and named is not None else None
     rows = table_values(table)[1:]

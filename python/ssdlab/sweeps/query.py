@@ -22,6 +22,7 @@ import polars as pl
 from ssdlab.analysis.measurement import row_numbers
 from ssdlab.errors import InputError, Interrupted, missing_extra
 from ssdlab.progress import ProgressCallback, tell
+from ssdlab.quantities import told_apart
 from ssdlab.store import MANIFEST, RunStore, open_run
 from ssdlab.store.folder import RunFolder
 from ssdlab.sweeps.dataset import ENDURANCE, SERIES, SUMMARY
@@ -45,6 +46,7 @@ class Rows:
     """What came of a question."""
 
     columns: Sequence[str]
+    """Their names; those that repeat, as of a join, are told apart: ``iops``, ``iops__2``."""
     rows: Sequence[Sequence[Any]]
 
 
@@ -201,7 +203,8 @@ def _fetched(base: Any, sql: str) -> Rows:
     def work() -> None:
         try:
             found = base.execute(sql)
-            came.append(Rows([one[0] for one in found.description], found.fetchall()))
+            names = told_apart(one[0] for one in found.description)
+            came.append(Rows(names, found.fetchall()))
         except Exception as error:
             wrong.append(error)
 
