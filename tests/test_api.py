@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import os
@@ -13,9 +14,10 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 from xml.etree import ElementTree
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -24,13 +26,14 @@ import foreign_samples
 import ssdlab
 from conftest import Outcome, make_result
 from ssdlab.answer import Answer, Cell, Curve, Figure, Number, Section, Table, columns
-from ssdlab.api.given import listed, text
+from ssdlab.api.given import BOUNDS, listed, text
 from ssdlab.api.report import Report
 from ssdlab.api.watching import shown
 from ssdlab.cli.app import load
 from ssdlab.errors import ExperimentError, InputError, Interrupted, UnknownNameError
 from ssdlab.progress import Progress
 from ssdlab.report.cell import first_screen
+from ssdlab.units import SEED_MAX
 
 Cli = Callable[..., Outcome]
 Vary = dict[str, Any]
@@ -404,6 +407,74 @@ def test_errors_name_parameters_in_python_and_options_on_the_command_line(cli: C
     with pytest.raises(InputError, match=r"^give afr or mtbf, not both$"):
         ssdlab.reliability(afr=1, mtbf=1e6)
     assert pickle.loads(pickle.dumps(wrong.value)).message == wrong.value.message
+
+
+@pytest.mark.parametrize("name", functions())
+def test_a_function_and_its_command_take_the_same_numbers(name: str) -> None:
+    for one in inspect.signature(getattr(ssdlab, name)).parameters.values():
+        option = options(name).get(one.name)
+        least, most = (getattr(getattr(option, "type", None), end, None) for end in ("min", "max"))
+        if least is None or one.name not in BOUNDS:
+            # A bound of 0 that the function tells itself, in the words of what it is.
+            assert one.name in {"years"} or least is None, one.name
+            continue
+        known = BOUNDS[one.name]
+        # The seeds of further pairs follow that of the first.
+        assert (least, most) in {(known[0], known[1]), (known[0], None), (0, SEED_MAX - 1000)}
+
+
+WRONG: list[tuple[str, Callable[[ssdlab.Rig], object]]] = [
+    ("repeats: found 1, expected a whole number from 2 to 1000",
+     lambda rig: ssdlab.ab(rig, job=JOB, set_b={"ftl.over_provisioning": 0.3}, repeats=1)),
+    ("seeds: found 0, expected a whole number of at least 1",
+     lambda rig: ssdlab.sweep(JOB, on=rig, vary={"job.iodepth": [1]}, seeds=0)),
+    ("scale: found -2, ", lambda rig: ssdlab.run(JOB, on=rig, scale=-2)),
+    ("seed: found 1.5, expected a whole number from 0 to 2^64 - 1",
+     lambda rig: ssdlab.run(JOB, on=rig, seed=1.5)),  # type: ignore[arg-type]
+    ("seed: found -1, ", lambda rig: ssdlab.predict(rig, JOB, seed=-1)),
+    ("set: found ['a=1'], expected a dict",
+     lambda rig: ssdlab.run(JOB, on=rig, set=["a=1"])),  # type: ignore[arg-type]
+    ("sample: found 0.01, expected text",
+     lambda rig: ssdlab.cache("t", sample=0.01)),  # type: ignore[arg-type]
+    ("found 3 as the target, expected a Rig, ",
+     lambda rig: ssdlab.run(JOB, on=3)),  # type: ignore[arg-type]
+    ("count: found 0, expected from 1 to 255",
+     lambda rig: ssdlab.Rig.array(0, rig, 0)),
+    ("drives: found 'lab-reference', expected a Rig",
+     lambda rig: ssdlab.Rig.array(0, "lab-reference", 2)),  # type: ignore[arg-type]
+    ("cache: found 'lab-reference', expected a Rig",
+     lambda rig: ssdlab.Rig.wrap("cache", cache="lab-reference", below=rig)),  # type: ignore[arg-type]
+    ("capacity: expected a value beside it", lambda rig: rig.set("capacity")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "called"), WRONG, ids=[said for said, _ in WRONG])
+def test_what_is_no_value_of_a_parameter_is_told(
+    said: str, called: Callable[[ssdlab.Rig], object]
+) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        called(ssdlab.Rig("lab-reference").set(SMALL))
+
+
+def test_keys_beside_a_key_are_set_too() -> None:
+    rig = ssdlab.Rig("lab-reference").set("ftl.over_provisioning", 0.3, capacity="64MiB")
+    assert (rig.get("ftl.over_provisioning"), rig.capacity) == ("0.3", 64 << 20)
+
+
+def test_arrays_of_numpy_are_values_as_lists_are() -> None:
+    assert listed(np.array([1, 2])) == "1,2" == listed(one for one in (1, 2))
+    vary: Vary = {"ftl.over_provisioning": np.linspace(0.1, 0.3, 2)}
+    one, two = map(cast("Callable[[int], int]", np.int64), (1, 2))
+    found = ssdlab.sweep(JOB, on="lab-reference", set=SMALL, vary=vary, seeds=one)
+    assert found.frame()["ftl.over_provisioning"].to_list() == [0.1, 0.3]
+    array = ssdlab.Rig.array(0, ssdlab.Rig("lab-reference").set(SMALL), two)
+    assert array.capacity == 128 << 20
+
+
+def test_names_are_copied_and_pickled() -> None:
+    for names in (ssdlab.drives, ssdlab.devices, ssdlab.policies.victim):
+        assert pickle.loads(pickle.dumps(names)) == names == copy.deepcopy(names)
+    assert "victim" in repr(ssdlab.policies)
 
 
 def test_a_sweep_gives_the_same_frame_wherever_it_runs(tmp_path: Path, cli: Cli) -> None:

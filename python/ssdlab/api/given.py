@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
+import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from ssdlab.errors import InputError, SsdlabError
-from ssdlab.units import parse_bytes, quantity
+from ssdlab.units import SEED_MAX, parse_bytes, quantity
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Many = str | int | float | Sequence[str | int | float]
-"""Values: one, several, or a list as options take it, such as ``"64k,512k"`` or ``"2..32x2"``."""
+Many = str | int | float | Iterable[str | int | float]
+"""Values: one, several (also an array of numpy), or a list as options take it, such as
+``"64k,512k"`` or ``"2..32x2"``."""
 Size = str | int
 """Bytes: a number of them, or text such as ``"8GiB"``."""
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    "copies": (2, 3),
+    "depth": (1, math.inf),
+    "device": (0, math.inf),
+    "budget": (1, math.inf),
+    "members": (1, math.inf),
+    "models": (1, math.inf),
+    "passes": (1, math.inf),
+    "price": (0, math.inf),
+    "repeats": (2, 1000),
+    "runs": (100, math.inf),
+    "scale": (1, math.inf),
+    "seed": (0, SEED_MAX),
+    "seeds": (1, math.inf),
+    "selftest": (1, math.inf),
+    "top": (1, math.inf),
+}
+"""The least and the most of numbers that a function takes; those of its command's options."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
 
 
@@ -31,7 +52,7 @@ def listed(values: Many | None) -> str | None:
     """A list as an option takes it; None stays None."""
     if values is None or isinstance(values, str):
         return values
-    return ",".join(map(text, values)) if isinstance(values, Sequence) else text(values)
+    return ",".join(map(text, values)) if isinstance(values, Iterable) else text(values)
 
 
 def several(values: str | Path | Sequence[str | Path] | None) -> list[str]:
@@ -63,8 +84,10 @@ def share(option: str, text: str | None, expected: str, most: float = 1.0) -> fl
 
 
 def in_python(function: Callable[P, R]) -> Callable[P, R]:
-    """The function for callers in Python: its errors name parameters, not options of a command."""
-    known = set(inspect.signature(function).parameters)
+    """The function for callers in Python: its errors name parameters, not options of a command, and
+    what it is given is looked at, as a command's options are before it."""
+    signature = inspect.signature(function)
+    known = set(signature.parameters)
 
     def named(option: re.Match[str]) -> str:
         name = option[1].replace("-", "_")
@@ -73,7 +96,14 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return function(*args, **kwargs)  # raises one that names the function
+        for name, value in bound.arguments.items():
+            kinds = str(signature.parameters[name].annotation).split(" | ")
+            bound.arguments[name] = _looked_at(name, kinds, value)
+        try:
+            return function(*bound.args, **bound.kwargs)
         except SsdlabError as error:
             error.message = _OPTION.sub(named, error.message)
             error.args = (error.message, *error.args[1:])
@@ -83,3 +113,35 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
     own: Any = called
     own.__test__ = False
     return called
+
+
+def _looked_at(name: str, kinds: Sequence[str], value: object) -> object:
+    """What a parameter of these types is given; raises InputError where it is none of them, or a
+    number that is too small or too large."""
+    if value is None and "None" in kinds:
+        return None
+    if kinds[0] in ("int", "float"):
+        return number(name, value, whole=kinds[0] == "int")
+    if kinds[0] == "str" and {*kinds} <= {"str", "None"} and not isinstance(value, str):
+        raise InputError(f"{name}: found {value!r}, expected text")
+    if kinds[0].startswith("Mapping[") and not isinstance(value, Mapping):
+        raise InputError(f"{name}: found {value!r}, expected a dict of keys and their values")
+    return value
+
+
+def number(name: str, value: Any, *, whole: bool) -> float:
+    """A number within its bounds; those of numpy become Python's. Raises InputError, which names
+    the parameter, where it is none."""
+    least, most = BOUNDS.get(name, (-math.inf, math.inf))
+    try:
+        found = operator.index(value) if whole else float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if isinstance(value, str) or not least <= found <= most:
+        kind = "a whole number" if whole else "a number"
+        top = "2^64 - 1" if most == SEED_MAX else f"{most:.0f}"
+        limits = f" from {least} to {top}" if most < math.inf else f" of at least {least}"
+        raise InputError(
+            f"{name}: found {value!r}, expected {kind}{limits if name in BOUNDS else ''}"
+        )
+    return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from ssdlab import _core
 from ssdlab.errors import meant
@@ -23,7 +24,9 @@ class Names(Mapping[str, str]):
         return {attribute(name): name for name in self._names()}
 
     def __getattr__(self, name: str) -> str:
-        known = {} if name.startswith("__") else self._known()
+        if name.startswith("__") or name in {"_kind", "_names"}:  # a copy asks before it has them
+            raise AttributeError(name)
+        known = self._known()
         if name not in known:
             hint = meant(name, known, '; did you mean "{}"?')
             raise AttributeError(f'no {self._kind} is called "{name}"{hint}')
@@ -48,6 +51,9 @@ class Names(Mapping[str, str]):
 class Policies:
     """Names of policies, by what they decide: ``policies.victim.greedy``."""
 
+    def __repr__(self) -> str:
+        return f"<ssdlab names (policies): {', '.join(_kinds())}>"
+
     def __dir__(self) -> list[str]:
         return sorted(_kinds())
 
@@ -57,7 +63,7 @@ class Policies:
             hint = meant(name, known, '; did you mean "{}"?')
             hint = hint or f"; there are: {', '.join(known)}"
             raise AttributeError(f'no kind of policy is called "{name}"{hint}')
-        return Names(known[name], lambda: registered(known[name]))
+        return Names(known[name], partial(registered, known[name]))
 
 
 def attribute(name: str) -> str:
@@ -87,9 +93,9 @@ def _procedures() -> list[str]:
 
 drives = Names("drive", _drives)
 """The drives that ship with ssdlab."""
-devices = Names("device", lambda: registered("device"))
+devices = Names("device", partial(registered, "device"))
 """Kinds of devices that a rig is made of."""
-parts = Names("NAND part", lambda: registered("NAND part"))
+parts = Names("NAND part", partial(registered, "NAND part"))
 """Flash that exists."""
 procedures = Names("protocol", _procedures)
 """Protocols, by which :func:`ssdlab.test` tests a drive."""

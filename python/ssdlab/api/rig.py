@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ssdlab import _core
-from ssdlab.api.given import Size, size, text
+from ssdlab.api.given import Size, number, size, text
 from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, DriveRig, array_of, mixed, shipped
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import is_profile, resolve
@@ -66,8 +66,9 @@ class Rig:
             InputError: there is no such kind, key or part.
         """
         own = {
-            part: given._core if isinstance(given, Rig) else [rig._core for rig in given]
+            part: rigs[0]._core if isinstance(given, Rig) else [rig._core for rig in rigs]
             for part, given in parts.items()
+            for rigs in [_rigs(part, given)]
         }
         rig = _core.Rig.wrap(kind, dict(keys or {}), name=name or kind, summary=summary, **own)
         _core.rig_check(rig.to_toml(), rig_name=name or kind)
@@ -96,10 +97,11 @@ class Rig:
         known = text(level).lower().removeprefix("raid")
         if known not in LEVELS:
             raise unknown_name("RAID level", text(level), LEVELS)
+        members = _rigs("drives", drives)
         if isinstance(drives, Rig) == (count is None):
             raise InputError("an array takes one drive and a count, or all of its drives")
-        members = [drives] if isinstance(drives, Rig) else list(drives)
-        shape = ArrayShape(known, count or len(members), size("chunk", chunk))
+        members_count = len(members) if count is None else int(number("count", count, whole=True))
+        shape = ArrayShape(known, members_count, size("chunk", chunk))
         if not members:
             raise InputError("an array without drives has no capacity; give its drives")
         names = dict.fromkeys(member.name for member in members)
@@ -121,7 +123,9 @@ class Rig:
         Raises:
             InputError: the rig has no such key, or it takes no such value.
         """
-        given = {key: value} if isinstance(key, str) else {**(key or {}), **keys}
+        if isinstance(key, str) and value is None:
+            raise InputError(f"{key}: expected a value beside it")
+        given = {**({key: value} if isinstance(key, str) else key or {}), **keys}
         rig = self._core.copy()
         for name, wanted in given.items():
             rig.set(name, text(wanted))
@@ -179,6 +183,15 @@ class Rig:
 
     def __repr__(self) -> str:
         return f"<ssdlab.Rig {self.name}{': ' if self.summary else ''}{self.summary}>"
+
+
+def _rigs(part: str, given: Rig | Sequence[Rig]) -> list[Rig]:
+    """One rig or several; raises InputError, which names the part, where it is something else."""
+    found = [given] if isinstance(given, Rig | str) else list(given)
+    for one in found:
+        if not isinstance(one, Rig):
+            raise InputError(f"{part}: found {one!r}, expected a Rig, as ssdlab.Rig(NAME) makes it")
+    return [one for one in found if isinstance(one, Rig)]
 
 
 Drive = str | Path | Rig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from ssdlab.sweeps.search import BUDGET, Search
 
 FORESEEN = 24
 """Fewer runs are over before one could say how long they take."""
-Varied = Many | Rig | Sequence[Rig]
+Varied = Many | Rig | Iterable[Rig]
 """Values of a key of a sweep; of ``"target"`` rigs as well."""
 
 
@@ -201,7 +201,7 @@ def _values(given: Varied, folder: Path) -> str:
     """The values of a key as an option takes them; rigs as files."""
     if isinstance(given, Rig):
         return _named(given, folder)
-    if isinstance(given, Sequence) and not isinstance(given, str):
+    if isinstance(given, Iterable) and not isinstance(given, str):
         return ",".join(
             _named(one, folder) if isinstance(one, Rig) else listed(one) or "" for one in given
         )
