@@ -281,12 +281,25 @@ def test_one_snapshot_gives_the_average_since_new() -> None:
     carried = project([read(nvme())])
     assert carried.days == 500
     assert carried.written_bytes_per_day == pytest.approx(2_048_000_000_000 / 500)
-    # 10 % in 500 days leave 4500; a step of 1 % either way is 90 / 11 and 90 / 9 of 500.
+    # 10 % in 500 days leave 4500; a step of 1 % either way is 89 / 11 and 91 / 9 of 500.
     assert carried.days_left == pytest.approx(4500)
-    assert carried.days_left_least == pytest.approx(90 / 11 * 500)
-    assert carried.days_left_most == pytest.approx(5000)
+    assert carried.days_left_least == pytest.approx(89 / 11 * 500)
+    assert carried.days_left_most == pytest.approx(91 / 9 * 500)
     assert carried.bytes_left == pytest.approx(9 * 2_048_000_000_000)
     assert "average in 500 days of power-on time since new" in carried.assumption
+
+
+@pytest.mark.parametrize(
+    ("used", "least", "days", "most"),
+    [(99, 0.0, 500 / 99, 1000 / 98), (100, 0.0, 0.0, 0.0), (1, 98 * 250, 99 * 500, None)],
+)
+def test_near_the_end_a_step_of_wear_is_a_step_of_what_is_left(
+    used: int, least: float, days: float, most: float | None
+) -> None:
+    carried = project([read(nvme({"percentage_used": used}))])
+    assert carried.days_left_least == pytest.approx(least)
+    assert carried.days_left == pytest.approx(days)
+    assert carried.days_left_most == (None if most is None else pytest.approx(most))
 
 
 def test_two_snapshots_give_the_rate_in_between() -> None:

@@ -22,7 +22,7 @@ from ssdlab.answer import value_of
 from ssdlab.answers.run import answer
 from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
 from ssdlab.fio.surroundings import REDACTED, _without_secrets
-from ssdlab.histogram import VALUES, bin_index
+from ssdlab.histogram import KINDS, VALUES, bin_index
 from ssdlab.results import SERIES_SCHEMA
 
 pytestmark = [pytest.mark.real, needs_fio()]
@@ -51,6 +51,44 @@ def test_a_file_is_made_for_the_run_and_removed_after_it(tmp_path: Path) -> None
     assert [job.name for job in result.jobs] == ["fill", "mix"]
     assert result.kind == "fio"
     assert result.frame().height == 3
+
+
+def test_a_job_that_verifies_what_it_wrote_is_told_by_its_writes(tmp_path: Path) -> None:
+    job = "[a]\nioengine=psync\nrw=write\nbs=64k\nsize=4m\nverify=crc32c\n"
+    lead = answer([ssdlab.run(job, on=tmp_path / "s")]).sections[0]
+    assert ", write: " in lead.sentences[0]
+    assert [row[1] for row in lead.tables[0].rows] == ["write", "read"]
+
+
+LATENCIES = "[a]\nioengine=psync\nrw=randread\nsize=8m\n"
+
+
+def test_percentiles_are_of_lat_where_fio_tells_those_alone(tmp_path: Path) -> None:
+    job = f"{LATENCIES}clat_percentiles=0\nlat_percentiles=1\n"
+    result = ssdlab.run(job, on=tmp_path / "s")
+    (told,) = result.measurement.summary()
+    lead = answer([result]).sections[0]
+    assert lead.tables[0].title == "Measured"
+    heads = [column.name for column in lead.tables[0].columns]
+    p99 = lead.tables[0].rows[0][heads.index("p99")]
+    assert "lat mean" in heads
+    assert value_of(p99) == pytest.approx(told["lat_p99_ns"] / 1e3)
+    assert {"lat p99", "lat p99.9"} <= {number.name for number in lead.numbers}
+
+
+@pytest.mark.parametrize(("off", "gone"), [("lat", {"lat", "slat"}), ("clat", {"clat"})])
+def test_latencies_that_fio_does_not_take_are_null(
+    tmp_path: Path, off: str, gone: set[str]
+) -> None:
+    # Without lat, fio counts slat from an instant that it has not taken: seconds.
+    job = f"{LATENCIES}disable_{off}=1\nioengine=libaio\niodepth=4\ndirect=1\n"
+    result = ssdlab.run(job, on=tmp_path / "s")
+    (told,) = result.measurement.summary()
+    assert {kind for kind in KINDS if told[f"{kind}_max_ns"] is None} == gone
+    assert result.frame()["clat_max_ns"].is_null().all() == (off == "clat")
+    tables = {table.title: table for one in answer([result]).sections for table in one.tables}
+    split = tables.get("Submission and completion")
+    assert not {row[1] for row in split.rows} & gone if split else off == "lat"
 
 
 def test_the_series_adds_up_to_the_totals_of_the_document(tmp_path: Path) -> None:

@@ -89,6 +89,9 @@ class DirectionStats:
     def latencies(self) -> Mapping[str, Histogram]:
         """By kind (:data:`ssdlab.histogram.KINDS`), as far as the document has them."""
         found = {kind: Histogram.of_document(self.raw, kind) for kind in KINDS}
+        if found["lat"] is None and found["clat"] is not None and "lat_ns" in self.raw:
+            # With disable_lat fio does not take the instant that slat counts from.
+            found["slat"] = None
         return {kind: one for kind, one in found.items() if one is not None}
 
     @property
@@ -346,7 +349,7 @@ _FRAME: dict[str, tuple[type[pl.DataType], Callable[[DirectionStats], Any]]] = {
     "clat_p50_ns": (pl.Float64, lambda stats: stats.clat.percentile_ns(50.0)),
     "clat_p99_ns": (pl.Float64, lambda stats: stats.clat.percentile_ns(99.0)),
     "clat_p999_ns": (pl.Float64, lambda stats: stats.clat.percentile_ns(99.9)),
-    "clat_max_ns": (pl.Float64, lambda stats: stats.clat.max_ns),
+    "clat_max_ns": (pl.Float64, lambda stats: stats.clat.max_ns if stats.clat.ios else None),
 }
 """Columns of :meth:`Result.frame`: type, and where the value is found."""
 

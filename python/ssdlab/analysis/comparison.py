@@ -42,6 +42,11 @@ class Workload:
         """Whether it reads and writes side by side: then ``rwmixread`` has a meaning."""
         return self.rw.removeprefix("rand") in ("rw", "readwrite")
 
+    def does(self, ddir: str) -> bool:
+        """Whether its pattern does this; a job that only writes also reads where it verifies."""
+        way = self.rw.removeprefix("rand")
+        return not way or ddir in ("readwrite" if way == "rw" else way)
+
     @property
     def read_percent(self) -> float | None:
         """Percent of reads that it asks for; None where it trims, or does not say."""

@@ -152,7 +152,8 @@ def _measured(direction: Direction | None) -> dict[str, NoisyValue]:
         return {}
     inside = direction.inside
     ios = inside["ios"].cast(pl.Float64).to_numpy()
-    latency = direction.latency or NOTHING
+    # Of one kind, or runs of which one tells the other's alone would be compared in it.
+    latency = direction.latencies.get("lat" if direction.ddir == SYNC else "clat", NOTHING)
     parts: dict[str, tuple[float | None, noise.Sampled | None]] = {
         "IOPS": (direction.iops, _resampled(inside, "iops")),
         THROUGHPUT: (

@@ -79,8 +79,14 @@ class Direction:
 
     @property
     def kind(self) -> str:
-        """The kind of latency that is shown: what every target can tell for any window."""
-        return "lat" if self.ddir == SYNC else "clat"
+        """The kind of latency that is shown: what every target can tell for any window, or the
+        whole latency where fio was told to leave out the other's percentiles, or all of it."""
+        return "lat" if self.ddir == SYNC else max(("clat", "lat"), key=self._told)
+
+    def _told(self, kind: str) -> tuple[bool, bool]:
+        """Whether percentiles of a kind are known, and whether anything is."""
+        known = self.latencies.get(kind, NOTHING)
+        return known.known or bool(known.told), known.ios > 0
 
     @property
     def latency(self) -> Histogram | None:
@@ -160,6 +166,15 @@ class JobMeasurement:
     def name(self) -> str:
         """The job's name."""
         return self.workload.name
+
+    @property
+    def by_weight(self) -> list[Direction]:
+        """What the job is about first: its pattern's own directions before reads that only verify,
+        flushes last, the busier before the other."""
+        return sorted(
+            self.directions,
+            key=lambda one: (one.ddir == SYNC, not self.workload.does(one.ddir), -one.total_ios),
+        )
 
     def of(self, ddir: str) -> Direction | None:
         """One direction; None where the job did nothing in it."""

@@ -86,7 +86,7 @@ class Trace:
 
 
 def first_of_each(traces: Sequence[Trace]) -> list[Trace]:
-    """The busiest direction of each run."""
+    """The main direction of each run."""
     first: dict[int, Trace] = {}
     for trace in traces:
         first.setdefault(trace.run.place, trace)

@@ -110,7 +110,7 @@ def _count(number: int, what: str) -> str:
 
 def _row(item: ImportedDocument, job: JobMeasurement) -> _Row:
     told = [direction for direction in job.directions if direction.ddir != SYNC]
-    whole: Histogram = merge(direction.latency for direction in told) or NOTHING
+    whole: Histogram = merge(direction.latencies.get("clat") for direction in told) or NOTHING
     rates = [direction.iops for direction in told if direction.iops is not None]
     speeds = [direction.bw_bytes for direction in told if direction.bw_bytes is not None]
     source = (item.foreign.digest,)

@@ -32,6 +32,8 @@ def kinds_table(traces: Sequence[Trace]) -> Table:
         if latencies.get("slat", NOTHING).max_ns:
             for kind in KINDS:
                 known = latencies.get(kind, NOTHING)
+                if not known.ios:
+                    continue
                 deep = [known.percentile_ns(percent) for percent in (50.0, 99.0, 99.9)]
                 times = (known.mean_ns, *deep, known.max_ns)
                 rows.append([trace.name, kind, *(time_cell(time, own) for time in times)])

@@ -114,17 +114,15 @@ def _jobs(runs: Sequence[ShownResult]) -> list[list[Trace]]:
         for member in group.members:
             run = runs[member.run]
             job = next(j for j in run.result.measurement.jobs if j.name == member.name)
-            busiest = sorted(
-                job.directions, key=lambda direction: (direction.ddir == SYNC, -direction.total_ios)
-            )
-            traces += [Trace(run, job, direction, len(busiest) == 1) for direction in busiest]
+            alone = len(job.directions) == 1
+            traces += [Trace(run, job, direction, alone) for direction in job.by_weight]
         if traces:
             found.append(traces)
     return found
 
 
 def main_of(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
-    """What the head speaks of: the last job that does more than fill, its busiest direction on
+    """What the head speaks of: the last job that does more than fill, its main direction on
     each run."""
     tested = [t for t in jobs if not t[0].job.workload.fills(jobs[-1][0].job.name)] or jobs
     widest = max((len({t.run.place for t in traces}) for traces in tested), default=0)
@@ -157,8 +155,19 @@ def _lead(
 ) -> Section:
     traces = [trace for job in jobs for trace in job]
     tables = [
-        _summary([t for t in traces if t.measured.kind == kind], kind, several=len(runs) > 1)
-        for kind in ("clat", "lat")
+        _summary(shown, title, kind, several=len(runs) > 1)
+        for title, kind, flushes in (
+            ("Measured", "clat", False),
+            ("Measured", "lat", False),
+            ("Flushes", "lat", True),
+        )
+        if (
+            shown := [
+                t
+                for t in traces
+                if t.measured.kind == kind and (t.measured.ddir == SYNC) == flushes
+            ]
+        )
     ]
     said = _compared(main) if len(main) > 1 else [_headline(main[0])] if main else []
     for run in runs:
@@ -168,7 +177,7 @@ def _lead(
     return Section(
         sentences=said,
         numbers=_numbers(main) if len(runs) == 1 else [],
-        tables=[table for table in tables if table.rows],
+        tables=tables,
         figures=_leading(jobs, main),
         key="summary",
         title="Summary",
@@ -264,7 +273,7 @@ def _mb(bytes_per_s: float | None) -> float | None:
     return None if bytes_per_s is None else bytes_per_s / 1e6
 
 
-def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
+def _summary(traces: Sequence[Trace], title: str, kind: str, *, several: bool) -> Table:
     """A row per job, run and direction: its window, rates and latencies."""
     known = [(t, t.measured.latency or NOTHING) for t in traces]
     deep = [
@@ -296,7 +305,6 @@ def _summary(traces: Sequence[Trace], kind: str, *, several: bool) -> Table:
         waf = None if direction.waf is None else Cell(direction.waf, own, f"{direction.waf:.2f}")
         row += [waf] if amplified else []
         rows.append([*row, _from(direction.window)])
-    title = "Measured" if kind == "clat" else "Flushes"
     note = "from: start of the measurement window, seconds into the job, which reaches to its end."
     return Table(title, columns(" | ".join(heads)), rows, note)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssdlab.analysis.measurement import SYNC, Direction
+from ssdlab.analysis.measurement import Direction
 from ssdlab.answers import explanation
 from ssdlab.api.kept import Kept, result_of
 from ssdlab.api.report import Report
@@ -48,12 +48,10 @@ def explain(
 
 
 def _main(result: Result) -> Direction:
-    """The direction that changes are tried on: the busiest of the job that the run is about."""
+    """The direction that changes are tried on: the main one of the job that the run is about."""
     job = result.measurement.main
     assert job is not None
-    return max(
-        job.directions, key=lambda direction: direction.total_ios if direction.ddir != SYNC else 0
-    )
+    return job.by_weight[0]
 
 
 def _try(

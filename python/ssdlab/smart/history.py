@@ -30,9 +30,9 @@ class Projection:
     days_left: float | None = None
     """Until the rated endurance is used up."""
     days_left_least: float | None = None
-    """The same if the wear grew by a whole step more than told."""
+    """The same if the drive has worn a whole step more than it tells."""
     days_left_most: float | None = None
-    """The same if it grew by a step less; None where that is no bound."""
+    """The same if a step less; None where that is no bound."""
     bytes_left: float | None = None
     """What the host can still write until then."""
     assumption: str = ""
@@ -152,8 +152,16 @@ def _by_wear(projection: Projection, last: Health, span: _Stretch | None) -> Pro
     return replace(
         projection,
         days_left=remaining / (grown / span.days),
-        days_left_least=remaining / ((grown + STEP) / span.days),
-        days_left_most=remaining / ((grown - STEP) / span.days) if grown > STEP else None,
+        # A step counts twice: in how fast it went, and in how much is left.
+        days_left_least=max(0.0, remaining - STEP) / ((grown + STEP) / span.days),
+        days_left_most=_longest(remaining, grown, span.days),
         bytes_left=None if not span.written else remaining / grown * span.written,
         assumption=f"if wear continues as {span.words}",
     )
+
+
+def _longest(remaining: float, grown: float, days: float) -> float | None:
+    """Days left if the wear is a step less than told; None where that may be no growth at all."""
+    if not remaining:
+        return 0.0
+    return (remaining + STEP) / ((grown - STEP) / days) if grown > STEP else None
