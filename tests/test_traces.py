@@ -21,6 +21,7 @@ from conftest import Outcome, needs_fio
 from ssdlab.api.traces import reading
 from ssdlab.errors import InputError
 from ssdlab.fio import job as fio_job
+from ssdlab.fits import observations
 from ssdlab.jobfile import JobText
 from ssdlab.tracefile import Reading, Replay
 from ssdlab.traces import fit, profile
@@ -252,6 +253,21 @@ def test_info_writes_a_table_a_document_and_a_page(tmp_path: Path, cli: Cli) -> 
     assert "Access map (LBA x time)" in page.read_text() and "small.csv" in page.read_text()
 
 
+def test_times_of_a_trace_are_told_however_long_and_not_beyond_their_ends(
+    tmp_path: Path, cli: Cli
+) -> None:
+    """fio's bins end at 17 s, and their middles lie 1/128 beside what is counted."""
+    for gap_ns, told in ((60_000_000_000, "60 s"), (100_000, "100 us")):
+        lines = [f"{n * gap_ns},read,{n * 4096},4096,0,{gap_ns}\n" for n in range(100)]
+        trace = tmp_path / f"{gap_ns}.csv"
+        trace.write_text("time_ns,kind,offset,length,device,response_ns\n" + "".join(lines))
+        found = profile.profile(trace)
+        for times in (found["arrivals"]["gaps"], found["responses"]["read"]):
+            assert {row["ns"] for row in times} == {gap_ns}
+        table = cli("trace", "info", trace).out
+        assert f"between requests\tmedian {told}" in table and "e+" not in table
+
+
 def test_a_fitted_job_has_the_mix_and_sizes_of_its_trace(tmp_path: Path, cli: Cli) -> None:
     job = tmp_path / "j.fio"
     done = cli("trace", "to-fio", small(tmp_path), job, "--fit")
@@ -291,6 +307,15 @@ def test_a_replay_on_a_simulated_drive_is_an_ordinary_result(tmp_path: Path, cli
     job = json.loads(document.read_text())["jobs"][0]
     assert (job["read"]["total_ios"], job["write"]["total_ios"]) == (30, 10)
     assert job["job_runtime"] == pytest.approx(39, abs=2)
+
+
+def test_a_replay_is_no_sequential_read(tmp_path: Path) -> None:
+    """What fio's option rw would say, its default, a replay does not do."""
+    result = ssdlab.replay(small(tmp_path), "demo-client", set={"capacity": "1408MiB"}, depth=4)
+    (job,) = result.measurement.jobs
+    assert (job.workload.rw, job.workload.read_percent) == ("replay", None)
+    assert observations.observations(result) == []
+    assert "replay (replay, " in result.report.sentences[0]
 
 
 def test_a_job_file_replays_a_trace_beside_it(tmp_path: Path) -> None:

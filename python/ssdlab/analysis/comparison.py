@@ -32,8 +32,11 @@ class Workload:
 
     @property
     def rw(self) -> str:
-        """The pattern without its modifiers: ``randread``. Empty where no option is known at all,
-        as of what others measured; else fio's default stands for one that is missing."""
+        """The pattern without its modifiers: ``randread``; ``replay`` of a trace, which alone says
+        what is done. Empty where no option is known at all, as of what others measured; else fio's
+        default stands for one that is missing."""
+        if self.option("read_iolog"):
+            return "replay"
         default = "read" if self.options else ""
         return (self.option("rw", "readwrite") or default).split(":")[0].strip().lower()
 

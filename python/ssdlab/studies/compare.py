@@ -313,7 +313,7 @@ def _sentence(
         said = "; ".join(f"{_what(row)} {share_text(d.share)}" for d, row in known[:NAMED])
         return f"{label} against {first}: {said}; whether that is more than noise is not known."
     if not seen:
-        return f"{label} against {first}: {NONE_SEEN}, in none of {len(tested)} numbers."
+        return f"{label} against {first}: {NONE_SEEN} in any of {len(tested)} numbers."
     count = sum(d.seen for d, _ in tested)
     named = "; ".join(
         f"{_what(row)} {share_text(d.share)} ({span_text(d)}, {verdict(d, row.quantity.better)})"

@@ -70,14 +70,14 @@ def _time_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     seconds = found["seconds"]
     yield "time span", units.duration(seconds)
     if seconds > 0:
-        yield "mean rate", f"{found['requests'] / seconds:,.4g} requests/s"
+        yield "mean rate", f"{units.number(found['requests'] / seconds)} requests/s"
     for window in arrivals["windows"]:
         if window["window_ns"] in (10_000_000, 1_000_000_000, 60_000_000_000):
             peak = window["requests_max"]
             yield (
                 f"busiest {units.duration(window['window_ns'] / 1e9)}",
-                f"{peak:,} requests, {units.number(peak / window['requests_mean'])} times the "
-                f"mean; variance/mean {units.number(window['dispersion'])} (Poisson: 1)",
+                f"{units.counted(peak, 'request')}, {units.number(peak / window['requests_mean'])} "
+                f"times the mean; variance/mean {units.number(window['dispersion'])} (Poisson: 1)",
             )
     responses = found["responses"] or {}
     for name, rows, high in (

@@ -76,25 +76,36 @@ impl Histogram {
     /// The percentiles of `list` (percent, ascending) as fio computes them: the value of the
     /// first bin at which at least that share has been counted. Empty without any value.
     pub fn percentiles(&self, list: &[f64]) -> Vec<u64> {
-        let total = self.total();
-        let mut values = Vec::with_capacity(list.len());
-        if total == 0 {
-            return values;
-        }
-        let mut wanted = list.iter().map(|p| rank(*p, total)).peekable();
-        let mut seen = 0;
-        for (bin, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            seen += count;
-            while wanted.next_if(|rank| seen >= *rank).is_some() {
-                values.push(value_ns(bin));
-            }
-        }
-        values
+        percentiles_of(self.counted(), self.total(), list)
+    }
+    /// Values of the bins that hold any, in ns, ascending, and their counts.
+    pub fn counted(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(|(bin, count)| (value_ns(bin), *count))
     }
     /// One percentile in ns; 0 without any value.
     pub fn percentile(&self, percent: f64) -> u64 {
         self.percentiles(&[percent]).first().copied().unwrap_or(0)
     }
+}
+
+/// The percentiles of `list` (percent, ascending) of `total` values, counted in ascending order;
+/// empty without any.
+pub fn percentiles_of(
+    counted: impl Iterator<Item = (u64, u64)>,
+    total: u64,
+    list: &[f64],
+) -> Vec<u64> {
+    let mut values = Vec::with_capacity(list.len());
+    let mut wanted = list.iter().map(|p| rank(*p, total)).peekable();
+    let mut seen = 0;
+    for (value, count) in counted {
+        seen += count;
+        while wanted.next_if(|rank| seen >= *rank).is_some() {
+            values.push(value);
+        }
+    }
+    values
 }
 
 /// The smallest count that is at least `percent` of `total`, and at most `total`.

@@ -9,7 +9,7 @@ mod summary;
 mod tally;
 
 pub use attribution::{Attribution, ROWS as ATTRIBUTION_ROWS, Row as AttributionRow};
-pub use histogram::{BINS, Histogram, bin_of, lower_bound_ns, value_ns};
+pub use histogram::{BINS, Histogram, bin_of, lower_bound_ns, percentiles_of, value_ns};
 pub use parts::{PART_NAMES, PARTS, Part, PartSums, Parts};
 pub use segments::{KINDS, Latencies, Segments};
 pub use series::{DIRECTIONS, Series};

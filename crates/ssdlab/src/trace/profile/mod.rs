@@ -5,14 +5,16 @@
 
 mod blocks;
 mod map;
+mod times;
 mod windows;
 
 use super::{DUPLICATE_NS, KINDS, Kind, Oddities, Request, SECTOR_BYTES};
-use crate::stats::{Histogram, bin_of, value_ns};
+use crate::stats::value_ns;
 use blocks::{Blocks, Touch};
 use map::{COLUMNS, Map, ROWS};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use times::Times;
 use windows::{Window, Windows};
 
 /// Bytes of the blocks that footprint and reuse are counted in.
@@ -44,8 +46,8 @@ pub struct Profile {
     ends_next: usize,
     continues_previous: u64,
     continues_some: u64,
-    gaps: Histogram,
-    responses: [Histogram; 2],
+    gaps: Times,
+    responses: [Times; 2],
     windows: Windows,
     blocks: Blocks,
     map: Map,
@@ -68,7 +70,7 @@ impl Default for Profile {
             ends_next: 0,
             continues_previous: 0,
             continues_some: 0,
-            gaps: Histogram::default(),
+            gaps: Times::default(),
             responses: Default::default(),
             windows: Windows::new(),
             blocks: Blocks::new(),
@@ -82,7 +84,7 @@ impl Profile {
     pub fn add(&mut self, request: &Request) {
         let kind = request.kind as usize;
         if self.requests != [0; 4] {
-            self.gaps.add(bin_of(request.time_ns - self.last_ns));
+            self.gaps.add(request.time_ns - self.last_ns);
         }
         self.requests[kind] += 1;
         self.last_ns = request.time_ns;
@@ -116,7 +118,7 @@ impl Profile {
         let write = request.kind == Kind::Write;
         self.map.add(request.time_ns, request.offset, write);
         if let Some(ns) = request.response_ns {
-            self.responses[usize::from(write)].add(bin_of(ns));
+            self.responses[usize::from(write)].add(ns);
         }
         let start = (request.device, request.offset);
         self.continues_previous += u64::from(self.previous_end == Some(start));
@@ -286,10 +288,10 @@ impl Profile {
     }
 
     fn responses(&self) -> Value {
-        if self.responses.iter().all(|responses| responses.total() == 0) {
+        if self.responses.iter().all(Times::is_empty) {
             return Value::Null;
         }
-        let list = |responses: &Histogram| {
+        let list = |responses: &Times| {
             let quantiles = responses.percentiles(&PERCENTS);
             let pairs = PERCENTS.iter().zip(quantiles);
             pairs.map(|(p, ns)| json!({ "percent": p, "ns": ns })).collect::<Vec<_>>()
