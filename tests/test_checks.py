@@ -481,6 +481,27 @@ def test_load_is_not_told_from_buffered_runs_or_ramps() -> None:
         assert status("load", result) == "good"
 
 
+@pytest.mark.parametrize("option", ["fsync", "fdatasync", "sync"])
+def test_what_a_file_system_writes_to_sync_is_no_load_of_others(option: str) -> None:
+    result = real(options={option: "1"})
+    disk = surroundings(result)["observed"]["disk"]
+    disk["write_ios"] *= 3
+    disk["write_bytes"] *= 3
+    assert status("load", result) == "bad"
+    surroundings(result)["file_system"] = {"type": "ext4"}
+    assert status("load", result) == "good"
+    disk["write_ios"] *= 3
+    assert status("load", result) == "bad"
+
+
+def test_load_of_small_ios_is_told_by_their_number() -> None:
+    result = real()
+    ios = result.document["jobs"][0]["write"]["total_ios"]
+    surroundings(result)["observed"]["disk"]["write_ios"] *= 2
+    (found,) = of_name(examine(session(("a", result))), "load")
+    assert found.evidence == f"besides fio's {ios:,} I/Os the drive had {ios:,}"
+
+
 def test_other_programs_and_hypervisors_are_load() -> None:
     result = real()
     surroundings(result)["observed"]["cpu_seconds"] |= {"user": 40.0, "idle": 30.0}

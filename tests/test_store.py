@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pickle
+import shlex
 import shutil
 import signal
 import subprocess
@@ -237,6 +238,20 @@ def test_a_folder_of_runs_is_no_run_but_tells_which_it_has(tmp_path: Path) -> No
     assert str(raised.value) == (
         f"{folder.parent}: is a folder of runs; name one of them, such as {folder}"
     )
+
+
+def test_the_command_that_goes_on_from_a_run_finds_it_wherever_it_is_kept(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    job = tmp_path / "a.fio"
+    job.write_text("[a]\nrw=read\nsize=1m\n")
+    for where in ([], ["--out", tmp_path / "my runs"]):
+        said = cli("run", job, "--on", "demo-client", "--scale", 64, *where).out
+        _, _, follow = said.replace("\n", " ").rpartition("next: ssdlab report ")
+        shown = cli("show", *shlex.split(follow))
+        assert (shown.status, shown.err) == (0, "")
+    assert cli("show", shlex.split(follow)[0].rpartition("/")[2]).status == 2
 
 
 def test_the_newest_run_is_the_last(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from ssdlab.errors import InputError
 from ssdlab.output import Output
 
 if light.BODIES:
-    from ssdlab.answers.imported import short
+    from ssdlab.answers.imported import ImportedDocument, short
     from ssdlab.api.imports import imported
     from ssdlab.cli.output import progress
     from ssdlab.fits import observations
     from ssdlab.imports import ForeignDocument
-    from ssdlab.store import RunStore
+    from ssdlab.store import RunStore, called
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,18 @@ def command(
             done.report.answer,
             seconds=ask.seconds,
             kept=None if plan or not items else store.root,
-            follow=f"ssdlab show {short(items[0].foreign)}" if items and not plan else "",
+            follow=_follow(items[0]) if items else "",
             whole=True,
         )
     done.check()
+
+
+def _follow(item: ImportedDocument) -> str:
+    """The command that shows the run of a document; empty where nothing was kept."""
+    if item.run is None:
+        return ""
+    name = called(item.run)
+    return f"ssdlab show {short(item.foreign) if name == item.run.name else name}"
 
 
 def _table(documents: Sequence[ForeignDocument]) -> str:

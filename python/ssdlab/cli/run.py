@@ -33,7 +33,7 @@ if light.BODIES:
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.rating import Rating
     from ssdlab.results import Result
-    from ssdlab.store import RunStore, label
+    from ssdlab.store import RunStore, called, label
     from ssdlab.target import Settings, Target
 
 
@@ -125,7 +125,7 @@ def show(result: Result, job: str, view: View, seconds: float) -> None:
         replace(answer, title=title),
         seconds=seconds,
         kept=result.folder,
-        follow=f"ssdlab report {result.folder.name}",
+        follow=f"ssdlab report {called(result.folder)}",
         whole=True,
         document=result.told(),
     )

@@ -36,7 +36,7 @@ if light.BODIES:
     from ssdlab.engine.plans import plan as make_plan
     from ssdlab.rating import between, share_text
     from ssdlab.safety import amount
-    from ssdlab.store import RunStore
+    from ssdlab.store import RunStore, called
     from ssdlab.store.folder import RunFolder
 
 
@@ -94,7 +94,7 @@ def show(report: Report, folder: RunFolder, view: View, seconds: float) -> None:
         report.answer,
         seconds=seconds,
         kept=folder.path,
-        follow=f"ssdlab report {folder.id} -o report.html",
+        follow=f"ssdlab report {called(folder.path)} -o report.html",
     )
 
 

@@ -13,6 +13,7 @@ from ssdlab.answer import Check, Section, Table, marked
 from ssdlab.engine import snapshots
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.errors import InputError
+from ssdlab.store import called
 from ssdlab.store.folder import FINDINGS, JournalEntry, Manifest, RunFolder
 
 SCHEMA = 1
@@ -111,7 +112,8 @@ def read(folder: RunFolder) -> ProtocolRun:
     path = folder.path / FINDINGS
     if not path.exists():
         raise InputError(
-            f"{folder.id}: was killed before it found anything; ssdlab resume {folder.id} goes on"
+            f"{folder.id}: was killed before it found anything; "
+            f"ssdlab resume {called(folder.path)} goes on"
         )
     document = documents.parsed(documents.read_bytes(path), path)
     findings = documents.checked(document, _FINDINGS, path)

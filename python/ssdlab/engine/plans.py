@@ -22,7 +22,7 @@ from ssdlab.engine.steps import Repeated
 from ssdlab.errors import InputError
 from ssdlab.rating import Rating
 from ssdlab.rig import capacity_of, is_profile
-from ssdlab.store import MANIFEST, RunStore
+from ssdlab.store import MANIFEST, RunStore, called
 from ssdlab.store.folder import RunFolder
 from ssdlab.target import Session, Target, real
 
@@ -195,7 +195,7 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
 def require_unfinished(folder: RunFolder) -> None:
     """Raises InputError where a run is complete, as that of a job file is."""
     if folder.manifest.status == "complete":
-        raise InputError(f"{folder.id}: is complete; ssdlab report {folder.id} shows it")
+        raise InputError(f"{folder.id}: is complete; ssdlab report {called(folder.path)} shows it")
 
 
 def _values(folder: RunFolder, protocol: Protocol) -> dict[str, int | float | str]:

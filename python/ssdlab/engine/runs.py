@@ -21,7 +21,7 @@ from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.progress import ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import medium
-from ssdlab.store import RunStore
+from ssdlab.store import RunStore, called
 from ssdlab.store.folder import RunFolder, Status
 from ssdlab.target import Notice, RealSession, Session, Target, Terms, sim
 
@@ -221,7 +221,8 @@ def _execute(
         if not failed:
             execution.stop()
         _keep(folder, execution, examine, "failed" if failed else "stopped")
-        kept = f"; {execution.finished} finished steps are kept: ssdlab resume {folder.id} goes on"
+        go_on = f"ssdlab resume {called(folder.path)}"
+        kept = f"; {execution.finished} finished steps are kept: {go_on} goes on"
         if folder.manifest.made_file:
             kept += f" (for that, {folder.manifest.path} stays where it is)"
         if isinstance(error, SsdlabError) and failed:

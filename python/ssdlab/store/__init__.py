@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import secrets
+import shlex
 import shutil
 import tempfile
 import time
@@ -42,6 +43,12 @@ def default_root() -> Path:
     """``$XDG_DATA_HOME/ssdlab/runs``, or ``~/.local/share/ssdlab/runs``."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "ssdlab" / "runs"
+
+
+def called(path: Path) -> str:
+    """What a command line calls the run in this folder: its id where runs are kept unless a command
+    says otherwise, else the folder."""
+    return path.name if path.parent == default_root() else shlex.quote(str(path))
 
 
 class RunStore:
