@@ -456,6 +456,27 @@ def test_what_is_no_value_of_a_parameter_is_told(
         called(ssdlab.Rig("lab-reference").set(SMALL))
 
 
+def test_a_mix_is_told_by_the_direction_it_asks_for_more_of_whatever_the_seed() -> None:
+    job = JOB.replace("randwrite", "randrw")
+    rig = ssdlab.Rig("lab-reference").set(SMALL)
+    for mix, ddir in ((50, "read"), (45, "write")):
+        for seed in range(4):
+            result = ssdlab.run(f"{job}rwmixread={mix}\n", on=rig, prepare="steady", seed=seed)
+            rates = {row["ddir"]: row["iops"] for row in result.summary()}
+            assert result.numbers["iops"].ddir == ddir
+            assert result.numbers["iops"].value == rates[ddir]
+    assert ssdlab.run(JOB, on=rig).numbers["iops"].ddir == ""
+    assert "IOPS, write" in result._repr_html_()
+
+
+def test_no_chart_of_a_sweep_of_a_mix_is_empty() -> None:
+    job = JOB.replace("randwrite", "randrw") + "rwmixread=60\n"
+    vary: Vary = {"job.iodepth": [1, 2, 4]}
+    found = ssdlab.sweep(job, on="lab-reference", set=SMALL, vary=vary, prepare="steady")
+    traded = next(one for one in found._figures if one.title == "IOPS against WA")
+    assert [len(curve.x) for curve in traded.curves if curve.name == "combination"] == [3]
+
+
 def test_keys_beside_a_key_are_set_too() -> None:
     rig = ssdlab.Rig("lab-reference").set("ftl.over_provisioning", 0.3, capacity="64MiB")
     assert (rig.get("ftl.over_provisioning"), rig.capacity) == ("0.3", 64 << 20)

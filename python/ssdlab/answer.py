@@ -155,6 +155,13 @@ class Number:
     unit: str
     better: Better = ""
     sources: tuple[str, ...] = ()
+    ddir: str = ""
+    """The direction that it is of, where there are others beside it."""
+
+    @property
+    def head(self) -> str:
+        """What people read above it: ``IOPS, read``."""
+        return f"{self.name}, {self.ddir}" if self.ddir else self.name
 
 
 class Ranked(StrEnum):
@@ -406,11 +413,14 @@ def in_gigabytes(number: Number) -> Number:
 
 def numbers_table(numbers: Sequence[Number]) -> Table:
     """The numbers as a table."""
+    several = any(number.ddir for number in numbers)
     rows: list[Cells] = [
-        [number.name, Cell(number.value, number.sources), number.unit]
+        [number.name, *([number.ddir] if several else []), Cell(number.value, number.sources),
+         number.unit]
         for number in map(in_gigabytes, numbers)
-    ]
-    return Table("Numbers", columns("number | value | unit"), rows)
+    ]  # fmt: skip
+    heads = columns(f"number{' | ddir' if several else ''} | value | unit")
+    return Table("Numbers", heads, rows)
 
 
 def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:

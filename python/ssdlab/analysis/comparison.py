@@ -13,6 +13,10 @@ SHAPE_OPTIONS = (("rw", "readwrite"), ("bs", "blocksize"), ("iodepth",), ("rwmix
 """Options, each with its alias, that make two jobs of different names the same workload."""
 
 
+RATES = ("rate", "rate_iops")
+"""Options that may hold back one direction more than the other."""
+
+
 @dataclass(frozen=True)
 class Workload:
     """One job name of one run, with all workers of that name."""
@@ -48,7 +52,7 @@ class Workload:
     def does(self, ddir: str) -> bool:
         """Whether its pattern does this; a job that only writes also reads where it verifies."""
         way = self.rw.removeprefix("rand")
-        return not way or ddir in ("readwrite" if way == "rw" else way)
+        return way in ("", "replay") or ddir in ("readwrite" if way == "rw" else way)
 
     @property
     def read_percent(self) -> float | None:
@@ -62,6 +66,14 @@ class Workload:
         if reads.isdigit() or writes.isdigit():
             return float(reads) if reads.isdigit() else 100.0 - float(writes)
         return 50.0
+
+    @property
+    def mix_asked(self) -> Mapping[str, float]:
+        """Percent of reads and of writes of a mix; empty for others, and where rates of its own
+        hold either back."""
+        if not self.mixes or self.read_percent is None or any(map(self.option, RATES)):
+            return {}
+        return {"read": self.read_percent, "write": 100.0 - self.read_percent}
 
     @property
     def block(self) -> int | None:

@@ -170,10 +170,16 @@ class JobMeasurement:
     @property
     def by_weight(self) -> list[Direction]:
         """What the job is about first: its pattern's own directions before reads that only verify,
-        flushes last, the busier before the other."""
+        flushes last, the busier before the other. Of a mix that is which it asks for more of, and
+        reads at one half, so that it does not depend on the seed."""
+        asked = self.workload.mix_asked
         return sorted(
             self.directions,
-            key=lambda one: (one.ddir == SYNC, not self.workload.does(one.ddir), -one.total_ios),
+            key=lambda one: (
+                one.ddir == SYNC,
+                not self.workload.does(one.ddir),
+                -(asked.get(one.ddir, 0.0) if asked else one.total_ios),
+            ),
         )
 
     def of(self, ddir: str) -> Direction | None:

@@ -258,13 +258,14 @@ def _numbers(main: Sequence[Trace]) -> list[Number]:
     """The tiles of a single run."""
     numbers: list[Number] = []
     for trace in main:
-        direction, latency, own = (trace.measured, trace.measured.latency or NOTHING, trace.source)
+        direction, latency = trace.measured, trace.measured.latency or NOTHING
+        own = ((trace.source,), "" if trace.alone else direction.ddir)
         numbers = [
-            Number("IOPS", direction.iops, "IOPS", "higher", (own,)),
-            Number("throughput", _mb(direction.bw_bytes), "MB/s", "higher", (own,)),
-            Number(f"{direction.kind} p99", latency.percentile_us(99.0), "us", "lower", (own,)),
-            Number(f"{direction.kind} p99.9", latency.percentile_us(99.9), "us", "lower", (own,)),
-            Number("write amplification", direction.waf, "", "lower", (own,)),
+            Number("IOPS", direction.iops, "IOPS", "higher", *own),
+            Number("throughput", _mb(direction.bw_bytes), "MB/s", "higher", *own),
+            Number(f"{direction.kind} p99", latency.percentile_us(99.0), "us", "lower", *own),
+            Number(f"{direction.kind} p99.9", latency.percentile_us(99.9), "us", "lower", *own),
+            Number("write amplification", direction.waf, "", "lower", *own),
         ]
     return [number for number in numbers if number.value is not None]
 

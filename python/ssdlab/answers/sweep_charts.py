@@ -67,7 +67,7 @@ def figures(sweep: Sweep, means: pl.DataFrame) -> list[Figure]:
     if not means.height:
         return []
     several = means.select("job", "ddir").n_unique() > 1
-    note = "Of each combination, the job and direction with the most I/Os. " if several else ""
+    note = "Of the job and direction with the most I/Os; WA is that of writes. " if several else ""
     charts = _Charts(sweep, means, note)
     return [*charts.by_key(), *charts.trades(), *charts.heat(), *charts.parallel()]
 
@@ -150,7 +150,7 @@ class _Charts:
         ]
 
     def _trade(self, high: Measure, low: Measure) -> Figure:
-        points = self._busiest(high).drop_nulls(low[0])
+        points = self._busiest(high, low)
         x, y = _values(points, low), _values(points, high)
         order = sorted(range(len(x)), key=lambda n: (x[n], -y[n]))
         front: list[int] = []
@@ -260,10 +260,13 @@ class _Charts:
             )
         ]
 
-    def _busiest(self, measure: Measure) -> pl.DataFrame:
-        """Of each combination the row with the most I/Os, in the order asked for."""
+    def _busiest(self, *measures: Measure) -> pl.DataFrame:
+        """Of each combination the row of the job and direction that has the measures, and the most
+        I/Os over all combinations, in the order asked for: of reads and writes alike in number,
+        points would else be now of these, now of those."""
         keys = [axis.key for axis in self.sweep.axes]
-        ranked = self.means.drop_nulls(measure[0]).sort("ios", maintain_order=True)
+        known = self.means.drop_nulls([name for name, *_ in measures])
+        ranked = known.sort(pl.col("ios").sum().over("job", "ddir"), maintain_order=True)
         own = ranked.unique(keys, keep="last", maintain_order=True)
         return own.sort(*_places(self.sweep))
 

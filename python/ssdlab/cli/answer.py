@@ -265,7 +265,7 @@ def _key_numbers(answer: Answer) -> Iterator[str]:
     known = [number for number in answer.lead.numbers if number.value is not None]
     for number in known[:KEY_NUMBERS]:
         mark = MARK if any(key in answer.marks for key in number.sources) else ""
-        yield f"{number.name}: {units.with_unit(number.value, number.unit)}{mark}"
+        yield f"{number.head}: {units.with_unit(number.value, number.unit)}{mark}"
     if len(known) > KEY_NUMBERS:
         yield f"{len(known) - KEY_NUMBERS} more with --verbose"
 

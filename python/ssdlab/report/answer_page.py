@@ -168,7 +168,7 @@ def tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str
     known = [number for number in numbers if number.value is not None]
     return [
         {
-            "name": for_page(number.name),
+            "name": for_page(number.head),
             "value": for_page(with_unit(number.value, number.unit)),
             "mark": MARK if any(key in marks for key in number.sources) else "",
         }
