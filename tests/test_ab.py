@@ -189,6 +189,15 @@ def test_equal_values_leave_no_doubt_but_that_of_their_bins() -> None:
     assert coarse is not None and coarse.p is not None and coarse.p > 0.05
 
 
+def test_of_runs_that_never_vary_any_difference_would_be_seen() -> None:
+    runs = [
+        ab.TrialRun(side, place, f"{side}{place}", (Number("IOPS of w", 100.0, "IOPS", "higher"),))
+        for place, side in enumerate("ABBA")
+    ]
+    said = ab.sentences(ab.outcome("ABBA", runs, undoable=True, simulated=True), str)[0]
+    assert said.endswith("In IOPS of w, any difference would have been seen.")
+
+
 def test_what_was_not_measured_is_no_exception() -> None:
     none = effect("x", "", "", [PairedValue("A", 0, None), PairedValue("B", 1, None)])
     zero = effect("x", "", "", [PairedValue(s, i, 0.0) for i, s in enumerate("ABBA")])

@@ -167,6 +167,15 @@ def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) 
         assert "random-failures-alone" in parts.read("xl/workbook.xml").decode()
 
 
+def test_tables_as_csv_go_to_a_folder_and_not_to_standard_output(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = cli("reliability", "--runs", 100, "--csv", "-")
+    assert done.status == 2 and done.err.startswith("ssdlab: --csv: found -, expected a folder")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_thing_has_one_colour_on_a_page_and_a_chart_gives_none_twice() -> None:
     known: dict[str, int] = {}
     bars, lines = recoloured(answer().lead.figures, known)

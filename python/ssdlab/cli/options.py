@@ -24,6 +24,13 @@ def opened(context: typer.Context, place: str | None) -> Output | None:
     return output
 
 
+def folder_of_tables(place: Path | None) -> Path | None:
+    """The folder of ``--csv``; raises InputError where standard output is meant."""
+    if place == Path("-"):
+        raise InputError("--csv: found -, expected a folder; --json - writes to standard output")
+    return place
+
+
 def document(*names: str, metavar: str = "FILE|-", help: str) -> Any:
     """An option that names where a document is written."""
     return typer.Option(None, *names, metavar=metavar, help=help, parser=str, callback=opened)
@@ -66,7 +73,9 @@ LogFolder = Annotated[
 Page = Annotated[
     Output | None, document("--report", "-o", "--output", help="Write an HTML report there.")
 ]
-Csv = Annotated[Path | None, option("DIR", "Write each table there as a CSV file.")]
+Csv = Annotated[
+    Path | None, option("DIR", "Write each table there as a CSV file.", callback=folder_of_tables)
+]
 Xlsx = Annotated[
     Output | None,
     document("--xlsx", metavar="FILE", help="Write the tables as a workbook, a sheet each."),

@@ -213,6 +213,8 @@ def _power(tested: Sequence[Effect]) -> str:
     first = next((e for e in tested if e.visible is not None), None)
     if first is None or first.visible is None:
         return ""
+    if first.visible == 0:  # the runs of a side, and what they share, never vary
+        return f" In {first.name}, any difference would have been seen."
     least = (
         f"a factor of {1 + first.visible:.2g}"
         if first.visible > FACTOR
