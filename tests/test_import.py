@@ -115,6 +115,24 @@ def test_clients_are_added_up_once(tmp_path: Path) -> None:
     assert summary(write(tmp_path / "x.json", found))["ios"] == 2000
 
 
+def test_workers_are_counted_and_defaults_of_fio_told(tmp_path: Path, cli: Cli) -> None:
+    plain = {"rw": "randread", "direct": "1"}
+    path = write(tmp_path / "x.json", document(*[job("a", plain, read=direction())] * 2))
+    said = json.loads(cli("import", path, "--out", tmp_path / "runs", "--json", "-").out)
+    tables = {table["title"]: table for one in said["sections"] for table in one["tables"]}
+    (row,) = tables["Every job"]["rows"]
+    assert (row["block"], row["depth"], row["jobs"], row["IOPS"]) == ("4k", "1", "2", 2000)
+    shown = cli("show", "last", "--out", tmp_path / "runs").out
+    assert "numjobs 2" in shown
+
+
+def test_rates_below_nothing_are_refused(tmp_path: Path) -> None:
+    found = simple()
+    found["jobs"][0]["read"]["iops"] = -3
+    (refused,) = scan([write(tmp_path / "x.json", found)]).refused
+    assert "iops" in refused.why and "greater than or equal to 0" in refused.why
+
+
 def test_time_of_grouped_threads_is_not_added_up(tmp_path: Path) -> None:
     found = simple(numjobs="8")
     found["jobs"][0]["job_runtime"] = 8000

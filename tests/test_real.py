@@ -91,6 +91,15 @@ def test_latencies_that_fio_does_not_take_are_null(
     assert not {row[1] for row in split.rows} & gone if split else off == "lat"
 
 
+def test_nothing_is_left_open(tmp_path: Path) -> None:
+    job = tmp_path / "a.fio"
+    job.write_text("[a]\nioengine=psync\nrw=write\nsize=1m\n")
+    command = [sys.executable, "-W", "error", "-m", "ssdlab", "run", str(job)]
+    where = ["--on", str(tmp_path / "s"), "--out", str(tmp_path)]
+    done = subprocess.run([*command, *where], capture_output=True, text=True, check=True)
+    assert "ResourceWarning" not in done.stderr
+
+
 def test_the_series_adds_up_to_the_totals_of_the_document(tmp_path: Path) -> None:
     result = ssdlab.run(SHORT, on=tmp_path / "s")
     assert dict(result.series().schema) == SERIES_SCHEMA

@@ -46,6 +46,7 @@ def _moment(text: str) -> str:
 
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e300, le=1e300)]
+Amount = Annotated[float, Field(ge=0, le=1e300)]
 Positive = Annotated[float, Field(gt=0, le=1e300)]
 Moment = Annotated[str, AfterValidator(_moment)]
 Whole = Annotated[str, StringConstraints(pattern=r"^\d{1,19}$")]
@@ -83,7 +84,7 @@ def _moved(side: Any) -> Any:
 
 
 _LATENCY = _object(
-    mean=Number,
+    mean=Amount,
     max=Count,
     stddev=Number,
     percentile=dict[Percent, Count],
@@ -94,8 +95,8 @@ _DIRECTION = _object(
     total_ios=Count,
     io_bytes=Count | None,
     runtime=Count,
-    iops=Number | None,
-    bw_bytes=Number | None,
+    iops=Amount | None,
+    bw_bytes=Amount | None,
     short_ios=Count,
     drop_ios=Count,
     clat_ns=_LATENCY | None,

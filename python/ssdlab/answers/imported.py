@@ -149,7 +149,7 @@ def _numbers(rows: Sequence[_Row]) -> Table:
     for row in rows:
         foreign, workload = row.item.foreign, row.job.workload
         option, mix = workload.option, workload.read_percent
-        default = "1" if foreign.knows_options else UNKNOWN
+        size, depth, jobs = ("4k", "1", "1") if foreign.knows_options else 3 * (UNKNOWN,)
         rw = option("rw", "readwrite") or UNKNOWN
         rw += f" {mix:g}/{100 - mix:g}" if mix is not None and workload.mixes else ""
         line: Cells = [short(foreign)]
@@ -157,9 +157,9 @@ def _numbers(rows: Sequence[_Row]) -> Table:
         line += [row.job.name] if named else []
         line += [
             rw,
-            option("bs", "blocksize") or option("bssplit", "bsrange") or UNKNOWN,
-            option("iodepth") or default,
-            option("numjobs") or default,
+            option("bs", "blocksize") or option("bssplit", "bsrange") or size,
+            option("iodepth") or depth,
+            str(workload.workers) if workload.workers > 1 else option("numjobs") or jobs,
             *(row.cells[name] for name in ("iops", "mbps", "mean", "p50", "p99", "p99.9", "max")),
         ]
         lines.append(line)

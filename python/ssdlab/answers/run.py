@@ -347,12 +347,14 @@ def _what(trace: Trace) -> str:
     """What the job does, in a line: randwrite, bs 4k, iodepth 32, 60 s."""
     workload = trace.job.workload
     said = [workload.rw] if workload.rw else []
-    for name, aliases in (("bs", ("bs", "blocksize")), ("iodepth", ("iodepth",)),
-                          ("numjobs", ("numjobs",)), ("rwmixread", ("rwmixread",))):  # fmt: skip
-        if name == "rwmixread" and not workload.mixes:
-            continue  # may be that of all jobs, without meaning here
-        if (value := workload.option(*aliases)) not in ("", "1"):
-            said.append(f"{name} {value}")
+    told = {
+        "bs": workload.option("bs", "blocksize"),
+        "iodepth": workload.option("iodepth"),
+        "numjobs": str(workload.workers),
+        # May be that of all jobs, without meaning here.
+        "rwmixread": workload.option("rwmixread") if workload.mixes else "",
+    }
+    said += [f"{name} {value}" for name, value in told.items() if value not in ("", "1")]
     return ", ".join([*said, units.duration(trace.measured.window.end_s)])
 
 

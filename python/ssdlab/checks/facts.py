@@ -114,7 +114,7 @@ class JobFacts(Workload):
     def in_flight(self) -> int:
         """I/Os in flight at most, of all workers."""
         depth = _count(self.option("iodepth"), 1) if self.engine in QUEUED_ENGINES else 1
-        return depth * _count(self.option("numjobs"), 1)
+        return depth * self.workers
 
     def direction(self, ddir: str) -> Moved | None:
         """What it did in one direction; None without any I/O."""

@@ -75,7 +75,7 @@ def run_fio(
     ]
     with (folder / "stderr").open("w+b") as errors:
         # A session of its own: Ctrl-C reaches fio once, from here, so that it ends in order.
-        process = subprocess.Popen(
+        with subprocess.Popen(
             command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -83,14 +83,16 @@ def run_fio(
             stderr=errors,
             start_new_session=True,
             env={**os.environ, "LC_ALL": "C"},
-        )
-        try:
-            chatter = _follow(process, progress)
-        except BaseException as error:
-            _stop(process)
-            if isinstance(error, KeyboardInterrupt):
-                raise Interrupted("stopped by Ctrl-C; fio has ended, nothing was kept") from None
-            raise
+        ) as process:
+            try:
+                chatter = _follow(process, progress)
+            except BaseException as error:
+                _stop(process)
+                if isinstance(error, KeyboardInterrupt):
+                    raise Interrupted(
+                        "stopped by Ctrl-C; fio has ended, nothing was kept"
+                    ) from None
+                raise
         errors.seek(0)
         said = errors.read().decode("utf-8", "replace")
     names = re.findall(r"^\[(.*)\]$", job_text, re.MULTILINE)
