@@ -189,6 +189,31 @@ def test_what_is_converted_may_be_a_window(tmp_path: Path, cli: Cli) -> None:
     assert sum(len(one) for one in ssdlab.traces.open(out)) == 10
 
 
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (("--device", 7), "has no request of device 7"),
+        (("--window", "10s-"), "has no request from 10 s on; it ends at 0.039 s"),
+        (("--window", "500us-600us"), "has no request from 0.0005 s to 0.0006 s"),
+    ],
+)
+def test_a_trace_of_which_nothing_is_selected_is_a_sentence(
+    tmp_path: Path, cli: Cli, how: tuple[object, ...], said: str
+) -> None:
+    trace = small(tmp_path)
+    for what, more in (
+        ("info", ()),
+        ("replay", ("--on", "demo-client", "--out", tmp_path / "kept")),
+        ("convert", (tmp_path / "new.csv",)),
+        ("to-fio", (tmp_path / "new.fio", "--fit")),
+    ):
+        done = cli("trace", what, trace, *more, *how)
+        assert done.status == 2 and done.err == f"ssdlab: {trace}: {said}\n", what
+    assert cli("cache", trace, *how).err == f"ssdlab: {trace}: {said}\n"
+    (tmp_path / "kept").rmdir()  # of a run that was not kept
+    assert [file.name for file in tmp_path.iterdir()] == [trace.name]
+
+
 def test_a_sample_takes_a_window_and_a_share(tmp_path: Path, cli: Cli) -> None:
     source = small(tmp_path)
     for arguments, count in ((["--window", "10ms-20ms"], 10), (["--share", "100"], 40)):

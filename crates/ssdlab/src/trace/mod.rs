@@ -254,7 +254,7 @@ impl Trace {
     ///
     /// # Errors
     /// [`Error::File`] with file and line for a damaged line, for a file that cannot be read on, and at
-    /// the end for a trace without a single request.
+    /// the end for a trace without a single request, or without one that is selected.
     #[allow(clippy::should_implement_trait)]
     pub fn next_request(&mut self) -> Result<Option<Request>> {
         while let Some(mut request) = self.next_whole()? {
@@ -268,6 +268,10 @@ impl Trace {
                 self.requests += 1;
                 return Ok(Some(request));
             }
+        }
+        if self.requests == 0 {
+            let selected = self.options.select.told(self.last.map_or(0, |last| last.time_ns));
+            return Err(file_error(&self.name, format!("has no request {selected}")));
         }
         Ok(None)
     }

@@ -55,6 +55,32 @@ impl Select {
             && (self.share >= 1.0 || self.takes_place(request))
     }
 
+    /// What is selected, in words: `of device 1, from 10 s on`.
+    pub(super) fn told(&self, end_ns: u64) -> String {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let mut said = Vec::new();
+        if let Some(device) = self.device {
+            said.push(format!("of device {device}"));
+        }
+        if self.from_ns > 0 || self.to_ns < u64::MAX {
+            let to = if self.to_ns < u64::MAX {
+                format!("to {} s", seconds(self.to_ns))
+            } else {
+                "on".to_string()
+            };
+            said.push(format!("from {} s {to}", seconds(self.from_ns)));
+        }
+        if self.share < 1.0 {
+            said.push(format!("in {} % of the addresses", 100.0 * self.share));
+        }
+        let end = if end_ns < self.from_ns {
+            format!("; it ends at {} s", seconds(end_ns))
+        } else {
+            String::new()
+        };
+        said.join(", ") + &end
+    }
+
     fn takes_place(&self, request: &Request) -> bool {
         let chunk = request.offset / CHUNK_BYTES;
         let hash = mix(chunk ^ (u64::from(request.device) << 44));
