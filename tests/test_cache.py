@@ -15,7 +15,7 @@ import pytest
 
 import ssdlab
 from conftest import Outcome
-from ssdlab import _core
+from ssdlab import _core, units
 from ssdlab.studies.caches import known_policies
 from test_traces import SHARED
 
@@ -253,6 +253,9 @@ def test_each_block_of_a_request_counts_and_devices_share_the_cache(tmp_path: Pa
     assert {one["requests"] for one in rows} == {len(touched)}
     assert {one["working_set_blocks"] for one in rows} == {all_}
     assert found.numbers["working_set_bytes"].value == 8192 * all_
+    assert f"The working set is {units.binary(8192 * all_)}:" in str(found)
+    working_set = found.answer.lead.numbers[0]
+    assert units.with_unit(working_set.value, working_set.unit) == units.binary(8192 * all_)
 
 
 def test_samples_are_near_and_say_so(blocks: Path) -> None:

@@ -15,8 +15,8 @@ UNITS = {
     "s": ("s", 1.0), "min": ("s", 60.0), "h": ("h", 1.0), "years": ("years", 1.0),
     "IOPS": ("iops", 1.0),
     "MB/s": ("bw_bytes", 1e6),
-    "B": ("bytes", 1.0), "KiB": ("bytes", 1024.0), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9),
-    "TB": ("bytes", 1e12), "GB/day": ("bytes_per_day", 1e9),
+    "B": ("bytes", 1.0), "KiB": ("bytes", 1024.0), "GiB": ("bytes", 2.0**30), "MB": ("bytes", 1e6),
+    "GB": ("bytes", 1e9), "TB": ("bytes", 1e12), "GB/day": ("bytes_per_day", 1e9),
     "%": ("percent", 1.0), "ratio": ("ratio", 1.0), "°C": ("c", 1.0), "x": ("", 1.0), "": ("", 1.0),
 }  # fmt: skip
 """By the unit of a head: how a name ends, and what its values are multiplied by."""

@@ -421,5 +421,6 @@ _WRITERS: Mapping[str, Callable[[float], str]] = {
     "ms": lambda value: latency(1e6 * value),
     "s": duration,
     "B": size_text,
+    "GiB": lambda value: binary(2**30 * value),
 }
 """How quantities of a unit are written where the unit may change."""

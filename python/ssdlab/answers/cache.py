@@ -45,7 +45,7 @@ def _blocks(ratios: MissRatios) -> Answer:
             *_best(ratios),
         ],
         [
-            Number("working set", float(ratios.working_set * ratios.block), "B"),
+            Number("working set", ratios.working_set * ratios.block / 2**30, "GiB"),
             Number("first touches", 100 * first, "%"),
         ],
         [_ratios(ratios)],
@@ -107,7 +107,7 @@ def _objects(objects: ObjectsFound) -> Answer:
             *_best(objects),
         ],
         [
-            Number("working set", float(objects.working_set_bytes), "B"),
+            Number("working set", objects.working_set_bytes / 2**30, "GiB"),
             Number("first touches", 100 * first, "%"),
         ],
         [_ratios(objects), _ratios(objects, objects.byte_ratio, "Byte miss ratio")],

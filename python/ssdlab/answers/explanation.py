@@ -68,7 +68,7 @@ def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
                 Cell(outcome.iops),
                 Cell(gain, text=share_text(gain)) if changed else None,
                 time_cell(outcome.p999_ns),
-                None if outcome.waf is None else Cell(outcome.waf, text=f"{outcome.waf:.2f}"),
+                Cell(outcome.waf),
             ]
         )
     heads = columns("changed | IOPS | gain [=ratio] | p99.9 [=us] | WA")

@@ -74,7 +74,7 @@ def _row(title: str, report: HealthReport) -> Cells:
         Cell(health.power_on_hours),
         _bytes(health.written_bytes),
         _bytes(carried.written_bytes_per_day),
-        Cell(waf, text="" if waf is None else f"{waf:.2f}"),
+        Cell(waf),
         Cell(sum(told) if told else None, text=f"{sum(told):,}" if told else ""),
         None if carried.days_left is None else _days(carried.days_left),
     ]
@@ -122,7 +122,7 @@ def _values(health: Health, carried: Projection) -> list[tuple[str, str, str]]:
 
 
 def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, str, str]]:
-    limit = health.temperature_limit_c
+    limit, waf = health.temperature_limit_c, health.write_amplification
     warm = _maybe(health.temperature_c, "{} °C") + (f" (limit {limit} °C)" if limit else "")
     spare = _percent(health.spare_percent)
     if health.spare_threshold_percent is not None and health.spare_percent is not None:
@@ -147,8 +147,7 @@ def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, str,
     yield "host writes", amount(health.written_bytes), "written_bytes"
     yield "host reads", amount(health.read_bytes), "read_bytes"
     yield "NAND writes", amount(health.nand_bytes), "nand_bytes"
-    amplification = _maybe(health.write_amplification, "{:.2f}")
-    yield "write amplification (WA)", amplification, "host_pages"
+    yield "write amplification (WA)", _maybe(waf, units.number(waf)), "host_pages"
     yield "host writes per day", amount(carried.written_bytes_per_day), ""
 
 
@@ -167,7 +166,7 @@ def _sentences(report: HealthReport) -> list[str]:
         if since.nand_bytes is not None:
             parts.append(f"NAND writes {amount(since.nand_bytes)}")
         if since.write_amplification is not None:
-            parts.append(f"WA {since.write_amplification:.2f}")
+            parts.append(f"WA {units.number(since.write_amplification)}")
         apart = "" if since.seconds is None else f", {units.duration(since.seconds)} apart"
         said.append(f"between {carried.snapshots} snapshots{apart}: {', '.join(parts)}")
     if health.unknown:

@@ -303,8 +303,7 @@ def _summary(traces: Sequence[Trace], title: str, kind: str, *, several: bool) -
         row.append(time_cell(histogram.mean_ns, own))
         row += [time_cell(histogram.percentile_ns(percent), own) for _, percent in deep]
         row.append(time_cell(histogram.max_ns if histogram.ios else None, own))
-        waf = None if direction.waf is None else Cell(direction.waf, own, f"{direction.waf:.2f}")
-        row += [waf] if amplified else []
+        row += [Cell(direction.waf, own)] if amplified else []
         rows.append([*row, _from(direction.window)])
     note = "from: start of the measurement window, seconds into the job, which reaches to its end."
     return Table(title, columns(" | ".join(heads)), rows, note)
@@ -365,7 +364,7 @@ def reasons(trace: Trace) -> list[str]:
     if trace.measured.waf is not None:
         by_cause = _by_cause(trace.causes)
         told = f": {by_cause}" if by_cause else ""
-        said.append(f"Write amplification (WA): {trace.measured.waf:.2f}{told}.")
+        said.append(f"Write amplification (WA): {units.number(trace.measured.waf)}{told}.")
     absorbed = trace.measured.stretch.absorbed
     if absorbed is not None and absorbed >= WORTH:
         share = units.percent(absorbed)
@@ -418,8 +417,8 @@ def _wear_sentences(wear: Wear) -> list[str]:
     lasts = wear.endurance
     if lasts is not None:
         said.append(
-            f"Endurance at this rate of wear ({lasts.write_amplification:.2f} bytes of flash per "
-            f"byte written): {units.size_text(lasts.host_bytes)} of host writes, "
+            f"Endurance at this rate of wear ({units.number(lasts.write_amplification)} bytes of "
+            f"flash per byte written): {units.size_text(lasts.host_bytes)} of host writes, "
             f"{units.number(lasts.dwpd_5_years)} DWPD over 5 years; "
             f"{units.percent(lasts.host_bytes_left / lasts.host_bytes)} of it left."
         )
@@ -473,7 +472,7 @@ def _facts(run: ShownResult, *, several: bool) -> dict[str, Mapping[str, str]]:
         "writes": volatile_writes(about),
         "seed": about.get("seed"),
         "simulated": units.duration(s) if (s := about.get("simulated_seconds")) else None,
-        "WA of the whole run": None if run.result.waf is None else f"{run.result.waf:.2f}",
+        "WA of the whole run": None if run.result.waf is None else units.number(run.result.waf),
         "ssdlab": about.get("version"),
         "fio": run.result.document.get("fio version") if run.result.kind == "fio" else None,
         "imported from": "{file} ({layout})".format(**imported)

@@ -202,7 +202,7 @@ def _wear(row: CacheRow) -> Iterator[str]:
     yield (
         f"Each cache drive is written up to {100 * dwpd:.3g} % of its capacity a day "
         f"({units.number(dwpd)} DWPD, write amplification "
-        f"{life.write_amplification:.2f}) and lasts {years} by its rated cycles{day}."
+        f"{units.number(life.write_amplification)}) and lasts {years} by its rated cycles{day}."
     )
 
 
