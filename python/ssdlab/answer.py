@@ -201,7 +201,16 @@ class Check:
     @property
     def trouble(self) -> bool:
         """Whether it puts numbers in doubt."""
-        return self.status in ("bad", "doubt")
+        return self.status in WORDS
+
+    @property
+    def word(self) -> str:
+        """What it says of those numbers; empty where it says nothing against them."""
+        return WORDS.get(self.status, "")
+
+
+WORDS: Mapping[Status, str] = {"bad": "not valid", "doubt": "in doubt"}
+"""What checks say of numbers, the worse word first."""
 
 
 def any_doubt(checks: Iterable[Check]) -> bool:

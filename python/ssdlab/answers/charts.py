@@ -14,7 +14,7 @@ from ssdlab.analysis import attribution, flash, names
 from ssdlab.analysis.attribution import PERCENTS, Breakdown
 from ssdlab.analysis.measurement import Direction, JobMeasurement
 from ssdlab.answer import Check, Curve, Figure, Style
-from ssdlab.checks import in_doubt
+from ssdlab.checks import worst_word
 from ssdlab.histogram import NOTHING
 from ssdlab.results import Result
 from ssdlab.wear import Wear
@@ -55,9 +55,14 @@ class Trace:
         return f"run-{self.run.place}/{self.job.name}"
 
     @property
+    def doubt(self) -> str:
+        """What the worst check says of them: ``not valid``, ``in doubt``, or nothing."""
+        return worst_word(self.run.checks, self.job.name)
+
+    @property
     def doubted(self) -> bool:
         """Whether they carry a mark."""
-        return in_doubt(self.run.checks, self.job.name)
+        return bool(self.doubt)
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from ssdlab.analysis import names
 from ssdlab.analysis.comparison import align
 from ssdlab.analysis.measurement import SYNC, Window
 from ssdlab.answer import (
+    WORDS,
     Answer,
     Cell,
     Cells,
@@ -203,8 +204,8 @@ def _headline(trace: Trace) -> str:
     """What the job does, and how fast, in a sentence."""
     direction = trace.measured
     what = f"{direction.job} ({_what(trace)}), {direction.ddir}"
-    doubt = "; in doubt" if trace.doubted else ""
-    return f"{what}: {units.iops(direction.iops)} {window_text(direction.window)}{doubt}."
+    rate = f"{units.iops(direction.iops)} {window_text(direction.window)}"
+    return f"{what}: {'; '.join(filter(None, (rate, trace.doubt)))}."
 
 
 NOT_STEADY = {
@@ -231,11 +232,13 @@ def _compared(main: Sequence[Trace]) -> list[str]:
     fast = max(alike, key=lambda t: t.measured.iops or 0.0)
     slow = min((t for t in alike if t is not fast), key=lambda t: t.measured.iops or 0.0)
     factor = (fast.measured.iops or 0.0) / (slow.measured.iops or 1.0)
-    doubted = [t.run.label for t in (fast, slow) if t.doubted]
+    by_word = {
+        word: [t.run.label for t in (fast, slow) if t.doubt == word] for word in WORDS.values()
+    }
+    doubts = [f"; {word}: {units.listed(labels)}" for word, labels in by_word.items() if labels]
     said = [
         f"{fast.run.label}: {units.iops(fast.measured.iops)}, {units.number(factor)} times "
-        f"{slow.run.label} ({units.iops(slow.measured.iops)})"
-        + (f"; in doubt: {units.listed(doubted)}." if doubted else ".")
+        f"{slow.run.label} ({units.iops(slow.measured.iops)})" + "".join(doubts) + "."
     ]
     tails = [(p, t) for t in alike if (p := (t.measured.latency or NOTHING).percentile_ns(99.9))]
     if len(tails) > 1:

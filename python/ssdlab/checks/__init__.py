@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 
-from ssdlab.answer import Check, Status
+from ssdlab.answer import WORDS, Check, Status
 from ssdlab.checks.base import Case, Evidence, Probe, State, StepEvidence, answers, of_job
 from ssdlab.checks.facts import facts
 from ssdlab.engine.records import Records
@@ -57,10 +57,12 @@ def examine(evidence: Evidence) -> list[Check]:
     return sorted(checks, key=lambda check: ORDER.index(check.status))
 
 
-def in_doubt(checks: Iterable[Check], job: str) -> bool:
-    """Whether the numbers of a job of a single result carry a mark."""
+def worst_word(checks: Iterable[Check], job: str) -> str:
+    """What the worst check says of the numbers of a job of a single result; empty where none says
+    anything against them."""
     own = {SINGLE, of_job(SINGLE, job)}
-    return any(c.trouble and (c.affects is None or not own.isdisjoint(c.affects)) for c in checks)
+    said = {c.word for c in checks if c.affects is None or not own.isdisjoint(c.affects)}
+    return next((word for word in WORDS.values() if word in said), "")
 
 
 def of_result(result: Result) -> Evidence:

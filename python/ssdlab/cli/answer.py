@@ -274,7 +274,7 @@ def print_checks(console: Console, checks: Sequence[Check], *, verbose: bool = F
     """Each doubt once, and what passed; why it matters only where everything is told."""
     troubles = [check for check in checks if check.trouble]
     told = [
-        f"{'not valid' if trouble.status == 'bad' else 'in doubt'} ({trouble.title}): "
+        f"{trouble.word} ({trouble.title}): "
         + trouble.evidence
         + (f"; {trouble.why}" if verbose else "")
         for trouble in troubles

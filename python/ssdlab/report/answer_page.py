@@ -178,11 +178,10 @@ def tiles(numbers: Sequence[Number], marks: Collection[str]) -> list[Mapping[str
 
 def doubts(answer: Answer) -> list[Mapping[str, str]]:
     """What puts numbers in doubt, as the template takes it."""
-    words = {"bad": "not valid", "doubt": "in doubt"}
     return [
         {
             "status": trouble.status,
-            "word": words[trouble.status],
+            "word": trouble.word,
             "title": trouble.title,
             "evidence": for_page(trouble.evidence),
             "why": for_page(trouble.why),
