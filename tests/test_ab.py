@@ -111,6 +111,27 @@ def test_one_change_among_eight_numbers_is_seen_as_often_as_was_reckoned(drifts:
     assert seen / count == pytest.approx(0.8, abs=0.05)
 
 
+def test_one_change_is_seen_as_often_as_was_reckoned_also_where_all_of_a_come_first() -> None:
+    """Welch's test has fewer degrees of freedom the less alike the two vary."""
+    sides, count, seen = order(4, undoable=False), 600, 0
+    for seed in range(count):
+        source = np.random.default_rng(seed)
+        df = effect("n", "", "", trials(source, sides, 0.0), drifts=False).df
+        assert 3.0 <= df <= 6.0
+        reckoned = Effect("x", "", "", (), (), None, None, NOISE * math.sqrt(2), 4, df, tests=8)
+        assert reckoned.visible is not None
+        shifts = [math.log1p(reckoned.visible), *[0.0] * 7]
+        first = together(
+            [
+                effect("n", "", "", trials(np.random.default_rng(seed + place), sides, shift))
+                for place, shift in enumerate(shifts)
+            ]
+        )[0]
+        assert first.difference is not None
+        seen += first.difference.seen
+    assert seen / count == pytest.approx(0.8, abs=0.05)
+
+
 def test_what_is_told_coarsely_hides_small_shifts_however_even_the_runs_are() -> None:
     places = order(2, undoable=True)
     even = [PairedValue(side, place, 766.0) for place, side in enumerate(places)]

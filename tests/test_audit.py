@@ -174,7 +174,7 @@ def test_xfs_with_noatime_and_discard_has_nothing_to_mend(system: Recorded) -> N
     assert findings["trim-used", "/"].what == (
         "the file system trims deleted files at once (discard)"
     )
-    assert findings["free-space", "/"].what == "40% of the file system is free for users"
+    assert findings["free-space", "/"].what == "40 % of the file system is free for users"
     # 100 of 480 GiB are in the partition.
     assert findings["unpartitioned", "sda"].what == "79.2% of the drive is in no partition"
 

@@ -158,7 +158,7 @@ def test_blocks_without_data_do_not_decide_what_is_usual() -> None:
     assert found.limits[0] == pytest.approx(PIECE_NS, rel=0.02)
     assert [one.offset // MIB for one in found.slow_places()] == [10]
     assert found.zero_share == 350 / 400
-    assert any("88% of what was read is zeros only" in s for s in scansay.sentences(found))
+    assert any("88 % of what was read is zeros only" in s for s in scansay.sentences(found))
     assert [cell.state for cell in cells(found, 400)][60] == "zero"
 
 

@@ -15,6 +15,7 @@ import pytest
 from conftest import MIB, Loop, Outcome
 from health_samples import nvme
 from recorded import Recorded
+from ssdlab import units
 from ssdlab.audits import audit_path
 from ssdlab.care.trim import way_down
 from ssdlab.system import FileSystemSpace, Mount, System, holding, mounts, plain
@@ -206,5 +207,5 @@ def test_audit_and_trim_tell_the_same_free_space(cli: Cli, mounted: Path) -> Non
     (finding,) = [one for one in audited["findings"] if one["check"] == "free-space"]
     assert finding["evidence"][0]["value"] == room.sentence
     share = room.available_bytes / room.size_bytes
-    assert finding["what"] == f"{share:.0%} of the file system is free for users"
+    assert finding["what"] == f"{units.percent(share)} of the file system is free for users"
     assert room.sentence in cli("trim", mounted, "--dry-run").out

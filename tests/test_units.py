@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ssdlab.errors import InputError
-from ssdlab.studies.compare import share_text
 from ssdlab.units import (
     counted,
     counts,
+    difference,
     latency,
     number,
     parse_bytes,
@@ -55,11 +55,8 @@ def test_sizes_have_three_figures_and_bytes_only_where_that_tells_two_apart() ->
 def test_a_percentage_has_two_figures_also_where_it_is_rounded_up() -> None:
     told = [percent(share) for share in (0.0996, 0.00996, 0.5, 0.0123, 0.00123)]
     assert told == ["10 %", "1.0 %", "50 %", "1.2 %", "0.12 %"]
-    assert [share_text(share) for share in (0.0996, -0.0996, 0.0123)] == [
-        "+10 %",
-        "-10 %",
-        "+1.2 %",
-    ]
+    told = [difference(share) for share in (0.0996, -0.0996, 0.0123, -0.998, 2.51, 0.00004, None)]
+    assert told == ["+10 %", "-10 %", "+1.2 %", "-100 %", "x 3.51", "0 %", "-"]
 
 
 def test_of_a_mean_below_a_nanosecond_no_more_is_told_than_that() -> None:

@@ -148,6 +148,17 @@ def percent_digits(percent: float) -> int:
     return 0 if abs(percent) >= 9.95 or percent == 0 else 1 if abs(percent) >= 0.995 else 2
 
 
+def difference(share: float | None) -> str:
+    """A relative difference: ``+12 %``; as a factor where it is more than three times."""
+    if share is None or not math.isfinite(share):
+        return DASH
+    if share > 2:
+        return f"x {number(1 + share)}"
+    percent = 100 * share
+    text = f"{percent:+.{percent_digits(percent)}f}"
+    return "0 %" if float(text) == 0 else f"{text} %"
+
+
 def times(factor: float | None) -> str:
     """A factor."""
     return f"{number(factor)} times"

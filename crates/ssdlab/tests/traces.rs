@@ -270,6 +270,18 @@ fn write(format: &str, requests: &[Request]) -> Vec<u8> {
     bytes
 }
 
+/// Spreadsheets write one.
+#[test]
+fn a_byte_order_mark_before_a_text_is_no_part_of_it() {
+    let text = b"time_ns,kind,offset,length,device,response_ns\n5,read,0,4096,0,\n";
+    let marked = [&b"\xEF\xBB\xBF"[..], text].concat();
+    let (plainly, _) = read_with(text, &ReadOptions::default()).unwrap();
+    check(&marked, plainly.format(), &[(0, Read, 0, 4096, 0)]);
+    let columns = "time_ns=time_ns,op=kind,offset=offset,size=length".to_string();
+    let options = ReadOptions { columns, ..ReadOptions::default() };
+    assert_eq!(read_with(&marked, &options).unwrap().1.len(), 1);
+}
+
 #[test]
 fn a_damaged_line_stops_with_its_place_or_is_counted() {
     let text = "0 0 8 8 1\n5 0 16 8 x\n9 0 24 8 0\n";

@@ -20,6 +20,7 @@ from ssdlab.analysis.stats import (
     repeats_needed,
     variance_of,
     welch,
+    welch_df,
 )
 from ssdlab.answer import Better
 
@@ -119,7 +120,7 @@ def effect(
             first, second = ([v for s, _, v in logs if s == side] for side in "AB")
             estimate = welch(first, second, resolution)
             spread = math.sqrt(variance_of(first) + variance_of(second))
-            count, df = min(len(a), len(b)), float(len(a) + len(b) - 2)
+            count, df = min(len(a), len(b)), welch_df(first, second)
     return Effect(
         name,
         unit,

@@ -107,10 +107,16 @@ def welch(
         spread = variance_of(first if n > 1 else second)
         return around(value, math.sqrt(spread * (1 / n + 1 / m) + coarse), max(n, m) - 1)
     a, b = variance_of(first) / n, variance_of(second) / m
+    return around(value, math.sqrt(a + b + coarse), welch_df(first, second))
+
+
+def welch_df(first: Sequence[float], second: Sequence[float]) -> float:
+    """The degrees of freedom of Welch's test of two values or more each (Satterthwaite 1946)."""
+    n, m = len(first), len(second)
+    a, b = variance_of(first) / n, variance_of(second) / m
     if a + b == 0:
-        return around(value, math.sqrt(coarse), n + m - 2)
-    df = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
-    return around(value, math.sqrt(a + b + coarse), df)
+        return float(n + m - 2)
+    return (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
 
 
 def holm(chances: Sequence[float]) -> list[float]:

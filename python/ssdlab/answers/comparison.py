@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from ssdlab import units
 from ssdlab.analysis.comparison import align
 from ssdlab.analysis.differences import DifferenceRow
 from ssdlab.answer import (
@@ -24,7 +25,7 @@ from ssdlab.answer import (
 from ssdlab.answers import charts
 from ssdlab.answers.charts import ShownResult, Trace
 from ssdlab.engine.answers import weighed
-from ssdlab.studies.compare import LETTERS, Comparison, share_text, span_text, value_text, verdict
+from ssdlab.studies.compare import LETTERS, Comparison, span_text, value_text, verdict
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""
@@ -105,7 +106,7 @@ def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
     cells += [quantity.name, quantity.unit, values[0]]
     for value, difference in zip(values[1:], row.differences, strict=True):
         share = None if difference is None else difference.share
-        cells += [value, Cell(share, text=share_text(share))]
+        cells += [value, Cell(share, text=units.difference(share))]
         if comparison.tested:
             cells += [span_text(difference), verdict(difference, quantity.better)]
     return cells

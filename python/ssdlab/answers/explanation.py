@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.job_tables import causes_table, smart_table, time_cell, time_table
 from ssdlab.results import Result
-from ssdlab.studies.compare import share_text
 from ssdlab.studies.explain import ChangeOutcome
 
 
@@ -66,7 +66,7 @@ def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
             [
                 outcome.change.sentence if outcome.change else "nothing",
                 Cell(outcome.iops),
-                Cell(gain, text=share_text(gain)) if changed else None,
+                Cell(gain, text=units.difference(gain)) if changed else None,
                 time_cell(outcome.p999_ns),
                 Cell(outcome.waf),
             ]

@@ -71,8 +71,8 @@ def _verdict(done: Refreshed) -> str:
         "work",
         "faster": f"it helped: {fast}",
         "slower": f"it did not help: {fast}; other work on the drive meanwhile would look so too",
-        "same": f"it made no difference: {gain - 1:+.1%}, while the reads of one state differ by "
-        f"{chance:.1%}",
+        "same": f"it made no difference: {units.difference(gain - 1)}, while the reads of one "
+        f"state differ by {units.percent(chance)}",
     }[done.verdict]
 
 

@@ -57,7 +57,7 @@ def _tables(study: Study) -> list[Table]:
             Cell(level.array.usable_bytes, text=units.size_text(level.array.usable_bytes)),
             Cell(finite(level.mttdl_years), text=_years(level.mttdl_years)),
             Cell(finite(level.usual_years), text=_years(level.usual_years)),
-            Cell(finite(level.usual_error), text=_off(level.usual_error)),
+            Cell(finite(level.usual_error), text=units.difference(level.usual_error)),
             Cell(level.chance, text=number(level.chance)),
             _chance(level.simulated),
         ]
@@ -137,11 +137,3 @@ def _years(value: float) -> str:
     if value >= 1e6:
         return f"{value:.2e} years"
     return f"{number(value)} years"
-
-
-def _off(error: float) -> str:
-    if math.isnan(error):
-        return units.DASH
-    if abs(error) < 5e-4:
-        return "0 %"
-    return f"{100 * error:+.2g} %" if error < 0.995 else f"x {error + 1:.3g}"

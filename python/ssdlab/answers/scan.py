@@ -81,8 +81,8 @@ def sentences(scan: Scan) -> list[str]:
     said += _zones(scan)
     if scan.zero_share >= MUCH_ZERO:
         said.append(
-            f"{scan.zero_share:.0%} of what was read is zeros only: a drive answers blocks "
-            "that hold no data without touching flash, so their speed says nothing"
+            f"{units.percent(scan.zero_share)} of what was read is zeros only: a drive answers "
+            "blocks that hold no data without touching flash, so their speed says nothing"
         )
     if not scan.direct:
         said.append("the page cache could not be bypassed here, so the speed may be that of memory")

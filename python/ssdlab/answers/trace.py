@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ssdlab import units
 from ssdlab.answer import Answer, Section, Table, Verdict, columns
 from ssdlab.traces import profile
 
@@ -17,10 +18,11 @@ def answer(found: dict[str, Any]) -> Answer:
     sizes = profile.size_rows(found, SIZES_MAX)
     odd = found["remarks"]
     kinds = found["requests_by_kind"]
+    told = units.listed([units.counted(count, kind) for kind, count in kinds.items() if count])
     lead = Section(
         [
-            f"{found['requests']:,} requests: {kinds['read']:,} reads, {kinds['write']:,} writes; "
-            + ("no anomalies found." if not odd else f"anomalies: {len(odd)}."),
+            f"{units.counted(found['requests'], 'request')}: {told}; "
+            + (f"{units.counted(len(odd), 'kind')} of anomaly." if odd else "no anomalies found."),
             *odd,
         ],
         tables=[

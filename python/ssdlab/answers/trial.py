@@ -20,7 +20,7 @@ from ssdlab.answer import (
     columns,
 )
 from ssdlab.studies import ab
-from ssdlab.studies.compare import share_text, span_text
+from ssdlab.studies.compare import span_text
 
 SHOWN = 4
 """Numbers that have a chart."""
@@ -28,7 +28,7 @@ SHOWN = 4
 
 def answer(outcome: ab.TrialOutcome, title: str) -> Answer:
     """Whether the change mattered, every number, and the runs in their order."""
-    said = ab.sentences(outcome, lambda d: f"{share_text(d.share)} ({span_text(d)})")
+    said = ab.sentences(outcome, lambda d: f"{units.difference(d.share)} ({span_text(d)})")
     doubts = [units.sentence("; ".join(told))] if (told := ab.doubts(outcome.runs)) else []
     lead = Section(
         [*said, *doubts],
@@ -79,7 +79,7 @@ def _numbers(outcome: ab.TrialOutcome) -> Table:
 
 def _share(difference: Difference | None) -> Cell:
     share = None if difference is None else difference.share
-    return Cell(share, text=share_text(share))
+    return Cell(share, text=units.difference(share))
 
 
 def _mean(values: tuple[float, ...]) -> Cell | None:
@@ -92,7 +92,7 @@ def _mean(values: tuple[float, ...]) -> Cell | None:
 def _least(effect: Effect) -> str:
     if effect.visible is None:
         return units.DASH
-    return share_text(effect.visible) if effect.visible > 0 else "any"
+    return units.difference(effect.visible) if effect.visible > 0 else "any"
 
 
 def _runs(outcome: ab.TrialOutcome) -> list[Figure]:

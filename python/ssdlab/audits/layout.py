@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ssdlab.audits.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audits.scene import Layer, Scene, SystemDrive, each_drive
 from ssdlab.system import SECTOR, Seen
+from ssdlab.units import percent
 
 FLASH_PAGE = 4096
 GRAIN = 1 << 20
@@ -91,5 +92,5 @@ def free_space(scene: Scene) -> Iterator[Finding]:
         "that garbage collection (GC) relocates more pages per write",
         f"du -xh --max-depth=1 {point} | sort -h",
     )
-    what = f"{share:.0%} of the file system is free for users"
+    what = f"{percent(share)} of the file system is free for users"
     yield say(status, what) if status is OK else say(status, what, *more)

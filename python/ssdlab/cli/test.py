@@ -21,7 +21,7 @@ from ssdlab.cli.options import (
     keys,
     option,
 )
-from ssdlab.units import size_text
+from ssdlab.units import percent, size_text
 
 if light.BODIES:
     from rich.console import Console
@@ -106,7 +106,7 @@ def _say(console: Console, what: Announcement) -> None:
     look = "quick run: " if setup.quick else ""
     tell(f"{look}{protocol.title} ({protocol.source}) on {what.target}")
     share = setup.active / setup.capacity
-    part = "all" if share > 0.999 else f"{share:.0%}"
+    part = "all" if share > 0.999 else percent(share)
     tell(f"  works on {part} of {size_text(setup.capacity)}; {protocol.summary}")
     steps = between(about.steps_min, about.steps_max, str)
     done = f"{what.done} steps are done; " if what.done else ""

@@ -27,6 +27,7 @@ from ssdlab.results import Result
 from ssdlab.store import label
 from ssdlab.store.folder import JournalEntry, RunFolder
 from ssdlab.target import Session
+from ssdlab.units import percent
 
 CHECKPOINT_EVERY_S = 20.0
 """A simulated drive's state is kept when as much work as this would be lost..."""
@@ -278,7 +279,7 @@ def _steadiness(record: RoundsRecord) -> str:
     excursion = max(window.excursion_share for window in windows.values())
     slope = max(window.slope_share for window in windows.values())
     held = "steady" if record.steady else "not yet steady"
-    return f"{held}: excursion {excursion:.0%} of 20%, slope {slope:.0%} of 10%"
+    return f"{held}: excursion {percent(excursion)} of 20 %, slope {percent(slope)} of 10 %"
 
 
 def _now() -> str:

@@ -274,22 +274,11 @@ def verdict(difference: Difference | None, better: Better) -> str:
     return NOT_KNOWN if difference.p is None else difference.verdict(better)
 
 
-def share_text(share: float | None) -> str:
-    """A relative difference: ``+12 %``; as a factor where it is more than three times."""
-    if share is None:
-        return "-"
-    if share > 2:
-        return f"x {1 + share:.3g}"
-    percent = 100 * share
-    text = f"{percent:+.{units.percent_digits(percent)}f}"
-    return "0 %" if float(text) == 0 else f"{text} %"
-
-
 def span_text(difference: Difference | None) -> str:
     """The interval of a difference."""
     if difference is None or difference.low is None or difference.high is None:
         return "-"
-    return f"{share_text(difference.low)} to {share_text(difference.high)}"
+    return f"{units.difference(difference.low)} to {units.difference(difference.high)}"
 
 
 def value_text(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -310,13 +299,14 @@ def _sentence(
     if not known:
         return f"{label} and {first} have nothing in common that could be compared."
     if not tested:
-        said = "; ".join(f"{_what(row)} {share_text(d.share)}" for d, row in known[:NAMED])
+        said = "; ".join(f"{_what(row)} {units.difference(d.share)}" for d, row in known[:NAMED])
         return f"{label} against {first}: {said}; whether that is more than noise is not known."
     if not seen:
         return f"{label} against {first}: {NONE_SEEN} in any of {len(tested)} numbers."
     count = sum(d.seen for d, _ in tested)
     named = "; ".join(
-        f"{_what(row)} {share_text(d.share)} ({span_text(d)}, {verdict(d, row.quantity.better)})"
+        f"{_what(row)} {units.difference(d.share)} "
+        f"({span_text(d)}, {verdict(d, row.quantity.better)})"
         for d, row in seen[:NAMED]
     )
     more = f"; and {count - NAMED} more" if count > NAMED else ""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from ssdlab import bench
+from ssdlab import bench, units
 from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.losses import RANDOM, UNREADABLE, WORN, Chance, Losses, check, simulate
 from ssdlab.analysis.reliability import (
@@ -385,8 +385,7 @@ def _sentences(found: Study) -> Iterator[str]:
     ]
     if unread:
         named = ", ".join(
-            f"{level.name} ({_main_cause(level.simulated)[1]:.0%})".replace("%", " %")
-            for level in unread
+            f"{level.name} ({units.percent(_main_cause(level.simulated)[1])})" for level in unread
         )
         factors = [level.usual_years / level.mttdl_years for level in unread]
         span = " to ".join(dict.fromkeys(_times(f) for f in (min(factors), max(factors))))

@@ -179,6 +179,8 @@ pub struct Trace {
     ended: bool,
 }
 
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 impl Trace {
     /// Opens a trace; `name` stands in messages. Without `format` it is found by its content.
     ///
@@ -192,8 +194,12 @@ impl Trace {
         options: &ReadOptions,
     ) -> Result<Self> {
         options.check()?;
-        let head = input::read_head(source.as_mut(), HEAD_BYTES)
+        let mut head = input::read_head(source.as_mut(), HEAD_BYTES)
             .map_err(|e| file_error(name, format!("cannot be read ({e})")))?;
+        // Spreadsheets put it before a text; nothing else of what is read begins so.
+        if head.starts_with(BYTE_ORDER_MARK) && !head.contains(&0) {
+            head.drain(..BYTE_ORDER_MARK.len());
+        }
         let (format, decoder) = match format {
             _ if !options.columns.is_empty() => {
                 let found = formats::columns::decoder(&options.columns, &head, options.block_bytes);
