@@ -445,6 +445,10 @@ WRONG: list[tuple[str, Callable[[ssdlab.Rig], object]]] = [
     ("cache: found 'lab-reference', expected a Rig",
      lambda rig: ssdlab.Rig.wrap("cache", cache="lab-reference", below=rig)),  # type: ignore[arg-type]
     ("capacity: expected a value beside it", lambda rig: rig.set("capacity")),
+    ("names: found 3, expected text",
+     lambda rig: ssdlab.reproduce(3)),  # type: ignore[arg-type]
+    # Each of several is looked at by itself.
+    ('"nope"', lambda rig: ssdlab.reproduce("x25m-random-write", "nope")),
 ]  # fmt: skip
 
 

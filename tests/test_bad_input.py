@@ -206,8 +206,8 @@ def test_the_table_tells_the_write_amplification_of_each_job(cli: Cli, tmp_path:
     lines = [line.split("\t") for line in table.splitlines() if "\t" in line]
     at = lines[0].index("WA")
     rows = {(row[0], row[1]): row[at] for row in lines[1:]}
-    assert rows["fill", "write"] == "1.00"
-    assert rows["r", "write"] == f"{told['r', 'write']:.2f}"
+    assert rows["fill", "write"] == "1"
+    assert rows["r", "write"] == units.number(told["r", "write"])
     assert rows["r", "read"] == "-"
 
 

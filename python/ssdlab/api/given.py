@@ -100,8 +100,12 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError:
             return function(*args, **kwargs)  # raises one that names the function
         for name, value in bound.arguments.items():
-            kinds = str(signature.parameters[name].annotation).split(" | ")
-            bound.arguments[name] = _looked_at(name, kinds, value)
+            parameter = signature.parameters[name]
+            kinds = str(parameter.annotation).split(" | ")
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                bound.arguments[name] = tuple(_looked_at(name, kinds, one) for one in value)
+            elif parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+                bound.arguments[name] = _looked_at(name, kinds, value)
         try:
             return function(*bound.args, **bound.kwargs)
         except SsdlabError as error:
