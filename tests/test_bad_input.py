@@ -192,6 +192,15 @@ def test_names_are_shown_as_they_are_not_as_markup(cli: Cli, tmp_path: Path) -> 
     assert "a [bold]drive" in cli("list", "runs", "--out", out).out
 
 
+def test_doubts_mark_numbers_and_not_what_was_not_measured(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text("[r]\nrw=randrw\ntime_based\nruntime=2\n")
+    table = cli("run", path, "--on", "lab-reference", "--set", "capacity=128MiB").out
+    lines = [line.split("\t") for line in table.splitlines() if "\t" in line]
+    read = dict(zip(lines[0], lines[1], strict=True))
+    assert (read["ddir"], read["WA"]) == ("read", "-") and read["IOPS"].endswith("†")
+
+
 def test_the_table_tells_the_write_amplification_of_each_job(cli: Cli, tmp_path: Path) -> None:
     path, document = tmp_path / "job.fio", tmp_path / "out.json"
     path.write_text(

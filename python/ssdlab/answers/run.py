@@ -306,7 +306,8 @@ def _summary(traces: Sequence[Trace], title: str, kind: str, *, several: bool) -
         row.append(time_cell(histogram.mean_ns, own))
         row += [time_cell(histogram.percentile_ns(percent), own) for _, percent in deep]
         row.append(time_cell(histogram.max_ns if histogram.ios else None, own))
-        row += [Cell(direction.waf, own)] if amplified else []
+        waf = None if direction.waf is None else Cell(direction.waf, own)
+        row += [waf] if amplified else []
         rows.append([*row, _from(direction.window)])
     note = "from: start of the measurement window, seconds into the job, which reaches to its end."
     return Table(title, columns(" | ".join(heads)), rows, note)
