@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import make_result
+from ssdlab.errors import InputError
 
 
 def test_the_frame_has_a_row_per_job_and_direction() -> None:
@@ -27,8 +28,15 @@ def test_a_percentile_is_the_latency_that_this_share_did_not_exceed(
 def test_the_series_can_be_narrowed_to_a_job_and_direction() -> None:
     result = make_result("x")
     assert result.series(job="w", ddir="write").height == 2
-    assert result.series(job="other").height == 0
     assert result.series(ddir="read").height == 0
+
+
+def test_a_series_of_no_job_or_direction_is_refused_with_what_there_is() -> None:
+    result = make_result("x")
+    with pytest.raises(InputError, match=r'no job of this run is called "other"; there are: w'):
+        result.series(job="other")
+    with pytest.raises(InputError, match=r'"reed" \(did you mean "read"\?\); there are: read, '):
+        result.series(ddir="reed")
 
 
 def test_what_a_notebook_shows_escapes_names() -> None:

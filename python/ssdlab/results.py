@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from ssdlab.errors import known_name
 from ssdlab.histogram import KINDS, NOTHING, Histogram
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from ssdlab.api.report import Report
 
 DIRECTIONS = ("read", "write", "trim")
+SYNC = "sync"
+"""The direction of flushes: fsync, fdatasync, sync_file_range."""
 TargetKind = Literal["sim", "file", "device", "unknown"]
 """``unknown``: of what others measured without saying on what."""
 
@@ -268,11 +271,15 @@ class Result:
         return pl.DataFrame(columns, schema={name: kind for name, (kind, _) in _FRAME.items()})
 
     def series(self, job: str | None = None, ddir: str | None = None) -> pl.DataFrame:
-        """The job series, one row per interval, job and direction; optionally only some of it."""
+        """The job series, one row per interval, job and direction; optionally only some of it.
+
+        Raises InputError where there is no such job or direction."""
         frame = self.series_frame
         if job is not None:
+            known_name("job of this run", job, {*frame["job"], *(one.name for one in self.jobs)})
             frame = frame.filter(pl.col("job") == job)
         if ddir is not None:
+            known_name("direction", ddir, (*DIRECTIONS, SYNC))
             frame = frame.filter(pl.col("ddir") == ddir)
         return frame
 

@@ -16,11 +16,11 @@ import numpy.typing as npt
 import polars as pl
 
 from ssdlab.analysis import comparison, noise
-from ssdlab.analysis.measurement import SYNC, Direction
+from ssdlab.analysis.measurement import Direction
 from ssdlab.analysis.stats import Estimate, around, holm, mean_of, welch
 from ssdlab.answer import Better
 from ssdlab.histogram import NOTHING, us
-from ssdlab.results import DIRECTIONS, Result
+from ssdlab.results import DIRECTIONS, SYNC, Result
 
 BIN_ERROR = 1 / 64 / math.sqrt(12)
 """Standard error of a percentile from fio's bins, which are 1/64 of their value wide."""

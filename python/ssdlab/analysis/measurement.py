@@ -17,11 +17,9 @@ import polars as pl
 from ssdlab import histogram
 from ssdlab.analysis import comparison, consistency, series, steady
 from ssdlab.histogram import BINS, KINDS, NOTHING, VALUES, Floats, Histogram
-from ssdlab.results import DIRECTIONS, DirectionStats, JobResult, Result
+from ssdlab.results import DIRECTIONS, SYNC, DirectionStats, JobResult, Result
 from ssdlab.wear import Stretch
 
-SYNC = "sync"
-"""The direction of flushes: fsync, fdatasync, sync_file_range."""
 NO_STRETCH = Stretch({}, {})
 """Of what does not write, and of drives that do not count."""
 NEAR = 1e-6

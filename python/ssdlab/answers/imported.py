@@ -11,13 +11,14 @@ from typing import Any
 
 from ssdlab import units
 from ssdlab.analysis.comparison import Workload
-from ssdlab.analysis.measurement import SYNC, JobMeasurement
+from ssdlab.analysis.measurement import JobMeasurement
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.engine import grids
 from ssdlab.engine.grids import PATTERNS, Found, Spec
 from ssdlab.histogram import NOTHING, Histogram, merge, us
 from ssdlab.imports import ForeignDocument, ImportScan
 from ssdlab.imports.find import DIGITS
+from ssdlab.results import SYNC
 
 UNKNOWN = "?"
 """Stands for an option that nobody tells."""

@@ -9,7 +9,7 @@ from typing import Any
 from ssdlab import tuning, units
 from ssdlab.analysis import names
 from ssdlab.analysis.comparison import align
-from ssdlab.analysis.measurement import SYNC, Window
+from ssdlab.analysis.measurement import Window
 from ssdlab.answer import (
     WORDS,
     Answer,
@@ -37,7 +37,7 @@ from ssdlab.answers.power import losses_of_power, volatile_writes
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
 from ssdlab.histogram import NOTHING, PERCENTILES
-from ssdlab.results import Result
+from ssdlab.results import SYNC, Result
 from ssdlab.wear import Wear
 
 ALWAYS = ("p50", "p99", "p999")
