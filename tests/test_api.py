@@ -436,7 +436,7 @@ WRONG: list[tuple[str, Callable[[ssdlab.Rig], object]]] = [
      lambda rig: ssdlab.run(JOB, on=rig, set=["a=1"])),  # type: ignore[arg-type]
     ("sample: found 0.01, expected text",
      lambda rig: ssdlab.cache("t", sample=0.01)),  # type: ignore[arg-type]
-    ("found 3 as the target, expected a Rig, ",
+    ("on: found 3, expected a target (a Rig, or the name of a drive or of a file)",
      lambda rig: ssdlab.run(JOB, on=3)),  # type: ignore[arg-type]
     ("count: found 0, expected from 1 to 255",
      lambda rig: ssdlab.Rig.array(0, rig, 0)),
@@ -458,6 +458,41 @@ def test_what_is_no_value_of_a_parameter_is_told(
 ) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         called(ssdlab.Rig("lab-reference").set(SMALL))
+
+
+@pytest.mark.parametrize("name", functions())
+def test_a_function_refuses_what_is_no_value_of_any_of_its_parameters(name: str) -> None:
+    """What is seen at the first one is seen before the function begins."""
+    function, nothing = getattr(ssdlab, name), object()
+    parameters = inspect.signature(function).parameters.values()
+    named = [one for one in parameters if one.kind is not one.VAR_POSITIONAL]
+    needed = {one.name: "x" for one in named if one.default is one.empty}
+    for one in parameters:
+        with pytest.raises(InputError, match=rf"^{one.name}: found <object .*>, expected \w"):
+            if one.kind is one.VAR_POSITIONAL:
+                function(nothing)
+            else:
+                function(**needed | {one.name: nothing})
+
+
+def test_what_is_no_run_is_told_in_a_sentence() -> None:
+    run = "found 1, expected a run (its folder or id, a Result or a Report)"
+    with pytest.raises(InputError, match=re.escape(f"runs: {run} or several of these")):
+        ssdlab.compare(1, 2)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"runs: found \[2\], expected a run"):
+        ssdlab.compare("last", [2])  # type: ignore[list-item]
+    with pytest.raises(InputError, match=re.escape(f"run: {run}")):
+        ssdlab.explain(1)  # type: ignore[arg-type]
+
+
+def test_a_key_that_a_rig_has_not_is_told_from_one_that_it_does_not_say() -> None:
+    rig = ssdlab.Rig("lab-reference")
+    with pytest.raises(InputError, match="did you mean over_provisioning"):
+        rig.get("ftl.over_provisionin")
+    with pytest.raises(InputError, match=r"ftl.nope: unknown key \(known here: mapping_unit, "):
+        rig.get("ftl.nope")
+    assert (rig.get("ftl.map.cache"), rig.get("namespace"), rig.get("power_loss")) == (None,) * 3
+    assert rig.set("power_loss", '["1s"]').get("power_loss") == '["1s"]'
 
 
 def test_a_mix_is_told_by_the_direction_it_asks_for_more_of_whatever_the_seed() -> None:

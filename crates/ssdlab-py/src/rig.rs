@@ -85,6 +85,11 @@ impl PyRig {
         self.0.get(key)
     }
 
+    /// Raises `ssdlab.errors.InputError` where no device knows the key, as `set` does.
+    fn check_key(&self, py: Python<'_>, key: &str) -> PyResult<()> {
+        self.0.check_key(key).map_err(|error| to_python(py, error))
+    }
+
     /// The value of a key that is a size, bytes.
     fn bytes(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
         self.0.bytes(key).map_err(|error| to_python(py, error))

@@ -95,30 +95,39 @@ impl Rig {
             self.power_loss = take_power_loss(&mut Table::from_iter([(key.to_string(), value)]))?;
             return Ok(());
         }
-        let (mut place, own) = device_of(key);
-        if PARTS.contains(&own) {
-            return Err(Error::rig(key, "is a device, expected one of its keys"));
+        match device_of(key).1 {
+            part if PARTS.contains(&part) => {
+                return Err(Error::rig(key, "is a device, expected one of its keys"));
+            }
+            "kind" => {
+                return Err(Error::rig(key, "cannot be set, a rig file can say another kind"));
+            }
+            _ => {}
         }
+        let Offered { place, own, said } = self.offered(key, &value)?;
+        let mut rig = Rig { device: said?, ..self.clone() };
+        rig.note(&place, own, &value, source);
+        *self = if supply::decides(own) { rig.supplied_anew(&place)? } else { rig };
+        Ok(())
+    }
+
+    /// Offers a value to the first device on the way down that knows the key.
+    ///
+    /// # Errors
+    /// [`Error::Rig`] where no device knows the key.
+    fn offered<'k>(&self, key: &'k str, value: &Value) -> Result<Offered<'k>> {
         if key.split('.').any(str::is_empty) {
             return Err(Error::rig(key, "is no key, expected names joined by dots"));
         }
-        if own == "kind" {
-            return Err(Error::rig(key, "cannot be set, a rig file can say another kind"));
-        }
+        let (mut place, own) = device_of(key);
         let mut unknown = Vec::new();
         loop {
             let mut device = self.device.clone();
             let Some(target) = descend(&mut device, &place) else { break };
             put(target, own, value.clone())?;
             match check(target.clone()) {
-                Ok(()) => {
-                    let mut rig = Rig { device, ..self.clone() };
-                    rig.note(&place, own, &value, source);
-                    *self = if supply::decides(own) { rig.supplied_anew(&place)? } else { rig };
-                    return Ok(());
-                }
                 Err(e) if explain::knowledge(&e).is_some() => unknown.push(e),
-                Err(e) => return Err(e),
+                said => return Ok(Offered { place, own, said: said.map(|()| device) }),
             }
             let members =
                 self.device_at(&place).is_some_and(|device| device.contains_key("member"));
@@ -190,6 +199,16 @@ impl Rig {
         table.insert("device".into(), Value::Table(self.device.clone()));
         toml::to_string(&table).unwrap_or_default()
     }
+}
+
+/// What a device says to a value that it was offered.
+struct Offered<'k> {
+    /// Steps to it, from the outermost device on.
+    place: Vec<&'k str>,
+    /// The key as the device itself calls it.
+    own: &'k str,
+    /// The devices with the value set, or what is wrong with it.
+    said: Result<Table>,
 }
 
 /// The key of a rig for losses of power.

@@ -7,9 +7,20 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from numbers import Number
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from types import UnionType
+from typing import (
+    Any,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)  # fmt: skip
 
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.units import SEED_MAX, parse_bytes, quantity
@@ -89,6 +100,10 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
     known = set(signature.parameters)
 
+    @functools.cache
+    def hints() -> Mapping[str, object]:
+        return get_type_hints(function)
+
     def named(option: re.Match[str]) -> str:
         name = option[1].replace("-", "_")
         return name if name in known else option[0]
@@ -101,11 +116,11 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)  # raises one that names the function
         for name, value in bound.arguments.items():
             parameter = signature.parameters[name]
-            kinds = str(parameter.annotation).split(" | ")
+            kind = Parameter(name, str(parameter.annotation), hints().get(name, object))
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                bound.arguments[name] = tuple(_looked_at(name, kinds, one) for one in value)
+                bound.arguments[name] = tuple(kind.look_at(one) for one in value)
             elif parameter.kind is not inspect.Parameter.VAR_KEYWORD:
-                bound.arguments[name] = _looked_at(name, kinds, value)
+                bound.arguments[name] = kind.look_at(value)
         try:
             return function(*bound.args, **bound.kwargs)
         except SsdlabError as error:
@@ -119,18 +134,70 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
-def _looked_at(name: str, kinds: Sequence[str], value: object) -> object:
-    """What a parameter of these types is given; raises InputError where it is none of them, or a
-    number that is too small or too large."""
-    if value is None and "None" in kinds:
-        return None
-    if kinds[0] in ("int", "float"):
-        return number(name, value, whole=kinds[0] == "int")
-    if kinds[0] == "str" and {*kinds} <= {"str", "None"} and not isinstance(value, str):
-        raise InputError(f"{name}: found {value!r}, expected text")
-    if kinds[0].startswith("Mapping[") and not isinstance(value, Mapping):
-        raise InputError(f"{name}: found {value!r}, expected a dict of keys and their values")
-    return value
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "Path": "a Path",
+    "bool": "True or False",
+    "Mapping": "a dict of keys and their values",
+    "Sequence": "several of these",
+    "Rig": "a Rig, as ssdlab.Rig(NAME) makes it",
+    "Size": 'bytes, or a size as text such as "8GiB"',
+    "Many": "a value, several, or a list as text",
+    "Drive": "a drive (its name, a rig file or a Rig)",
+    "On": "a target (a Rig, or the name of a drive or of a file)",
+    "Kept": "a run (its folder or id, a Result or a Report)",
+    "Watch": "a function, True or False",
+    "Notice": "a function",
+    "Place": "the name of a file",
+}
+"""What is expected, by the type of a parameter."""
+_OR = re.compile(r" \| (?![^\[]*\])")
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function, as it says what it takes."""
+
+    name: str
+    annotation: str
+    hint: object
+
+    def look_at(self, value: object) -> object:
+        """What it is given, as the function takes it; raises InputError where it is none of its
+        types, or a number that is too small or too large."""
+        kinds = _OR.split(self.annotation)
+        if value is None and "None" in kinds:
+            return None
+        if kinds[0] in ("int", "float"):
+            return number(self.name, value, whole=kinds[0] == "int")
+        if not _is(value, self.hint):
+            words = [_WORDS[kind.partition("[")[0]] for kind in kinds if kind != "None"]
+            *most, last = dict.fromkeys(words)
+            expected = f"{', '.join(most)} or {last}" if most else last
+            raise InputError(f"{self.name}: found {value!r}, expected {expected}")
+        return value
+
+
+def _is(value: object, hint: Any) -> bool:
+    """Whether a value is of a type, as far as can be seen without using it up."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_is(value, part) for part in parts)
+    if origin is Callable:
+        return callable(value)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(
+            _is(key, parts[0]) and _is(one, parts[1]) for key, one in value.items()
+        )
+    if origin in (Sequence, Iterable):
+        if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+            return False
+        return not isinstance(value, Collection) or all(_is(one, parts[0]) for one in value)
+    if hint in (int, float, bool):
+        # Those of numpy are numbers, but no bool.
+        number_like = isinstance(value, Number) and hint is not bool
+        return number_like or isinstance(value, bool) or type(value).__name__ == "bool_"
+    return isinstance(value, hint)
 
 
 def number(name: str, value: Any, *, whole: bool) -> float:

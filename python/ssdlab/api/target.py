@@ -36,10 +36,6 @@ def target_of(
     """The target, and what may be written to it in its life; raises InputError."""
     given = rated(tbw)
     named = on.target() if isinstance(on, Rig) else on
-    if not (isinstance(named, str | Path) or hasattr(named, "simulated")):
-        raise InputError(
-            f"found {on!r} as the target, expected a Rig, or the name of a drive or of a file"
-        )
     target = resolve(
         named, destroy=destroy, use_existing=use_existing_file, redact=redact, setup=setup
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ssdlab import safety
 from ssdlab.jobfile import JobText
@@ -62,6 +62,7 @@ class Notice(Protocol):
         ...
 
 
+@runtime_checkable
 class Target(Protocol):
     """Something a job can run on."""
 

@@ -1,6 +1,6 @@
 //! What a rig says: the values of its keys, and where its devices are.
 
-use super::{PARTS, Rig, device_of, plain};
+use super::{PARTS, POWER_LOSS, Rig, device_of, plain};
 use crate::error::Result;
 use crate::units::{Bytes, Nanos};
 use toml::{Table, Value};
@@ -9,6 +9,9 @@ impl Rig {
     /// The value at `key` as text, a table as TOML; `None` where the rig says nothing. `key` is one
     /// as [`Rig::set`] takes it, and the first device on the way down that has it answers.
     pub fn get(&self, key: &str) -> Option<String> {
+        if key == POWER_LOSS {
+            return (!self.power_loss.is_empty()).then(|| plain(&self.power_loss_value()));
+        }
         let (mut place, own) = device_of(key);
         loop {
             let device = self.device_at(&place)?;
@@ -17,6 +20,15 @@ impl Rig {
             }
             place.push(if device.contains_key("member") { "member" } else { "below" });
         }
+    }
+
+    /// Whether `key` is one that [`Rig::set`] takes, said or not.
+    ///
+    /// # Errors
+    /// [`crate::Error::Rig`] where no device knows it, as of [`Rig::set`].
+    pub fn check_key(&self, key: &str) -> Result<()> {
+        let known = key == POWER_LOSS || PARTS.contains(&device_of(key).1);
+        if known { Ok(()) } else { self.offered(key, &Value::Boolean(true)).map(|_| ()) }
     }
 
     /// The value at `key` as a size, bytes.
@@ -126,6 +138,20 @@ mod tests {
         assert_eq!(rig.get("below.members.0.ftl.gc.low"), None);
         assert_eq!(rig.get("below.members.7.kind"), None);
         assert!(rig.nanos("cache.capacity").is_err());
+    }
+
+    #[test]
+    fn a_key_that_no_device_knows_is_told_from_one_that_is_not_said() {
+        let mut rig = Rig::parse(RIG, "t").unwrap();
+        for known in ["cache.ftl.gc.high", "power_loss", "below.members.0.rpm", "cache.below"] {
+            assert_eq!((rig.get(known), rig.check_key(known)), (None, Ok(())), "{known}");
+        }
+        for nope in ["cache.ftl.nope", "nope", "cache.capacity.nope", "below.members.7.rpm", ""] {
+            let told = rig.check_key(nope).unwrap_err();
+            assert_eq!(rig.set(nope, "1").unwrap_err().to_string(), told.to_string(), "{nope}");
+        }
+        rig.set("power_loss", "[\"10s\"]").unwrap();
+        assert_eq!(rig.get("power_loss").as_deref(), Some("[\"10s\"]"));
     }
 
     #[test]
