@@ -559,6 +559,13 @@ def test_a_sweep_gives_the_same_frame_wherever_it_runs(tmp_path: Path, cli: Cli)
     assert_frame_equal(again.frame(), frame)
 
 
+def test_rows_of_a_sweep_stand_in_the_order_of_its_values() -> None:
+    vary: Vary = {"capacity": ["64MiB", "128MiB"], "job.iodepth": "2,1"}
+    found = ssdlab.sweep(JOB, on="lab-reference", vary=vary)
+    given = [("64MiB", 2), ("64MiB", 1), ("128MiB", 2), ("128MiB", 1)]
+    assert found.frame().select("capacity", "job.iodepth").rows() == given
+
+
 def test_a_sweep_on_a_cluster_gives_the_same_frame() -> None:
     vary: Vary = {"ftl.over_provisioning": [0.1, 0.28]}
     here, there = (

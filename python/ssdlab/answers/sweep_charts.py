@@ -54,7 +54,7 @@ def means_of(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
         spread=100 * spread,
         runs=pl.len(),
     )
-    return sums.sort(*_places(sweep), "job", "ddir")
+    return sums.sort(*(axis.order for axis in sweep.axes), "job", "ddir")
 
 
 def texts_of(axis: Axis) -> dict[float | str, str]:
@@ -268,7 +268,7 @@ class _Charts:
         known = self.means.drop_nulls([name for name, *_ in measures])
         ranked = known.sort(pl.col("ios").sum().over("job", "ddir"), maintain_order=True)
         own = ranked.unique(keys, keep="last", maintain_order=True)
-        return own.sort(*_places(self.sweep))
+        return own.sort(*(axis.order for axis in self.sweep.axes))
 
     def _curve(
         self, name: str, axis: Axis, points: pl.DataFrame, measure: Measure, colour: int, *,
@@ -297,14 +297,6 @@ def _choice(points: pl.DataFrame, held: Sequence[Axis]) -> list[str]:
     return [
         "\t".join(own[cell] for own, cell in zip(texts, row, strict=True))
         for row in points.select(axis.key for axis in held).iter_rows()
-    ]
-
-
-def _places(sweep: Sweep) -> list[pl.Expr]:
-    """By which rows stand in the order of the values."""
-    return [
-        pl.col(axis.key).replace_strict(axis.cells, list(range(len(axis.cells))))
-        for axis in sweep.axes
     ]
 
 

@@ -164,8 +164,8 @@ def swept(
         outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)
         if outcome.failed and not outcome.ran and not outcome.before:
             raise InputError(f"no run could be made; of the first: {outcome.failed[0][1].message}")
-        varied = [axis.key for axis in sweep.axes]
-        table = dataset.of(sweep).sort(*varied, "seed", "job", "ddir")
+        in_order = (axis.order for axis in sweep.axes)
+        table = dataset.of(sweep).sort(*in_order, "seed", "job", "ddir")
         where = None if out is None else str(out)
         return Report(sweep_answer.answer(sweep, table, outcome, where, line), table=table)
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import polars as pl
+
 from ssdlab import _core, units
 from ssdlab.errors import InputError, meant
 from ssdlab.jobfile import JobText
@@ -67,6 +69,11 @@ class Axis:
     def cells(self) -> list[float | str]:
         """The values as the table has them, each once."""
         return list(dict.fromkeys(float(label) if self.numeric else label for label in self.labels))
+
+    @property
+    def order(self) -> pl.Expr:
+        """By which the rows of the table stand in the order of the values."""
+        return pl.col(self.key).replace_strict(self.cells, list(range(len(self.cells))))
 
     @property
     def of_job(self) -> bool:
