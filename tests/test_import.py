@@ -133,6 +133,31 @@ def test_rates_below_nothing_are_refused(tmp_path: Path) -> None:
     assert "iops" in refused.why and "greater than or equal to 0" in refused.why
 
 
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"mean": 2e6}, "the mean (2000000 ns) is above the maximum (900000 ns)"),
+        ({"min": 200_000}, "the mean (91800 ns) is below the minimum (200000 ns)"),
+        ({"percentile": {"50.0": 9000, "99.0": 8000}}, "p99 (8000 ns) is below p50 (9000 ns)"),
+    ],
+)
+@pytest.mark.parametrize("of_version", [dict, old], ids=["fio 3", "fio 2"])
+def test_latencies_that_cannot_be_are_refused(
+    tmp_path: Path, told: dict[str, Any], said: str, of_version: Callable[[Any], Any]
+) -> None:
+    found = simple()
+    side = found["jobs"][0]["read"]
+    side["clat_ns"] = {"min": 80_000, "max": 900_000, "mean": 91_800.0, "percentile": {}} | told
+    (refused,) = scan([write(tmp_path / "x.json", of_version(found))]).refused
+    assert f"clat_ns: {said}" in refused.why
+
+
+def test_old_versions_cut_minima_and_maxima_to_microseconds(tmp_path: Path) -> None:
+    found = simple()
+    found["jobs"][0]["read"]["clat_ns"] = {"min": 80_000, "max": 80_000, "mean": 80_700.0}
+    assert not scan([write(tmp_path / "x.json", old(found))]).refused
+
+
 def test_time_of_grouped_threads_is_not_added_up(tmp_path: Path) -> None:
     found = simple(numjobs="8")
     found["jobs"][0]["job_runtime"] = 8000
@@ -408,6 +433,8 @@ def test_only_regular_files_below_the_folder_are_read(tmp_path: Path) -> None:
     [
         ("x.json", json.dumps(simple())[:400], "breaks off or is damaged"),
         ("x.txt", "read: IOPS=100, BW=1MiB/s", "--output-format=json"),
+        ("x.terse", "3;fio-3.33;t;0;0;1024;102400;25600;10;0;0;0.0\n", "is fio's terse output"),
+        ("x.terse", "2;t;0;0;1024;102400;25600;10;0;0;0.0\n", "--output-format=json+"),
         ("x.json", json.dumps(document()), "did no I/O"),
         ("x.json", json.dumps(document(job("a", RANDREAD, read=IDLE))), "did no I/O"),
         ("x.json", json.dumps(simple()).replace("1000,", '"many",'), "is no result of fio"),
@@ -416,7 +443,7 @@ def test_only_regular_files_below_the_folder_are_read(tmp_path: Path) -> None:
         ("x_iops.1.log", "500, 1, 0, 4096\n", "is a log of fio"),
         ("x.json", "\0\1", "holds no JSON document"),
     ],
-    ids="cut text no-job idle words list empty log binary".split(),
+    ids="cut text terse terse-2 no-job idle words list empty log binary".split(),
 )
 def test_a_file_that_is_none_is_refused_in_a_sentence(
     tmp_path: Path, cli: Cli, name: str, text: str, said: str

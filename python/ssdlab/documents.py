@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from types import GenericAlias, MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
@@ -83,8 +84,25 @@ def _moved(side: Any) -> Any:
     return side
 
 
+def _possible(of: Any) -> Any:
+    """Latencies of which none is out of the order that any have."""
+    # Those of old versions are whole microseconds, but for the mean.
+    slack = 1 + 1e-6 * (of.max or 0) if (of.max or 0) % 1000 else 1000
+    if of.mean and of.max is not None and of.mean > of.max + slack:
+        raise ValueError(f"the mean ({of.mean:.0f} ns) is above the maximum ({of.max} ns)")
+    if of.mean and of.min is not None and of.mean < of.min - slack:
+        raise ValueError(f"the mean ({of.mean:.0f} ns) is below the minimum ({of.min} ns)")
+    told = sorted((float(percent), ns) for percent, ns in (of.percentile or {}).items())
+    for (one, ns), (other, higher) in pairwise(told):
+        if ns > higher:
+            raise ValueError(f"p{other:g} ({higher} ns) is below p{one:g} ({ns} ns)")
+    return of
+
+
 _LATENCY = _object(
+    check=_possible,
     mean=Amount,
+    min=Count,
     max=Count,
     stddev=Number,
     percentile=dict[Percent, Count],

@@ -30,8 +30,10 @@ NEVER = frozenset(
     ".ini .yaml .yml .toml .md".split()
 )
 """Endings of files that hold no document, in a folder."""
-_FIO_TEXT = re.compile(r"^\s*(?:read|write|trim)\s*: (?:io=|IOPS=)|^\d;fio-\d", re.MULTILINE)
-"""What fio prints for people, or with ``--output-format=terse``."""
+_FOR_PEOPLE = re.compile(r"^\s*(?:read|write|trim)\s*: (?:io=|IOPS=)", re.MULTILINE)
+"""What fio prints for people."""
+_TERSE = re.compile(r"^[2-5];(?:fio-[^;\n]*;)?[^;\n]*(?:;\d+){4};", re.MULTILINE)
+"""What it prints with ``--output-format=terse``, of any version of that."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,12 @@ def _of_file(
     if texts.broken is not None:
         raise InputError(f"its JSON breaks off or is damaged ({texts.broken})")
     if not texts.documents:
-        if _FIO_TEXT.search(text):
+        if _TERSE.search(text):
+            raise InputError(
+                "is fio's terse output, which tells too little of a run; run fio with "
+                "--output-format=json+"
+            )
+        if _FOR_PEOPLE.search(text):
             raise InputError(
                 "is fio's output for people; run fio with --output-format=json or json+"
             )
