@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TypeVar
 
 from ssdlab import units
 from ssdlab.analysis.reliability import HOURS_PER_YEAR
@@ -18,9 +19,10 @@ from ssdlab.arrays.rigs import DriveRig, named
 from ssdlab.engine.ratings import under_random_writes
 from ssdlab.errors import InputError
 from ssdlab.studies import reliability as study
-from ssdlab.studies.reliability import Question
+from ssdlab.studies.reliability import MODEL_SPREAD, SPREAD, Question
 from ssdlab.target import Sim
 
+T = TypeVar("T")
 CAPACITY = "3.84TB"
 AFR_PERCENT = 1.0
 """2 906 SSDs of a cloud provider: 25 failures in 934 441 drive days, 0.98 failures per 100 drive
@@ -46,8 +48,8 @@ def reliability(
     full_stripes: bool = False,
     stagger: Many | None = None,
     models: int | None = None,
-    spread: float = 5.0,
-    model_spread: float = 20.0,
+    spread: float | None = None,
+    model_spread: float | None = None,
     renew_at: float | None = None,
     runs: int = 50_000,
     seed: int = 0,
@@ -77,8 +79,8 @@ def reliability(
         stagger: Percent of the rating already written at the start: by how much neighbours
             differ, or one number for each drive.
         models: Different models among the drives.
-        spread: Percent by which the endurance of drives of one model differs.
-        model_spread: The same between models.
+        spread: Percent by which the endurance of drives of one model differs; 5 unless given.
+        model_spread: The same between models; 20 unless given.
         renew_at: Percent of its rating at which a drive is copied to a new one.
         runs: Lives to simulate.
         seed: Seed of all random streams.
@@ -93,7 +95,14 @@ def reliability(
         raise InputError("wear takes both --tbw and --writes-per-day, found one of them")
     if writes_per_day is not None and tbw is None and drive is None:
         raise InputError("wear takes --tbw or --drive beside --writes-per-day, found neither")
-    wear_only = {"--stagger": stagger, "--models": models, "--renew-at": renew_at}
+    wear_only = {
+        "--full-stripes": full_stripes or None,
+        "--stagger": stagger,
+        "--models": models,
+        "--spread": spread,
+        "--model-spread": model_spread,
+        "--renew-at": renew_at,
+    }
     for name, value in wear_only.items():
         if value is not None and writes_per_day is None:
             raise InputError(f"{name} changes how drives wear: give --tbw and --writes-per-day too")
@@ -115,9 +124,9 @@ def reliability(
         full_stripes=full_stripes,
         stagger=_percents("--stagger", listed(stagger)),
         models=models,
-        spread=_share("--spread", spread),
-        model_spread=_share("--model-spread", model_spread),
-        renew_at=None if renew_at is None else _share("--renew-at", renew_at),
+        spread=_share("--spread", spread, SPREAD),
+        model_spread=_share("--model-spread", model_spread, MODEL_SPREAD),
+        renew_at=_share("--renew-at", renew_at, None),
         runs=runs,
         seed=seed,
     )
@@ -162,7 +171,9 @@ def _failures(afr: float | None, mtbf: float | None) -> float:
     return percent / 100
 
 
-def _share(option: str, percent: float) -> float:
+def _share(option: str, percent: float | None, otherwise: T) -> float | T:
+    if percent is None:
+        return otherwise
     if not 0 <= percent <= 1000:
         raise InputError(f"{option} {percent:g}: expected percent, 0 to 1000")
     return percent / 100

@@ -68,13 +68,14 @@ def command(
         "number for each drive.",
     ),
     models: int | None = option("N", "Different models among the drives.", min=1),
-    spread: float = option(
+    spread: float | None = option(
         "PERCENT",
-        "By how much the endurance of drives of one model differs (standard deviation; the "
-        "default is assumed).",
-        default=5.0,
+        "By how much the endurance of drives of one model differs (standard deviation); 5 unless "
+        "given, which is assumed.",
     ),
-    model_spread: float = option("PERCENT", "The same between models (assumed).", default=20.0),
+    model_spread: float | None = option(
+        "PERCENT", "The same between models; 20 unless given, which is assumed."
+    ),
     renew_at: float | None = option(
         "PERCENT", "Copy a drive to a new one when so much of its rating is written."
     ),

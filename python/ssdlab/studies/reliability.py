@@ -32,6 +32,9 @@ STAGGER = 0.1
 STAGGER_SPAN = 0.6
 """Where no ages are asked for, neighbours differ by a tenth of their rating, all of them by less
 than this."""
+SPREAD = 0.05
+MODEL_SPREAD = 0.2
+"""By how much endurance differs between drives of one model, and between models. Assumed."""
 RENEW_AT = 0.8
 MODELS = 2
 EACH_MAX = 8
@@ -70,8 +73,8 @@ class Question:
     stagger: Sequence[float] = ()
     """Share of the rating written at the beginning: a step from member to member, or one each."""
     models: int | None = None
-    spread: float = 0.05
-    model_spread: float = 0.2
+    spread: float = SPREAD
+    model_spread: float = MODEL_SPREAD
     renew_at: float | None = None
     runs: int = 50_000
     seed: int = 0
