@@ -266,9 +266,23 @@ def test_a_full_disk_leaves_neither_run_nor_report(
     for arguments in (
         (*run, "--out", tiny_disk / "runs"),
         ("report", kept, "-o", tiny_disk / "report.html"),
+        *((*run, option, tiny_disk / "x") for option in ("--json", "--csv", "--xlsx", "--logs")),
     ):
         assert "the disk is full" in one_sentence(cli(*arguments), 1)
     assert files_below(tiny_disk) == before
+    # It was seen before the job ran.
+    assert RunStore().ids() == []
+
+
+def test_where_a_run_is_kept_is_told_where_its_document_cannot_be_written(
+    cli: Cli, job: Path, tmp_path: Path
+) -> None:
+    done = cli(
+        "run", job, "--on", "lab-reference", *SMALL, "--out", tmp_path, "--json", "/dev/full"
+    )
+    (run,) = RunStore(tmp_path).ids()
+    said = one_sentence(done, 1)
+    assert said.endswith(f"choose another place; the results are kept in {tmp_path / run}")
 
 
 @needs_fio()

@@ -7,7 +7,6 @@ Each section of a job has ``<rw>-iodepth-<d>-numjobs-<n>_<type>.<thread>.log`` a
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.fio.logs import entries
-from ssdlab.output import write_to, writing
+from ssdlab.output import prove, write_to, writing
 from ssdlab.results import JobShape, Result
 from ssdlab.store import label
 
@@ -25,10 +24,7 @@ def prepare(folder: Path, shapes: Sequence[JobShape]) -> None:
 
     Raises InputError where not.
     """
-    with writing(folder):
-        above = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    with writing(above), tempfile.NamedTemporaryFile(dir=above):
-        pass
+    prove(folder)
     for place, shape in zip(_places(folder, shapes), shapes, strict=True):
         _check_free(place, shape)
 

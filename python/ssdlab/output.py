@@ -26,6 +26,10 @@ from ssdlab.errors import ExperimentError, InputError, RefusedError, SsdlabError
 
 STDOUT = "-"
 """The place that is the program's standard output."""
+_PROBE = bytes(4096)
+"""What is written to a file that is taken away at once: on a full disk empty ones can be made."""
+_OURS = ".ssdlab-"
+"""How files begin that are not what they will be."""
 _LINKS_MAX = 40
 """Symbolic links that the kernel follows in one path."""
 
@@ -71,6 +75,17 @@ def make_folder(place: Path) -> Path:
     with writing(place):
         place.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def prove(folder: Path) -> None:
+    """Proves that files can be written to a folder, or to the one that it would be made in.
+
+    Raises InputError where they cannot, ExperimentError if the disk is full.
+    """
+    with writing(folder):
+        above = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    with writing(above), tempfile.NamedTemporaryFile(dir=above, prefix=_OURS, buffering=0) as probe:
+        probe.write(_PROBE)
 
 
 def write_to(place: Place, content: str | bytes) -> None:
@@ -287,7 +302,7 @@ class _PlainFile:
             raise InputError(f"{place}: {self._parent} is not a folder") from None
         try:
             self._check()
-            os.unlink(self._made(), dir_fd=self._folder)
+            self._prove()
         except BaseException:
             self.close()
             raise
@@ -317,9 +332,21 @@ class _PlainFile:
                 os.unlink(name, dir_fd=self._folder)
             raise
 
+    def _prove(self) -> None:
+        """That a file can be made here, and something written to it."""
+        name = self._made()
+        try:
+            descriptor = os.open(name, os.O_WRONLY | os.O_NOFOLLOW, dir_fd=self._folder)
+            try:
+                os.write(descriptor, _PROBE)
+            finally:
+                os.close(descriptor)
+        finally:
+            os.unlink(name, dir_fd=self._folder)
+
     def _made(self) -> str:
         """A new empty file, as private as the one that it will replace; its name."""
-        name = f".ssdlab-{secrets.token_hex(8)}"
+        name = f"{_OURS}{secrets.token_hex(8)}"
         mode = 0o666 if self._was is None else 0o600
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         os.close(os.open(name, flags, mode, dir_fd=self._folder))

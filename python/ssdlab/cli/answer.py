@@ -17,7 +17,7 @@ from typer.models import OptionInfo
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Group, Json, Page, Quiet, QuietButTrouble, Verbose, Wide, Xlsx
-from ssdlab.output import Output, make_folder, write_to
+from ssdlab.output import Output, make_folder, prove, write_to
 
 if light.BODIES:
     from rich import box
@@ -41,7 +41,7 @@ if light.BODIES:
         table_values,
     )
     from ssdlab.api.watching import PIPE_WIDTH
-    from ssdlab.cli.output import check_stdout, results, say, write_json
+    from ssdlab.cli.output import check_stdout, keeping, results, say, write_json
 
 T = TypeVar("T")
 KEY_NUMBERS = 5
@@ -77,8 +77,11 @@ class View(Group):
         return results(*self.documents.values())
 
     def check(self) -> None:
-        """Raises InputError where two documents want standard output."""
+        """Raises InputError where two documents want standard output, or tables cannot be written
+        to their folder."""
         check_stdout(self.documents)
+        if self.csv is not None:
+            prove(self.csv)
 
     def show(
         self,
@@ -101,16 +104,8 @@ class View(Group):
 
         Raises as :class:`ssdlab.output.Output` does.
         """
-        if self.json_ is not None:
-            write_json(self.json_, answer.as_json() if document is None else document)
-        if self.report is not None:
-            from ssdlab.report import answer_page  # heavy: only where it is used
-
-            answer_page.render(answer, self.report)
-        if self.csv is not None:
-            _write_csv(answer, self.csv)
-        if self.xlsx is not None:
-            _write_xlsx(answer, self.xlsx)
+        with keeping(kept):
+            self._write(answer, document)
         if self.quiet:
             written = any(one is not None for one in (*self.documents.values(), self.csv))
             if self.says_when_quiet and not written:
@@ -126,6 +121,19 @@ class View(Group):
         ends += [f"next: {follow}"] if follow and self.report is None else []
         if ends:
             say(console, "; ".join(ends))
+
+    def _write(self, answer: Answer, document: Any) -> None:
+        """Writes the documents that are asked for."""
+        if self.json_ is not None:
+            write_json(self.json_, answer.as_json() if document is None else document)
+        if self.report is not None:
+            from ssdlab.report import answer_page  # heavy: only where it is used
+
+            answer_page.render(answer, self.report)
+        if self.csv is not None:
+            _write_csv(answer, self.csv)
+        if self.xlsx is not None:
+            _write_xlsx(answer, self.xlsx)
 
     def print_table(self, table: Table) -> None:
         """Prints what ``quiet`` leaves: in columns in a pipe too, since cron mails it to people."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from ssdlab.answer import finite
 from ssdlab.api.watching import console_on, shown
-from ssdlab.errors import InputError
+from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
 from ssdlab.progress import ProgressCallback
 
@@ -58,6 +60,18 @@ def write_json(place: Output | None, document: Any) -> None:
     """Writes ``document`` where ``--json`` says; what is no finite number is null."""
     if place is not None:
         place.write(json.dumps(finite(document), indent=2, allow_nan=False) + "\n")
+
+
+@contextlib.contextmanager
+def keeping(kept: Path | None) -> Iterator[None]:
+    """Says, where a document cannot be written, where that is kept which it tells of."""
+    try:
+        yield
+    except SsdlabError as error:
+        if kept is not None:
+            error.message += f"; the results are kept in {kept}"
+            error.args = (error.message, *error.args[1:])
+        raise
 
 
 def notice(sentence: str) -> None:

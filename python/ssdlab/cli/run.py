@@ -29,7 +29,7 @@ if light.BODIES:
     from ssdlab.answers.run import answer as run_answer
     from ssdlab.api.run import settings_of, watched
     from ssdlab.api.target import target_of
-    from ssdlab.cli.output import notice, results, say, write_json
+    from ssdlab.cli.output import keeping, notice, results, say, write_json
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.rating import Rating
     from ssdlab.results import Result
@@ -79,7 +79,8 @@ def command(
         result = watched(target, text, settings, not view.quiet)
         store.save(result)
         if place is not None:
-            logfolder.write(place, result)
+            with keeping(result.folder):
+                logfolder.write(place, result)
         done.append(result)
         own = view if len(texts) == 1 else replace(view, report=None, csv=None, xlsx=None)
         show(result, text.name, own, time.monotonic() - started)

@@ -14,7 +14,6 @@ import re
 import secrets
 import shlex
 import shutil
-import tempfile
 import time
 import uuid
 import zlib
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssdlab._version import VERSION
 from ssdlab.errors import InputError
-from ssdlab.output import write_to, writing
+from ssdlab.output import prove, write_to, writing
 
 if TYPE_CHECKING:
     from ssdlab.results import Result
@@ -61,9 +60,7 @@ class RunStore:
         """Makes the folder and proves that it can be written, before an experiment starts."""
         with writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
-            # A name of its own: other threads may be about to write here too.
-            probe = tempfile.mkdtemp(dir=self.root, prefix=f"{_partial()}probe-")
-            Path(probe).rmdir()
+        prove(self.root)
         self._clear_leftovers()
 
     def create(
