@@ -251,7 +251,7 @@ def test_bytes_and_their_share_of_the_rating_are_low_and_high(tmp_path: Path) ->
     [
         (134 << 20, 134 << 20, "(2 drive writes), 0.14 % of the endurance of 100 GB (--tbw)"),
         (67 << 20, 670 << 20, "(1 to 10 drive writes), 0.07 % to 0.7 % of the endurance of"),
-        (0, 67 << 20, "(up to 1 drive writes), up to 0.07 % of the endurance of"),
+        (0, 67 << 20, "(up to 1 drive write), up to 0.07 % of the endurance of"),
     ],
 )
 def test_the_consent_says_bytes_drive_writes_and_the_share_of_the_endurance(

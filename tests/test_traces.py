@@ -140,6 +140,17 @@ def test_a_trace_that_repeats_itself_is_told_of() -> None:
     assert "74,468 requests (27.7 %) repeat the one before them within 1 ms" in remarks
 
 
+def test_one_odd_request_is_told_as_one(tmp_path: Path) -> None:
+    lines = [*["5000000,write,0,4096,0,"] * 2, "0,read,8192,100,0,", "9000000,read,0,0,0,"]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["time_ns,kind,offset,length,device,response_ns", *lines]) + "\n")
+    twice, early, empty, part, *_ = profile.profile(path)["remarks"]
+    assert twice.startswith("1 request (33.3 %) repeats the one before it within 1 ms")
+    assert early.startswith("1 request has a time before that of the request before")
+    assert empty == "1 request without a byte is left out."
+    assert part.startswith("1 request (33.3 %) is not whole sectors of 512 bytes")
+
+
 def test_batches_are_columns_of_one_length(tmp_path: Path) -> None:
     batches = list(ssdlab.traces.open(small(tmp_path), batch=16))
     assert [len(batch) for batch in batches] == [16, 16, 8]

@@ -164,9 +164,10 @@ def times(factor: float | None) -> str:
     return f"{number(factor)} times"
 
 
-def counted(count: int, noun: str) -> str:
-    """So many of a thing: ``1 run``, ``1,200 runs``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+def counted(count: int | str, noun: str) -> str:
+    """So many of a thing, a number or one as text: ``1 run``, ``1,200 runs``, ``up to 1 run``."""
+    told = count if isinstance(count, str) else f"{count:,}"
+    return f"{told} {noun}" + ("" if told.removeprefix("up to ") == "1" else "s")
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -40,8 +40,9 @@ def _blocks(ratios: MissRatios) -> Answer:
     lead = Section(
         [
             f"The working set is {units.binary(ratios.working_set * ratios.block)}: "
-            f"{ratios.working_set:,} blocks of {block}. First touches are {units.percent(first)} "
-            f"of {ratios.accesses:,} block accesses and miss in a cache of any size.",
+            f"{units.counted(ratios.working_set, 'block')} of {block}. "
+            f"First touches are {units.percent(first)} of {ratios.accesses:,} block "
+            "accesses and miss in a cache of any size.",
             *_best(ratios),
         ],
         [
@@ -62,7 +63,8 @@ def _blocks(ratios: MissRatios) -> Answer:
         "estimates with a standard error"
     )
     note = (
-        f"{ratios.requests:,} requests ({ratios.reads:,} blocks read, {ratios.writes:,} written); "
+        f"{units.counted(ratios.requests, 'request')} "
+        f"({ratios.reads:,} blocks read, {ratios.writes:,} written); "
         "each block of a request is looked up by itself, in order; caches begin empty, and a miss "
         f"brings the block in, whether it is read or written; {followed}."
     )
@@ -101,9 +103,10 @@ def _objects(objects: ObjectsFound) -> Answer:
     first_bytes = objects.working_set_bytes / max(1, objects.bytes)
     lead = Section(
         [
-            f"The working set is {units.binary(objects.working_set_bytes)}: {objects.count:,} "
-            f"objects. First touches are {units.percent(first)} of {objects.requests:,} requests "
-            f"and {units.percent(first_bytes)} of the bytes, and miss in a cache of any size.",
+            f"The working set is {units.binary(objects.working_set_bytes)}: "
+            f"{units.counted(objects.count, 'object')}. First touches are {units.percent(first)} "
+            f"of {units.counted(objects.requests, 'request')} and "
+            f"{units.percent(first_bytes)} of the bytes, and miss in a cache of any size.",
             *_best(objects),
         ],
         [
@@ -118,7 +121,8 @@ def _objects(objects: ObjectsFound) -> Answer:
         verdict=Verdict("measured", {"working_set_bytes": float(objects.working_set_bytes)}),
     )
     note = (
-        f"{objects.requests:,} requests for objects ({objects.writes:,} of them writes), "
+        f"{units.counted(objects.requests, 'request')} for objects "
+        f"({objects.writes:,} of them writes), "
         f"{units.binary(objects.bytes)} in all; caches begin empty; what misses comes in as a "
         "whole, unless it is larger than the cache or not admitted; every request was followed."
     )

@@ -26,7 +26,8 @@ def losses_of_power(counters: Mapping[str, Any]) -> list[str]:
     often = "once" if times == 1 else f"{times:,} times"
     cut = max(int(one.get("power_commands_cut", 0)) for one in own)
     startup = max(float(one.get("power_startup_ns", 0)) for one in own) / times
-    said = f"Power was lost {often}: {cut:,} I/Os were in flight and sent again"
+    said = f"Power was lost {often}: {units.counted(cut, 'I/O')} "
+    said += f"{'was' if cut == 1 else 'were'} in flight and sent again"
     said += f", {units.size_text(all_of('power_lost_bytes'))} in volatile memory were lost"
     if exposed := all_of("power_exposed_bytes"):
         said += f", {units.size_text(exposed)} may be lost although they had been flushed"

@@ -56,7 +56,7 @@ def _rewritten(done: Refreshed) -> str:
     said = f"{size_text(done.written_bytes)} rewritten in {units.duration(done.seconds)}"
     if done.slices:
         longest = units.duration(done.frozen_longest_s)
-        said += f"; frozen {done.slices} times, for at most {longest}"
+        said += f"; frozen {units.counted(done.slices, 'time')}, for at most {longest}"
     return said
 
 

@@ -421,8 +421,9 @@ def _wear_sentences(wear: Wear) -> list[str]:
     lasts = wear.endurance
     if lasts is not None:
         said.append(
-            f"Endurance at this rate of wear ({units.number(lasts.write_amplification)} bytes of "
-            f"flash per byte written): {units.size_text(lasts.host_bytes)} of host writes, "
+            "Endurance at this rate of wear "
+            f"({units.counted(units.number(lasts.write_amplification), 'byte')} of flash per byte "
+            f"written): {units.size_text(lasts.host_bytes)} of host writes, "
             f"{units.number(lasts.dwpd_5_years)} DWPD over 5 years; "
             f"{units.percent(lasts.host_bytes_left / lasts.host_bytes)} of it left."
         )
@@ -505,8 +506,8 @@ def _built(by_path: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     what the rig asks for."""
     return {
         path or "drive": f"{units.size_text(one['physical_bytes'])} of flash, over-provisioning "
-        f"{100 * one['over_provisioning']:.4g} %, {one['dies']:,} dies, "
-        f"{one['superblocks']:,} superblocks"
+        f"{100 * one['over_provisioning']:.4g} %, {units.counted(one['dies'], 'die')}, "
+        f"{units.counted(one['superblocks'], 'superblock')}"
         for path, one in by_path.items()
     }
 

@@ -64,10 +64,12 @@ def _verdict(result: SearchResult) -> dict[str, float | str | None]:
 
 def _sentence(result: SearchResult) -> str:
     if not result.best:
-        return f"None of {len(result.trials)} combinations meets {' and '.join(result.conditions)}"
+        tried = units.counted(len(result.trials), "combination")
+        return f"None of {tried} meets {' and '.join(result.conditions)}"
     if len(result.goals) > 1:
         return (
-            f"{len(result.best)} combinations are surpassed by no other in "
+            f"{units.counted(len(result.best), 'combination')} "
+            f"{'is' if len(result.best) == 1 else 'are'} surpassed by no other in "
             f"{units.listed([goal.name for goal in result.goals])}"
         )
     best, (goal,) = result.best[0], result.goals

@@ -143,7 +143,7 @@ def swept(
         if order.search:
             search = searching(order, sweep)
             dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
-            title = f"search, {search.budget} combinations"
+            title = f"search, {units.counted(search.budget, 'combination')}"
             with _stays(dataset, out), working(title, progress, cluster, notice) as callback:
                 best = search.carry_out(dataset, callback)
             return Report(search_answer.answer(best, None if out is None else str(out)))
@@ -158,7 +158,7 @@ def swept(
                     found = forecast(sweep, memory, dataset, callback, keep=True, cores=cores)
                 tried = found.kept
                 notice(found.sentence)
-        title = f"sweep of {len(sweep):,} runs"
+        title = f"sweep of {units.counted(len(sweep), 'run')}"
         with _stays(dataset, out), working(title, progress, cluster, notice) as callback:
             outcome = carry_out(sweep, dataset, callback)
         outcome = replace(outcome, ran=outcome.ran + tried, before=outcome.before - tried)

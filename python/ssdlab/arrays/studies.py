@@ -60,7 +60,7 @@ def chunk_sizes(
     levels = [shape.level for shape in striped if shape.possible()]
     if not levels:
         raise InputError(
-            f"--study chunk: none of these levels has chunks with {count} drives; "
+            f"--study chunk: none of these levels has chunks with {units.counted(count, 'drive')}; "
             "give one of 0, 10, 5, 6 to --levels, and enough drives to --count"
         )
     shapes = [ArrayShape(level, count, kib << 10) for level in levels for kib in CHUNKS_KIB]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ssdlab.audits.model import ADVICE, OK, PROBLEM, UNKNOWN, Finding, FindingsAt
 from ssdlab.audits.scene import Layer, Scene, SystemDrive, each_drive
 from ssdlab.system import Seen, System
+from ssdlab.units import counted
 
 MEASURE = (
     "of nine such settings measured on an Intel X25-M and an OCZ Vertex 2, most changed nothing in "
@@ -61,10 +62,10 @@ def queue_depth(scene: Scene, drive: SystemDrive) -> Iterator[Finding]:
         yield say(UNKNOWN, "the queue depth could not be checked")
     elif requests < FEW_REQUESTS and drive.ssd:
         why = "an SSD works on many requests at once; a short queue leaves its dies idle"
-        what = f"the queue holds only {requests} requests"
+        what = f"the queue holds only {counted(requests, 'request')}"
         yield say(ADVICE, what, why, f"echo 256 > /{file}")
     else:
-        yield say(OK, f"the queue holds {requests} requests")
+        yield say(OK, f"the queue holds {counted(requests, 'request')}")
 
 
 @each_drive

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ssdlab.checks.base import Probe, Symptom, of_jobs
 from ssdlab.checks.facts import Facts
-from ssdlab.units import percent, size_text
+from ssdlab.units import counted, percent, size_text
 
 DIFFERS = 0.05
 """Write amplification goes about as the inverse of over-provisioning: from this share of it on the
@@ -22,7 +22,7 @@ def _built(facts: Facts) -> Iterator[Symptom]:
         if off <= DIFFERS:
             yield Symptom("good", f"over-provisioning was built as asked for: {percent(became)}")
             continue
-        superblocks = f"{one['superblocks']:,} superblocks"
+        superblocks = counted(one["superblocks"], "superblock")
         if size := one.get("superblock_bytes"):
             superblocks += f" of {size_text(size)}"
         yield Symptom(

@@ -9,6 +9,7 @@ from typing import Any
 from ssdlab.checks.base import Probe, Symptom, of_jobs
 from ssdlab.checks.facts import Facts
 from ssdlab.checks.machine import limited
+from ssdlab.units import counted
 
 LIMIT_C = 70.0
 """Operating limit of most SSDs, taken where a drive does not tell its own (JEDEC JESD218 client
@@ -64,7 +65,7 @@ def _throttled(facts: Facts) -> Iterator[Symptom]:
         if (grown := _grown_in_log(facts, name)) > 0:
             yield Symptom("bad", f"the drive was above its {which} temperature for {grown} min")
     if (count := int(facts.observed.get("cpu_throttles") or 0)) > 0:
-        yield Symptom("doubt", f"processors throttled {count} times from heat")
+        yield Symptom("doubt", f"processors throttled {counted(count, 'time')} from heat")
 
 
 def _grown_in_log(facts: Facts, name: str) -> int:
@@ -102,9 +103,9 @@ def _of_fio(facts: Facts) -> Iterator[Symptom]:
         short = sum(moved.short_ios for moved in work.moved)
         dropped = sum(moved.drop_ios for moved in work.moved)
         if short:
-            yield Symptom("doubt", f"{work.name}: {short:,} I/Os came back short")
+            yield Symptom("doubt", f"{work.name}: {counted(short, 'I/O')} came back short")
         if dropped:
-            yield Symptom("doubt", f"{work.name}: {dropped:,} I/Os were dropped")
+            yield Symptom("doubt", f"{work.name}: fio dropped {counted(dropped, 'I/O')}")
 
 
 def _grown(facts: Facts) -> Iterator[Symptom]:

@@ -16,6 +16,7 @@ from ssdlab.rig import SUPERBLOCKS_MIN, Profile, capacity_of, profiles, smaller_
 from ssdlab.smart import smartctl
 from ssdlab.system import System
 from ssdlab.target import Sim, SimSession, Target, Terms, real
+from ssdlab.units import counted
 from ssdlab.wear import Stretch, rated_bytes
 
 LEAST_USED = 5
@@ -134,7 +135,7 @@ def under_random_writes(
 
 
 def _flash_of(cycles: int) -> str:
-    return f"its flash, {cycles:,} cycles"
+    return f"its flash, {counted(cycles, 'cycle')}"
 
 
 def is_model(profile: Profile, model: str) -> bool:

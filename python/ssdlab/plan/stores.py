@@ -12,7 +12,7 @@ from ssdlab import _core
 from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, array_of, named
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import capacity_of, smaller
-from ssdlab.units import parse_bytes
+from ssdlab.units import counted, parse_bytes
 
 FORMS = "NAME, FILE.toml, or LEVEL:COUNT:NAME[:CHUNK] such as raid10:6:seagate-constellation-500"
 """What :func:`store` reads, for help texts and messages."""
@@ -153,10 +153,12 @@ def store(text: str | DriveRig) -> Store:
         raise unknown_name("RAID level", parts[0], LEVELS.values())
     if not parts[1].isdecimal() or not MEMBERS_MIN[level] <= int(parts[1]) <= 255:
         raise InputError(
-            f'"{text}": found {parts[1]} drives, expected from {MEMBERS_MIN[level]} to 255'
+            f'"{text}": found {counted(parts[1], "drive")}, '
+            f"expected from {MEMBERS_MIN[level]} to 255"
         )
     if level == "10" and int(parts[1]) % 2:
-        raise InputError(f'"{text}": found {parts[1]} drives, expected pairs, an even number')
+        found = counted(parts[1], "drive")
+        raise InputError(f'"{text}": found {found}, expected pairs, an even number')
     chunk = CHUNK if len(parts) == 3 else parse_bytes(f'"{text}": chunk', parts[3])
     if not chunk or chunk % 4096:
         raise InputError(f'"{text}": chunk {parts[-1]}, expected a multiple of 4k, such as 64k')

@@ -19,7 +19,7 @@ from ssdlab.safety import uses
 from ssdlab.safety.held import Held, sequence_of
 from ssdlab.safety.uses import Use, unseen
 from ssdlab.system import System, printed, system_program
-from ssdlab.units import size_text
+from ssdlab.units import counted, size_text
 
 _VIRTUAL = re.compile(r"(loop|md|dm-|nbd|zram|ram|ublkb|vd|xvd)\w*$")
 """Devices that have no serial by nature; they are named by their kernel name instead."""
@@ -151,7 +151,7 @@ def fills(device: BlockDevice, work: Work) -> str:
     if not high:
         return ""
     times = between(low / device.capacity_bytes, high / device.capacity_bytes, "{:.2g}".format)
-    return f" ({times} drive writes), {share_text(low, high, work.rating)}"
+    return f" ({counted(times, 'drive write')}), {share_text(low, high, work.rating)}"
 
 
 def held(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ssdlab.smart.change import HealthChange, compare
 from ssdlab.smart.model import Health
+from ssdlab.units import counted
 
 DAY_S = 86_400.0
 STEP = 1.0
@@ -104,7 +105,7 @@ def _since_new(health: Health) -> _Stretch | None:
     if not health.power_on_hours:
         return None
     days = health.power_on_hours / 24
-    words = f"on average in {days:,.0f} days of power-on time since new"
+    words = f"on average in {counted(f'{days:,.0f}', 'day')} of power-on time since new"
     return _Stretch(days, "under power", health.written_bytes, health.used_percent, words)
 
 
@@ -114,7 +115,7 @@ def _between(since: HealthChange) -> _Stretch | None:
         return None
     days = since.seconds / DAY_S
     kind = "by the clock" if since.by_clock else "under power"
-    words = f"in the last {days:,.3g} days {_KINDS[kind]}"
+    words = f"in the last {counted(f'{days:,.3g}', 'day')} {_KINDS[kind]}"
     return _Stretch(days, kind, since.written_bytes, since.used_percent, words)
 
 
@@ -142,7 +143,7 @@ def _by_wear(projection: Projection, last: Health, span: _Stretch | None) -> Pro
         return replace(projection, assumption=words)
     grown = span.used or 0.0
     if grown <= 0:
-        where = f"in {span.days:,.0f} days {_KINDS[span.days_are]}"
+        where = f"in {counted(f'{span.days:,.0f}', 'day')} {_KINDS[span.days_are]}"
         words = (
             f"wear grew by less than 1 % {where}; compare with a later snapshot, "
             "or give the rating with --tbw"

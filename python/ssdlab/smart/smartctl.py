@@ -12,6 +12,7 @@ from ssdlab.json_access import at, count, integer, number, rows, text, truth
 from ssdlab.smart.attributes import Meaning, meaning_of, meanings
 from ssdlab.smart.model import Attribute, Health
 from ssdlab.smart.nand_logs import programmed
+from ssdlab.units import counted
 
 DATA_UNIT = 512_000
 """Bytes of an NVMe data unit: a thousand units of 512 bytes (NVMe base specification)."""
@@ -131,7 +132,7 @@ def _common(document: Mapping[str, Any]) -> dict[str, Any]:
     if status & _EXIT_NOT_ALL:
         notes.append("some commands to the drive failed, so values may be missing")
     if logged := count(document, "ata_smart_error_log", "summary", "count"):
-        notes.append(f"its error log counts {logged:,} errors; smartctl -l error shows them")
+        notes.append(f"its error log counts {counted(logged, 'error')}; see smartctl -l error")
     return {
         "model": model or " ".join(one for one in sas if one) or None,
         "family": text(document, "model_family"),

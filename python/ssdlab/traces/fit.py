@@ -16,7 +16,7 @@ SECTOR = 512
 def replay_job(name: str, iolog: str, found: dict[str, Any]) -> str:
     """A job that replays ``iolog`` with its times."""
     return (
-        f"; {name}: {found['requests']:,} requests over {found['seconds']:.6g} s\n"
+        f"; {name}: {units.counted(found['requests'], 'request')} over {found['seconds']:.6g} s\n"
         "; give the target with replay_redirect=, as in: fio --replay_redirect=/dev/X JOB\n"
         "; before version 3.36 fio counts pauses as latencies at a depth above 1: there use\n"
         "; iodepth=1, or ssdlab trace replay, which deals the requests out to threads\n"
@@ -44,7 +44,8 @@ def fitted_job(name: str, found: dict[str, Any]) -> tuple[str, list[str]]:
     size = max(1, foot["blocks"]) * foot["block_bytes"]
     mixed = bool(kinds["read"] and kinds["write"])
     rw = "randrw" if mixed else "randread" if kinds["read"] else "randwrite"
-    lines = [f"; fitted to {name}: {found['requests']:,} requests", "[fitted]", f"rw={rw}"]
+    requests = units.counted(found["requests"], "request")
+    lines = [f"; fitted to {name}: {requests}", "[fitted]", f"rw={rw}"]
     if mixed:
         lines.append(f"rwmixread={round(100 * kinds['read'] / moved)}")
     sizes = [split(found["sizes"], kind) for kind in ("read", "write") if kinds[kind]]

@@ -267,28 +267,34 @@ def remarks(found: dict[str, Any]) -> list[str]:
     said = []
     if odd["damaged"]:
         said.append(
-            f"{odd['damaged']:,} damaged lines or records are left out; "
+            f"{odd['damaged']:,} damaged "
+            f"{'line or record is' if odd['damaged'] == 1 else 'lines or records are'} left out; "
             f"the first: {odd['first_damage']}."
         )
     if odd["duplicates"]:
         share = 100 * odd["duplicates"] / total
         what = "a recording may hold requests twice, so look before you trust its rates; "
+        which = f"({share:.1f} %)"
+        does = "repeats the one before it", "repeat the one before them"
         said.append(
-            f"{odd['duplicates']:,} requests ({share:.1f} %) repeat the one before them within "
+            f"{_requests(odd['duplicates'], *does, which)} within "
             f"{odd['duplicate_ns'] / 1e6:.0f} ms, same place, size and kind: "
             f"{what if share >= 1 else ''}they are kept."
         )
     if odd["backwards"]:
+        does = "has a time before", "have a time before"
         said.append(
-            f"{odd['backwards']:,} requests have a time before that of the one before them (by "
-            f"{units.latency(odd['backwards_ns_max'])} at most); they take its time."
+            f"{_requests(odd['backwards'], *does)} that of the request before (by "
+            f"{units.latency(odd['backwards_ns_max'])} at most), and the time of that is taken."
         )
     if odd["zero_length"]:
-        said.append(f"{odd['zero_length']:,} requests without a byte are left out.")
+        said.append(f"{_requests(odd['zero_length'], 'is', 'are', 'without a byte')} left out.")
     if odd["unaligned"]:
+        share = 100 * odd["unaligned"] / total
+        does = "is not", "are not"
         said.append(
-            f"{odd['unaligned']:,} requests ({100 * odd['unaligned'] / total:.1f} %) are not whole "
-            "sectors of 512 bytes; a replay rounds them outwards."
+            f"{_requests(odd['unaligned'], *does, f'({share:.1f} %)')} whole sectors of 512 bytes; "
+            "a replay rounds outwards."
         )
     if not found["has_times"]:
         said.append("There are no times in this trace: it can be replayed at a depth alone.")
@@ -300,3 +306,9 @@ def remarks(found: dict[str, Any]) -> list[str]:
             f"from one block in {found['footprint']['estimated_from_one_in']}, chosen by a hash."
         )
     return said
+
+
+def _requests(count: int, one: str, more: str, which: str = "") -> str:
+    """So many requests, and what it or they do."""
+    told = units.counted(count, "request") + (f" {which}" if which else "")
+    return f"{told} {one if count == 1 else more}"

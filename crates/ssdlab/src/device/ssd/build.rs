@@ -363,12 +363,13 @@ impl SsdKeys {
         Error::rig(
             "ftl.over_provisioning",
             format!(
-                "{} is too little for collection at a capacity of {}: {} regions with superblocks \
-                 of {} need at least {}",
+                "{} is too little for collection at a capacity of {}: superblocks of {} in {} \
+                 region{} need at least {}",
                 self.ftl.over_provisioning,
                 self.capacity,
-                layout.regions,
                 Bytes(superblock),
+                layout.regions,
+                if layout.regions == 1 { "" } else { "s" },
                 ways.join(", or ")
             ),
         )
