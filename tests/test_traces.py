@@ -345,6 +345,16 @@ def test_a_replay_on_a_simulated_drive_is_an_ordinary_result(tmp_path: Path, cli
     assert job["job_runtime"] == pytest.approx(39, abs=2)
 
 
+def test_a_replay_of_flushes_alone_takes_the_time_that_it_took(tmp_path: Path) -> None:
+    lines = [f"{33_000 * n},flush,0,0,0," for n in range(4)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["time_ns,kind,offset,length,device,response_ns", *lines]) + "\n")
+    (row,) = ssdlab.replay(path, on="lab-reference").summary()
+    assert (row["ddir"], row["ios"]) == ("sync", 4)
+    # The milliseconds of fio's document would make 1 ms of it.
+    assert row["iops"] == pytest.approx(4 / 99e-6)
+
+
 def test_a_replay_is_no_sequential_read(tmp_path: Path) -> None:
     """What fio's option rw would say, its default, a replay does not do."""
     result = ssdlab.replay(small(tmp_path), "demo-client", set={"capacity": "1408MiB"}, depth=4)

@@ -224,7 +224,10 @@ def measure(result: Result, *, whole: bool = False) -> Measurement:
 
 
 def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMeasurement:
-    rows = result.series(job=workload.name).filter(pl.col("ddir").is_in(DIRECTIONS))
+    every = result.series(job=workload.name)
+    rows = every.filter(pl.col("ddir").is_in(DIRECTIONS))
+    if rows.is_empty():
+        rows = every  # of flushes alone
     step = result.interval_s
     start = series.start_s(rows, step)
     window = _window(rows, step, start, workload, _segments(result, workload.name))
