@@ -120,6 +120,7 @@ def test_a_list_is_not_endless() -> None:
 
 def test_one_of_a_thing_is_no_plural() -> None:
     assert [counted(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+    assert [counted(n, "flush") for n in (1, 4)] == ["1 flush", "4 flushes"]
     told = ["1 day", "up to 1 day", "0.5 days", "1 to 2 days", "0.5 to 1 days"]
     assert [counted(one.rpartition(" ")[0], "day") for one in told] == told
 

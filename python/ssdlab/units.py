@@ -167,7 +167,8 @@ def times(factor: float | None) -> str:
 def counted(count: int | str, noun: str) -> str:
     """So many of a thing, a number or one as text: ``1 run``, ``1,200 runs``, ``up to 1 run``."""
     told = count if isinstance(count, str) else f"{count:,}"
-    return f"{told} {noun}" + ("" if told.removeprefix("up to ") == "1" else "s")
+    more = "es" if noun.endswith(("s", "sh", "ch", "x")) else "s"
+    return f"{told} {noun}" + ("" if told.removeprefix("up to ") == "1" else more)
 
 
 def listed(parts: Sequence[str]) -> str:
