@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from ssdlab.numeric import Floats, Ints
 
 KINDS = ("slat", "clat", "lat")
 """Kinds of latency: to the submission, from there to the completion, and both."""

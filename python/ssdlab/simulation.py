@@ -12,8 +12,8 @@ import polars as pl
 from ssdlab import _core, wear
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio.options import ADDED_FOR_LOGS
-from ssdlab.histogram import Ints
 from ssdlab.jobfile import JobText
+from ssdlab.numeric import Ints
 from ssdlab.results import CLASS_SCHEMA, LATENCY_SCHEMA, JobShape, Result
 
 

@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+from ssdlab.numeric import Floats
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ssdlab.results import Result
 
-Floats = npt.NDArray[np.float64]
 
 WARRANTY_DAYS = 5 * 365
 """Days over which drive writes per day are reckoned: a warranty of five years."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from ssdlab.numeric import Floats
 
 BINS_MAX = 800
 """Longer series are searched in so many bins, and the places refined afterwards."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from ssdlab.numeric import Floats
 
 PEAK_MIN = 0.3
 """An autocorrelation peak below this is not called a period."""

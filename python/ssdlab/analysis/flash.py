@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ssdlab.wear import Floats, at, written_over_time
+from ssdlab.numeric import Floats
+from ssdlab.wear import at, written_over_time
 
 FREE = ("free_superblocks", "free_blocks")
 """Names of the gauge of erased blocks, the first that the device has."""

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.analysis.endurance import WearOut
-from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Floats, Hazards, rebuild_error
+from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, rebuild_error
 from ssdlab.errors import InputError, Interrupted
+from ssdlab.numeric import Floats, Ints
 
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 RANDOM, WORN, UNREADABLE = range(3)

@@ -16,7 +16,8 @@ import polars as pl
 
 from ssdlab import histogram
 from ssdlab.analysis import comparison, consistency, series, steady
-from ssdlab.histogram import BINS, KINDS, NOTHING, VALUES, Floats, Histogram
+from ssdlab.histogram import BINS, KINDS, NOTHING, VALUES, Histogram
+from ssdlab.numeric import Floats
 from ssdlab.results import DIRECTIONS, SYNC, DirectionStats, JobResult, Result
 from ssdlab.wear import Stretch
 

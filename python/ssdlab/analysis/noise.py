@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from ssdlab.analysis import consistency
 from ssdlab.analysis.stats import CONFIDENCE, t_quantile
-
-Floats = npt.NDArray[np.float64]
+from ssdlab.numeric import Floats
 
 DRAWS = 2000
 """Resamples of a bootstrap."""

@@ -14,11 +14,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ssdlab.errors import InputError, UnknownNameError
-
-Floats = npt.NDArray[np.float64]
+from ssdlab.numeric import Floats
 
 HOURS_PER_YEAR = 365 * 24
 """Failure rates of field studies are failures per 365 drive days."""

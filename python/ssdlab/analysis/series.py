@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-Floats = npt.NDArray[np.float64]
+from ssdlab.numeric import Floats
 
 TOGETHER = 0.5
 """Rows whose ends differ by less than this share of an interval belong to the same interval:

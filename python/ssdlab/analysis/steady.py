@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from ssdlab.numeric import Floats
 
 ROUNDS = 5
 """Rounds in a PTS measurement window."""

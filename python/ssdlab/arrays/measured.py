@@ -11,8 +11,9 @@ import numpy as np
 from ssdlab import _core
 from ssdlab.arrays.rigs import DriveRig
 from ssdlab.errors import InputError
-from ssdlab.histogram import VALUES, Ints
+from ssdlab.histogram import VALUES
 from ssdlab.jobfile import read_text
+from ssdlab.numeric import Ints
 from ssdlab.results import JobResult
 from ssdlab.store import MANIFEST, RunStore, open_run
 

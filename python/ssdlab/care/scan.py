@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ssdlab.care.blockio import PIECE_BYTES, Reader, all_zero
 from ssdlab.errors import ExperimentError
+from ssdlab.numeric import Floats
 from ssdlab.progress import ProgressCallback, Teller, tell
 from ssdlab.units import bytes_per_s
 
@@ -48,7 +49,6 @@ UNEVEN = 1.4
 STOPPED = "stopped by Ctrl-C"
 _GONE = (errno.ENODEV, errno.ENXIO, errno.ENOMEDIUM)
 
-Floats = npt.NDArray[np.float64]
 Clock = Callable[[], int]
 
 

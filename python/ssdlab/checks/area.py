@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from ssdlab.checks.base import Case, Probe, StepEvidence, Symptom
 from ssdlab.checks.facts import Facts, JobFacts, Moved
+from ssdlab.numeric import Floats
 from ssdlab.units import size_text
-
-Floats = npt.NDArray[np.float64]
 
 CELLS = 2048
 """Equal pieces of the target of which is kept how much of each holds data."""

@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from ssdlab.analysis.measurement import NEAR, together
-from ssdlab.analysis.series import Floats, per_second, start_s
+from ssdlab.analysis.series import per_second, start_s
 from ssdlab.analysis.steady import PtsWindow, pts_window
 from ssdlab.answer import Cell
 from ssdlab.histogram import Histogram, merge, us
+from ssdlab.numeric import Floats
 from ssdlab.results import DirectionStats, Result
 from ssdlab.smart.change import amplification
 

@@ -10,7 +10,8 @@ from ssdlab.analysis.consistency import periodicity
 from ssdlab.answer import Figure
 from ssdlab.experiments import measure
 from ssdlab.experiments.base import Kind, Line, Reproduced, Runs, Task, experiment, job_file
-from ssdlab.experiments.measure import Course, Floats
+from ssdlab.experiments.measure import Course
+from ssdlab.numeric import Floats
 from ssdlab.rig import capacity_of, reduced
 
 LENGTH_S = 2000

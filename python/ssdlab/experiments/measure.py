@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ssdlab.answer import Curve, Style
+from ssdlab.numeric import Floats
 from ssdlab.results import DIRECTIONS, Result
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ import numpy as np
 
 from ssdlab import _core
 from ssdlab.fits.observations import FitWorkload
-from ssdlab.fits.parameters import PARAMETERS, Floats, amount
+from ssdlab.fits.parameters import PARAMETERS, amount
+from ssdlab.numeric import Floats
 
 UNIT = 4096
 ENTRY = 4

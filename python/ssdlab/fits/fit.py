@@ -14,9 +14,10 @@ from ssdlab.errors import InputError
 from ssdlab.fits import starts, structure, trial
 from ssdlab.fits.conclusions import Conclusion, settings
 from ssdlab.fits.observations import FitWorkload, Observation
-from ssdlab.fits.parameters import FitSpace, Floats, with_keys
+from ssdlab.fits.parameters import FitSpace, with_keys
 from ssdlab.fits.search import Evaluate, FitTarget, SearchEnd, Told, cost, leaping, search
 from ssdlab.fits.trial import Effort
+from ssdlab.numeric import Floats
 from ssdlab.progress import Progress, ProgressCallback
 
 CORRECTIONS = 4

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ssdlab import _core, units
 from ssdlab.errors import InputError
 from ssdlab.fits.observations import Observation
+from ssdlab.numeric import Floats
 
-Floats = npt.NDArray[np.float64]
 Kind = Literal["time", "rate", "number"]
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]*)")
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}

@@ -28,10 +28,11 @@ from ssdlab.fits.observations import (
     Observation,
     usual_state,
 )
-from ssdlab.fits.parameters import Floats, bounds, sata
+from ssdlab.fits.parameters import bounds, sata
 from ssdlab.fits.search import value_of
 from ssdlab.fits.twin import Z90, Twin
 from ssdlab.jobfile import JobText
+from ssdlab.numeric import Floats
 from ssdlab.progress import ProgressCallback
 from ssdlab.units import parse_bytes, size_text
 

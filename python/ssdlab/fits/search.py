@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.fits.observations import MEASURED, FitWorkload, Observation
-from ssdlab.fits.parameters import FitSpace, Floats
+from ssdlab.fits.parameters import FitSpace
+from ssdlab.numeric import Floats
 
 NOISE = {
     "iops": 0.03,

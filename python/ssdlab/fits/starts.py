@@ -23,7 +23,6 @@ from ssdlab.fits.parameters import (
     PARAMETERS,
     SATA_WRITES,
     FitSpace,
-    Floats,
     busy,
     reached,
     sata,
@@ -31,6 +30,7 @@ from ssdlab.fits.parameters import (
     with_keys,
 )
 from ssdlab.fits.search import FitTarget, SearchEnd, leaping, search
+from ssdlab.numeric import Floats
 from ssdlab.rig import profiles, resolve
 from ssdlab.target import sim
 

@@ -23,8 +23,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fits.observations import MEASURED, FitWorkload, Observation
-from ssdlab.fits.parameters import FITTED, PARAMETERS, FitParameter, Floats, sata
+from ssdlab.fits.parameters import FITTED, PARAMETERS, FitParameter, sata
 from ssdlab.fits.search import MEANS, SearchEnd, regions
+from ssdlab.numeric import Floats
 from ssdlab.rig import resolve
 from ssdlab.target import Sim, sim
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab import _core
+from ssdlab.numeric import Floats
 from ssdlab.plan.workload import Stream
 from ssdlab.progress import ProgressCallback, heard, within
 
@@ -30,8 +31,6 @@ STEP = 2**0.25
 COUNTED = ("read_misses", "write_misses", "write_backs")
 SHARES = (0.5, 0.8, 0.9, 0.95)
 """Of the attainable hits, for the working set."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

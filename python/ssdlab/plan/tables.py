@@ -20,8 +20,9 @@ from ssdlab.answer import (
     table,
 )
 from ssdlab.histogram import ms
+from ssdlab.numeric import Floats
 from ssdlab.plan.advice import SAID, about_load, advise
-from ssdlab.plan.curves import SHARES, Floats, HitCurve
+from ssdlab.plan.curves import SHARES, HitCurve
 from ssdlab.plan.lifetime import TELLING_S, CacheLife
 from ssdlab.plan.question import FINE, CachePlan
 from ssdlab.plan.rows import CacheRow

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from ssdlab.numeric import Floats
 
 WARM = 0.9
 """Share of the final speed at which a cache counts as warm."""
@@ -16,8 +17,6 @@ SPAN = 5
 """Parts over which speed is looked at together."""
 RISING = 0.95
 """A last pass that takes less than this share of the time of the one before: still rising."""
-
-Floats = npt.NDArray[np.float64]
 
 
 def warm_up_s(

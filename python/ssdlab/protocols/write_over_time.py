@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ssdlab import units
-from ssdlab.analysis.series import Floats
 from ssdlab.answer import Cell, Cells, Section, Table, columns
 from ssdlab.engine.answers import both_scales, number
 from ssdlab.engine.protocol import procedure
@@ -13,6 +12,7 @@ from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup, short
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import at, last_quarter
+from ssdlab.numeric import Floats
 
 RECORD_S = 60.0
 """The article notes a record a minute."""

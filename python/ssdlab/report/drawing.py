@@ -16,6 +16,7 @@ from bokeh.plotting import figure
 
 from ssdlab import units
 from ssdlab.answer import Curve, Figure
+from ssdlab.numeric import Floats
 from ssdlab.report import plot, style
 from ssdlab.report.downsample import keep_extremes
 from ssdlab.units import for_page
@@ -37,7 +38,6 @@ LINE_ROOM, DOT_ROOM = 0.012, 0.05
 BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
-Floats = npt.NDArray[np.float64]
 Columns = Mapping[str, npt.NDArray[np.object_]]
 
 
