@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def series(
     frames = Frames()
     for numbers in _folded(by_section):
         first = numbers[0]
-        logged = _read_logs(folder, numbers)
+        logged = by_second(_lines(folder, numbers))
         frames.add(_title(sections[first]), starts[first], by_section[first], logged)
     return frames.series(), frames.latency()
 
@@ -136,21 +136,29 @@ def _starts(
     return starts
 
 
-def _read_logs(folder: Path, numbers: Sequence[int]) -> dict[int, dict[float, Counts]]:
-    """Per direction: histograms by end of second, all threads of the sections together."""
+def by_second(
+    lines: Iterable[tuple[float, int, Counts]],
+) -> dict[int, dict[float, Counts]]:
+    """The lines of histogram logs (time in ms, direction, counters of fio's bins) by direction and
+    end of second, all threads together."""
     found: dict[int, dict[float, Counts]] = defaultdict(dict)
+    for ms, ddir, counts in lines:
+        # Threads tick some milliseconds apart; they share the second they belong to.
+        second = float(max(1, round(ms / 1000)))
+        intervals = found[int(ddir)]
+        intervals[second] = intervals[second] + counts if second in intervals else counts
+    return found
+
+
+def _lines(folder: Path, numbers: Sequence[int]) -> Iterator[tuple[float, int, Counts]]:
+    """Those of the histogram logs of the sections."""
     paths = [p for n in numbers for p in sorted(folder.glob(f"ssdlab{n:03d}_clat_hist.*.log"))]
     for path in paths:
         for line in path.read_text().splitlines():
             fields = np.array(line.split(","), dtype=np.int64)
             if len(fields) != 3 + BINS:
                 raise ExperimentError(f"{path.name}: fio wrote a histogram of unknown shape")
-            # Threads tick some milliseconds apart; they share the second they belong to.
-            second = float(max(1, round(int(fields[0]) / 1000)))
-            intervals = found[int(fields[1])]
-            counts = fields[3:]
-            intervals[second] = intervals[second] + counts if second in intervals else counts
-    return found
+            yield fields[0], fields[1], fields[3:]
 
 
 def _add_rest(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ssdlab.errors import InputError
-from ssdlab.fio.logs import Counts, Frames
+from ssdlab.fio.logs import Counts, Frames, by_second
 from ssdlab.histogram import BINS, VALUES, bin_index
 from ssdlab.results import DIRECTIONS, SERIES_SCHEMA
 
@@ -178,7 +178,7 @@ def _intervals(
 ) -> dict[int, dict[float, Counts]] | None:
     """By direction and second, how many I/Os took how long; None where no log tells."""
     if hist := [log for log in logs if log.kind == "clat_hist"]:
-        return _histograms(hist, old)
+        return by_second(_histograms(hist, old))
     each = [log for log in logs if log.kind == "clat"]
     if not each or not (tables := [table for log in each if len(table := _table(log))]):
         return None
@@ -202,8 +202,8 @@ def _exact(logs: Sequence[Log]) -> bool:
     return not first or first.count(",") >= BINS
 
 
-def _histograms(logs: Sequence[Log], old: bool) -> dict[int, dict[float, Counts]]:
-    found: dict[int, dict[float, Counts]] = defaultdict(dict)
+def _histograms(logs: Sequence[Log], old: bool) -> Iterator[tuple[float, int, Counts]]:
+    """The lines of histogram logs, in fio's own bins of ns."""
     for log in logs:
         for number, fields in _lines(log):
             head, counts = fields[:3], _fine(fields[3:], log, number)
@@ -211,10 +211,7 @@ def _histograms(logs: Sequence[Log], old: bool) -> dict[int, dict[float, Counts]
                 micro, used = counts, np.flatnonzero(counts)
                 counts = np.zeros(BINS, dtype=np.int64)
                 np.add.at(counts, bin_index(VALUES[used] * 1000), micro[used])
-            second = float(max(1, round(head[0] / 1000)))
-            intervals = found[int(head[1])]
-            intervals[second] = intervals[second] + counts if second in intervals else counts
-    return found
+            yield head[0], head[1], counts
 
 
 def _fine(counts: Table, log: Log, number: int) -> Counts:
