@@ -447,6 +447,20 @@ WRONG: list[tuple[str, Callable[[ssdlab.Rig], object]]] = [
     ("capacity: expected a value beside it", lambda rig: rig.set("capacity")),
     ("names: found 3, expected text",
      lambda rig: ssdlab.reproduce(3)),  # type: ignore[arg-type]
+    ("vary: found None for job.iodepth, expected a value or several",
+     lambda rig: ssdlab.sweep(JOB, on=rig, vary={"job.iodepth": None})),  # type: ignore[dict-item]
+    ("set: found the key 1, expected text",
+     lambda rig: ssdlab.run(JOB, on=rig, set={1: 2})),  # type: ignore[dict-item]
+    ("targets: found none, expected a drive, ", lambda rig: ssdlab.health([])),
+    ("paths: found none, expected a document of fio", lambda rig: ssdlab.import_runs([])),
+    ("table: found 3, expected text", lambda rig: make_result("x").report.frame(3)),  # type: ignore[arg-type]
+    ("title: found 3, expected text", lambda rig: make_result("x").report.chart(3)),  # type: ignore[arg-type]
+    ("path: found 3, expected text or a Path",
+     lambda rig: make_result("x").report.page(3)),  # type: ignore[arg-type]
+    ("y: found ['c', 'd'], expected several numbers",
+     lambda rig: ssdlab.Chart("a").add("x", [1, 2], ["c", "d"])),  # type: ignore[list-item]
+    ('no job of this run is called "3"',
+     lambda rig: make_result("x").series(3)),  # type: ignore[arg-type]
     # Each of several is looked at by itself.
     ('"nope"', lambda rig: ssdlab.reproduce("x25m-random-write", "nope")),
 ]  # fmt: skip

@@ -92,8 +92,8 @@ def meant(name: str, known: Iterable[str], hint: str = ' (did you mean "{}"?)') 
 
 def unknown_name(what: str, name: str, known: Iterable[str], more: str = "") -> UnknownNameError:
     """The error for a name that is not among ``known``, in the words the core uses."""
-    names = sorted(known)
-    hint = meant(name, names)
+    names = sorted({*known})
+    hint = meant(str(name), names)
     return UnknownNameError(
         f'no {what} is called "{name}"{hint}; there are: {", ".join(names) or "none"}{more}'
     )

@@ -276,7 +276,9 @@ class Result:
         Raises InputError where there is no such job or direction."""
         frame = self.series_frame
         if job is not None:
-            known_name("job of this run", job, {*frame["job"], *(one.name for one in self.jobs)})
+            known_name(
+                "job of this run", job, [*frame["job"].unique(), *(one.name for one in self.jobs)]
+            )
             frame = frame.filter(pl.col("job") == job)
         if ddir is not None:
             known_name("direction", ddir, (*DIRECTIONS, SYNC))

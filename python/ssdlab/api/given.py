@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from numbers import Number
 from pathlib import Path
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import (
     Any,
     NamedTuple,
@@ -102,7 +102,9 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.cache
     def hints() -> Mapping[str, object]:
-        return get_type_hints(function)
+        # What a function returns may be of a package that is loaded where it is used.
+        taken = {k: v for k, v in function.__annotations__.items() if k != "return"}
+        return get_type_hints(SimpleNamespace(__annotations__=taken), function.__globals__)
 
     def named(option: re.Match[str]) -> str:
         name = option[1].replace("-", "_")
@@ -141,6 +143,7 @@ _WORDS = {
     "bool": "True or False",
     "Mapping": "a dict of keys and their values",
     "Sequence": "several of these",
+    "Iterable": "several numbers",
     "Rig": "a Rig, as ssdlab.Rig(NAME) makes it",
     "Size": 'bytes, or a size as text such as "8GiB"',
     "Many": "a value, several, or a list as text",
@@ -171,11 +174,28 @@ class Parameter(NamedTuple):
         if kinds[0] in ("int", "float"):
             return number(self.name, value, whole=kinds[0] == "int")
         if not _is(value, self.hint):
+            if (odd := _odd(value, self.hint)) is not None:
+                raise InputError(f"{self.name}: found {odd}")
             words = [_WORDS[kind.partition("[")[0]] for kind in kinds if kind != "None"]
             *most, last = dict.fromkeys(words)
             expected = f"{', '.join(most)} or {last}" if most else last
             raise InputError(f"{self.name}: found {value!r}, expected {expected}")
         return value
+
+
+def _odd(given: object, hint: Any) -> str | None:
+    """What in a dict is not as it should be, and what would be; None where it is no dict, or none
+    is taken."""
+    kinds = [hint, *get_args(hint)]
+    parts = next((get_args(kind) for kind in kinds if get_origin(kind) is Mapping), None)
+    if parts is None or not isinstance(given, Mapping):
+        return None
+    for key, value in given.items():
+        if not _is(key, parts[0]):
+            return f"the key {key!r}, expected text"
+        if not _is(value, parts[1]):
+            return f"{value!r} for {key}, expected a value or several"
+    return None
 
 
 def _is(value: object, hint: Any) -> bool:

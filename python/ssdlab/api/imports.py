@@ -84,8 +84,11 @@ def import_runs(
             is imported.
         Interrupted: it was stopped; what was imported so far is kept.
     """
+    named = [Path(one) for one in several(paths)]
+    if not named:
+        raise InputError("paths: found none, expected a document of fio, or a folder of them")
     with shown(progress, "import") as callback:
-        done = imported([Path(one) for one in several(paths)], name, RunStore(out), callback)
+        done = imported(named, name, RunStore(out), callback)
     done.check()
     return done.report
 

@@ -70,6 +70,8 @@ def health(
         ExperimentError: no drive could be read.
     """
     names = several(targets)
+    if not names:
+        raise InputError("targets: found none, expected a drive, a document of smartctl or a run")
     found = list(surveyed(names, several(history), tbw=tbw, out=out, redact=redact))
     error = unread_error(found)
     read_ones = [one for one in found if isinstance(one, DriveReport)]
