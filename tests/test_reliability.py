@@ -455,6 +455,8 @@ def test_mtbf_is_the_other_way_to_say_afr(cli: Cli) -> None:
         (("--level", "50"), 'no RAID level "50"'),
         (("--level", "6", "--members", 3), "RAID 6 takes 4 to 100 members, found 3"),
         (("--level", "10", "--members", 5), "a multiple of 2 members, found 5"),
+        (("--level", "5", "--copies", 3), "--copies is for RAID 10, which is not among the levels"),
+        (("--copies", 3), "RAID 10 with 3 copies takes a multiple of 3 members, found 4"),
         (("--capacity", "much"), "write it as a size"),
         (("--capacity", "0GB"), "more than 0 bytes"),
         (("--rebuild-rate", "0MB/s"), "more than 0 bytes per second"),

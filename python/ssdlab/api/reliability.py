@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ssdlab import units
-from ssdlab.analysis.reliability import HOURS_PER_YEAR
+from ssdlab.analysis.reliability import COPIES, HOURS_PER_YEAR, Array
 from ssdlab.answers import reliability as study_answer
 from ssdlab.api.given import Many, Size, listed, size, text
 from ssdlab.api.report import Report
@@ -33,7 +33,7 @@ def reliability(
     *,
     level: Many | None = None,
     members: int = 4,
-    copies: int = 2,
+    copies: int | None = None,
     drive: Drive | None = None,
     capacity: Size | None = None,
     afr: float | None = None,
@@ -61,7 +61,7 @@ def reliability(
     Args:
         level: RAID levels, of 0, 1, 10, 5, 6; all that the members allow without it.
         members: Drives.
-        copies: Copies of RAID 10: 2 or 3.
+        copies: Copies of RAID 10: 2, or 3; 2 unless given.
         drive: Profile or rig, such as a twin, that the members are: it tells their capacity and,
             with ``writes_per_day``, how much may be written to one, unless ``tbw`` does: what its
             flash takes in steady 4 KiB random writes, simulated.
@@ -110,7 +110,7 @@ def reliability(
         members=members,
         capacity_bytes=size("--capacity", CAPACITY if capacity is None else capacity),
         levels=_levels(listed(level)),
-        copies=copies,
+        copies=COPIES[0] if copies is None else copies,
         failures_per_year=_failures(afr, mtbf),
         uber=uber,
         rebuild_bytes_per_s=size("--rebuild-rate", text(rebuild_rate).strip().removesuffix("/s")),
@@ -130,6 +130,10 @@ def reliability(
         runs=runs,
         seed=seed,
     )
+    if copies is not None and all(one.level != "10" for one in question.arrays()):
+        if question.levels:
+            raise InputError("--copies is for RAID 10, which is not among the levels")
+        Array("10", members, question.capacity_bytes, copies)  # raises why it is none
     if drive is not None:
         question = _of_drive(question, drive, capacity, progress)
     with working("simulating lives", progress, cluster) as callback:

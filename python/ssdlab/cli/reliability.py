@@ -24,7 +24,7 @@ def command(
         "every member.",
     ),
     members: int = option("N", "Drives.", default=4, min=1),
-    copies: int = option("N", "Copies of RAID 10.", default=2, min=2, max=3),
+    copies: int | None = option("N", "Copies of RAID 10; 2 unless given.", min=2, max=3),
     drive: str | None = option(
         "DRIVE",
         "Profile or rig file, such as a twin, that the members are: tells their capacity and, "
