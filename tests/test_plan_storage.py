@@ -445,7 +445,7 @@ def test_a_load_by_name_is_scaled_and_says_so(cli: Cli) -> None:
     [
         (["--candidate", "hgst-he10-1000"], 'did you mean "hgst-he10-10000"'),
         (["--candidate", "raid7:2:hgst-he10-10000"], 'RAID level is called "raid7"'),
-        (["--candidate", "raid1:1:hgst-he10-10000"], "found 1 drives"),
+        (["--candidate", "raid1:1:hgst-he10-10000"], "found 1 drive, expected from"),
         (["--candidate", "a + b + c"], "expected STORE"),
         (["--candidate", "hgst-he10-10000 +"], "expected STORE"),
         (["--candidate", f"{DISKS} @"], "no controller after @"),
