@@ -192,6 +192,16 @@ def drawn(*figures: Figure) -> list[Any]:
     return list(found.values())
 
 
+def test_an_axis_that_charts_share_is_long_enough_for_each() -> None:
+    def chart(end: float) -> Figure:
+        return Figure(f"to {end:g}", "time, min", "IOPS", [Curve("x", [0.0, end], [1.0, 1.0])])
+
+    one, other, far = drawn(chart(2.5), chart(3.0), chart(3.7))
+    assert one.x_range is other.x_range
+    assert one.x_range.end >= one.x_range.reset_end >= 3.0
+    assert far.x_range is not one.x_range and far.x_range.end < 3.9
+
+
 def test_bars_that_differ_by_decades_stand_on_a_log_axis() -> None:
     far = answer().lead.figures[0]
     near = replace(far, curves=[Curve("x", [0.0, 1.0], [10.0, 20.0], "bars")])

@@ -181,7 +181,8 @@ class _Axes:
     vertical one, so that they compare."""
 
     def __init__(self) -> None:
-        self._across: list[tuple[Any, Range1d]] = []
+        self._across: list[tuple[Any, Range1d, Range1d]] = []
+        """What is on an axis, what the first chart needs of it, and the axis of all."""
         self._up: dict[Any, Range1d] = {}
 
     def across(self, chart: Figure, xs: Floats) -> Range1d:
@@ -189,11 +190,12 @@ class _Axes:
         if chart.x_names:
             return _places(chart.x_names)
         own, meaning = _span(xs, chart.log_x, _room(chart)), (chart.x_label, chart.log_x)
-        for known, axis in self._across:
-            if known == meaning and _alike(axis, own):
+        for known, first, axis in self._across:
+            if known == meaning and _alike(first, own):
+                _widen(axis, own)
                 return axis
-        self._across.append((meaning, own))
-        return own
+        self._across.append((meaning, own, plot.span(own.start, own.end)))
+        return self._across[-1][-1]
 
     def head(self, charts: Sequence[Figure]) -> None:
         """Makes the vertical axes for charts under one heading, each long enough for all."""
@@ -203,13 +205,17 @@ class _Axes:
                 own = _y_span(
                     chart, np.concatenate([_points(c, chart, every=True)[1] for c in chart.curves])
                 )
-                axis = self._up.setdefault((chart.y_label, chart.log_y), own)
-                start, end = min(axis.start, own.start), max(axis.end, own.end)
-                axis.update(start=start, end=end, reset_start=start, reset_end=end)
+                _widen(self._up.setdefault((chart.y_label, chart.log_y), own), own)
 
     def up(self, chart: Figure) -> Range1d:
         """The vertical axis of a chart under the present heading."""
         return _places(chart.y_names) if chart.y_names else self._up[chart.y_label, chart.log_y]
+
+
+def _widen(axis: Range1d, own: Range1d) -> None:
+    """Makes an axis long enough for another chart."""
+    start, end = min(axis.start, own.start), max(axis.end, own.end)
+    axis.update(start=start, end=end, reset_start=start, reset_end=end)
 
 
 def _alike(one: Range1d, other: Range1d) -> bool:
