@@ -13,6 +13,7 @@ from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import WINDOW, Job, Purge, Repeated, Step, Then
 from ssdlab.protocols import pts_common as pts
+from ssdlab.units import counted, duration
 
 BLOCK = 4 * KIB
 ROUND = 30
@@ -134,15 +135,15 @@ def judge(records: Records, setup: Setup) -> Section:
         return Section(["Nothing has been measured."], tables=[pts.conditions(setup)])
     each = _round(setup)
     rounds = _rounds(records, len(found), each, _most(setup))
-    late = [one.key for one in found[-each:]]
+    late = [one.key for one in found[-_late(found, each) :]]
     begin, end = records.cell("iops", found[0].key), records.cell("iops", late)
     numbers = [
         number("first record", begin, "IOPS", "higher"),
-        number("last half hour", end, "IOPS", "higher"),
-        number("last half hour / first record", ratio(end, begin), "x", "higher"),
+        number("at the end", end, "IOPS", "higher"),
+        number("at the end / first record", ratio(end, begin), "x", "higher"),
         number("written / active range", Cell(found[-1].written / setup.active), "x"),
         *(
-            number(f"{what} latency, last half hour", records.cell(what, late), "us", "lower")
+            number(f"{what} latency, at the end", records.cell(what, late), "us", "lower")
             for what in LATENCIES
         ),
     ]
@@ -152,10 +153,26 @@ def judge(records: Records, setup: Setup) -> Section:
         [
             _table(records, found, each, setup),
             steady_report.table(rounds),
-            pts.conditions(setup, what=[("ends", _ends(setup))]),
+            pts.conditions(
+                setup, what=[("ends", _ends(setup)), ("at the end", _end(found, late))]
+            ),
         ],
         [*_figures(records, found), *steady_report.figures(rounds)],
     )
+
+
+def _late(found: list[Minute], each: int) -> int:
+    """Records at the end: half an hour, of a short run its last quarter, for its half hour began
+    with the fresh drive."""
+    return min(each, max(1, len(found) // 4))
+
+
+def _end(found: list[Minute], late: list[str]) -> str:
+    """What stands for the end of the run."""
+    if len(late) == 1:
+        return f"the last of {counted(len(found), 'record')}"
+    took = duration(60 * (found[-1].minute - found[-len(late) - 1].minute))
+    return f"means of the last {len(late)} of {counted(len(found), 'record')}: {took}"
 
 
 def _records(records: Records, setup: Setup) -> list[Minute]:
@@ -190,7 +207,8 @@ def _said(
 
 
 def _table(records: Records, found: list[Minute], each: int, setup: Setup) -> Table:
-    shown = [one for n, one in enumerate(found, start=1) if n == 1 or n % each == 0]
+    every = each if len(found) > each else 1
+    shown = [one for n, one in enumerate(found, start=1) if n == 1 or n % every == 0]
     if found[-1] not in shown:
         shown.append(found[-1])
     written = {f"{one.minute:.4g}": Cell(one.written, (one.key,)) for one in shown}
