@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from ssdlab.analysis.reliability import (
     p_read_error,
     usual_mttdl_hours,
 )
+from ssdlab.answers.reliability import answer
 from ssdlab.errors import InputError
 from ssdlab.studies.reliability import Question, chance_text, study
 from ssdlab.units import for_page
@@ -385,10 +387,64 @@ def test_what_no_life_showed_is_not_called_zero() -> None:
         runs=200,
     )
     found = study(asked)
-    assert found.sentences[0].endswith("within 5 years with a chance of 0.")
-    assert "the chance of losing data is more than 99.9 %" in found.sentences[1]
-    assert "ages staggered by 10 %, none seen" in found.sentences[2]
+    assert found.sentences[0].endswith("within 5 years with a chance of more than 99.9 %.")
+    assert found.sentences[1] == "Without wear, by random failures alone: RAID 1: 0."
+    assert "the chance of losing data is more than 99.9 %" in found.sentences[2]
+    assert "ages staggered by 10 %, none seen" in found.sentences[3]
     assert 0 < found.worn[1].simulated[0].whole.high < 0.03
+
+
+@pytest.mark.parametrize(
+    ("own", "policy"),
+    [
+        ({}, "new together, one model"),
+        ({"stagger": (0.2,)}, "ages staggered by 20 %"),
+        ({"models": 2}, "2 models"),
+        ({"renew_at": 0.8}, "renewed at 80 % of the rating"),
+        ({"renew_at": 0.8, "models": 2}, "all that was asked"),
+    ],
+)
+def test_where_drives_wear_out_the_answer_is_the_chance_with_the_wear_asked_for(
+    own: dict[str, Any], policy: str
+) -> None:
+    asked = Question(
+        members=4,
+        capacity_bytes=3.84 * TB,
+        levels=("10", "6"),
+        tbw_bytes=600 * TB,
+        writes_per_day_bytes=6 * TB,
+        runs=1000,
+        **own,
+    )
+    found = study(asked)
+    case = next(one for one in found.worn if one.name == policy and not one.alike)
+    chances = sorted(one.whole.value for one in case.simulated)
+    assert chances[0] > 10 * min(level.chance for level in found.levels)
+    assert [chance for _, chance in found.chances] == chances
+    told = answer(found)
+    assert [one.value for one in told.lead.numbers] == chances
+    assert told.lead.verdict.values["p_loss"] == chances[0]
+    said = found.sentences[0]
+    assert said.startswith("Of 4 drives that fail at random and wear out, RAID 6 loses data")
+    assert all(chance_text(chance) in said for chance in chances)
+    assert chance_text(found.levels[1].chance) in found.sentences[1]
+
+
+def test_the_worst_case_is_told_where_the_usual_one_has_no_interval() -> None:
+    asked = Question(
+        members=4,
+        capacity_bytes=3.84 * TB,
+        levels=("6",),
+        tbw_bytes=7000 * TB,
+        writes_per_day_bytes=6 * TB,
+        runs=2000,
+    )
+    found = study(asked)
+    first = found.worn[0].simulated[0]
+    assert not first.whole.carried and first.whole.value < first.at_most < 0.01
+    said = next(one for one in found.sentences if one.startswith("RAID 6: the rating"))
+    assert "with wear the chance of losing data is about 1 in " in said
+    assert "14.7 % if all drives of a model wear out at the same number of bytes" in said
 
 
 def test_few_losses_that_weigh_all_carry_no_interval(cli: Cli) -> None:

@@ -28,18 +28,15 @@ ACCELERATED = "*"
 def answer(study: Study) -> Answer:
     """The safest level and how safe it is, the levels beside each other, and the method."""
     question = study.question
-    best = min(study.levels, key=lambda level: level.chance)
+    best, least = study.chances[0]
     lead = Section(
         study.sentences,
-        [
-            Number(f"P(loss) of {one.name}", one.chance, "", "lower")
-            for one in sorted(study.levels, key=lambda level: level.chance)
-        ],
+        [Number(f"P(loss) of {one.name}", chance, "", "lower") for one, chance in study.chances],
         tables=_tables(study),
         figures=study.figures(),
         key="results",
         title="Levels and wear policies",
-        verdict=Verdict("ranked", {"safest": best.array.level, "p_loss": best.chance}),
+        verdict=Verdict("ranked", {"safest": best.array.level, "p_loss": least}),
     )
     drives = units.counted(question.members, "drive")
     title = f"{drives} of {units.size_text(question.capacity_bytes)}: data loss"

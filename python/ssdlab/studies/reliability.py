@@ -139,9 +139,19 @@ class Question:
         if self.models is None and models < self.members <= EACH_MAX:
             yield "a model of its own each", {"models": self.members}
         yield f"renewed at {100 * renew:.3g} % of the rating", {"renew_at": renew}
-        if self.renew_at is not None and (self.stagger or (self.models or 1) > 1):
-            own: dict[str, Any] = {"renew_at": renew, "models": self.models or 1}
-            yield "all that was asked", own | ({"start": ages} if self.stagger else {})
+        if self.renew_at is not None and len(self.asked()) > 1:
+            yield "all that was asked", self.asked()
+
+    def asked(self) -> dict[str, Any]:
+        """What of `WearOut` was asked for: one of the policies sets just this."""
+        own: dict[str, Any] = {}
+        if self.stagger and self.members > 1:
+            own["start"] = self.ages()
+        if (self.models or 1) > 1:
+            own["models"] = self.models
+        if self.renew_at is not None:
+            own["renew_at"] = self.renew_at
+        return own
 
     def wear(self, array: Array, **own: Any) -> WearOut:
         """How the members of an array wear."""
@@ -158,6 +168,8 @@ class Simulated:
 
     whole: Chance
     """Of losing data within the years asked for."""
+    at_most: float
+    """Its upper end (95 %), by plain counting where weighed losses carry no interval."""
     causes: dict[str, float]
     """The same by what the last blow was."""
     accelerated: bool
@@ -220,6 +232,8 @@ class WearCase:
     """Whether all drives of a model wear out at the same number of bytes."""
     simulated: tuple[Simulated, ...]
     """By level."""
+    asked: bool
+    """Whether it is the one that was asked for, its spread too."""
 
 
 @dataclass(frozen=True)
@@ -232,6 +246,18 @@ class Study:
     """Of the curves."""
     levels: tuple[Level, ...]
     worn: tuple[WearCase, ...]
+
+    @cached_property
+    def ranked(self) -> Sequence[tuple[Level, Simulated | None]]:
+        """The levels with their lives in the wear asked for, None without wear; safest first."""
+        asked = next((case.simulated for case in self.worn if case.asked), None)
+        lives = [None] * len(self.levels) if asked is None else asked
+        return sorted(zip(self.levels, lives, strict=True), key=lambda pair: _whole(*pair))
+
+    @property
+    def chances(self) -> Sequence[tuple[Level, float]]:
+        """The levels and their chances of losing data by all that was asked for, safest first."""
+        return [(level, _whole(level, lives)) for level, lives in self.ranked]
 
     @cached_property
     def sentences(self) -> Sequence[str]:
@@ -325,7 +351,13 @@ def study(question: Question, progress: ProgressCallback | None = None) -> Study
         for array in arrays
     )
     worn = tuple(
-        WearCase(name, alike, tuple(next(simulateds) for _ in arrays)) for name, alike, _ in cases
+        WearCase(
+            name,
+            alike,
+            tuple(next(simulateds) for _ in arrays),
+            own == question.asked() | {"spread": question.spread},
+        )
+        for name, alike, own in cases
     )
     return Study(question, hazards, years, levels, worn)
 
@@ -354,11 +386,13 @@ def _simulated(
     end = years[-1] * HOURS_PER_YEAR
     whole = losses.by(end)
     # Both upper ends hold; where a weighed life might be heavy, that of plain counting is lower.
-    high = whole.high
+    at_most = max(whole.value, counted.by(end).high)
     if whole.carried:
-        high = max(whole.value, min(high, counted.by(end).high))
+        at_most = min(max(whole.value, whole.high), at_most)
+        whole = replace(whole, high=at_most)
     return Simulated(
-        replace(whole, high=high),
+        whole,
+        at_most,
         {name: losses.by(end, cause).value for cause, name in CAUSES.items()},
         losses.accelerated,
         tuple(losses.by(year * HOURS_PER_YEAR) for year in years),
@@ -370,16 +404,20 @@ def _simulated(
 
 def _sentences(found: Study) -> Iterator[str]:
     question = found.question
-    ranked = sorted(found.levels, key=lambda level: level.chance)
+    told = [(level.name, _told(level, lives)) for level, lives in found.ranked]
     within = f"{question.years:g} years"
-    best, others = ranked[0], ranked[1:]
-    rest = "; ".join(f"{level.name}: {chance_text(level.chance)}" for level in others)
-    count = question.members
-    drives = "1 drive that fails" if count == 1 else f"{count} drives that fail"
+    (best, chance), others = told[0], told[1:]
+    rest = "; ".join(f"{name}: {text}" for name, text in others)
+    one = question.members == 1
+    drives = "1 drive that fails" if one else f"{question.members} drives that fail"
+    worn = (" and wears out" if one else " and wear out") if found.worn else ""
     yield (
-        f"Of {drives} at random, {best.name} loses data within {within} "
-        f"with a chance of {chance_text(best.chance)}{f' ({rest})' if rest else ''}."
+        f"Of {drives} at random{worn}, {best} loses data within {within} "
+        f"with a chance of {chance}{f' ({rest})' if rest else ''}."
     )
+    if found.worn:
+        alone = "; ".join(f"{level.name}: {chance_text(level.chance)}" for level, _ in found.ranked)
+        yield f"Without wear, by random failures alone: {alone}."
     unread = [
         level
         for level in found.levels
@@ -408,6 +446,15 @@ def _sentences(found: Study) -> Iterator[str]:
         )
 
 
+def _whole(level: Level, lives: Simulated | None) -> float:
+    """The chance of losing data; wear takes nothing from that of random failures."""
+    return level.chance if lives is None else max(level.chance, lives.whole.value)
+
+
+def _told(level: Level, lives: Simulated | None) -> str:
+    return chance_text(level.chance) if lives is None else _seen(lives)
+
+
 def _wear_sentences(found: Study, place: int) -> Iterator[str]:
     level = found.levels[place]
     years = math.inf if level.rated_years is None else level.rated_years
@@ -426,7 +473,7 @@ def _wear_sentences(found: Study, place: int) -> Iterator[str]:
             f"chance of losing data is {_seen(first)}"
         )
     worst = alike[0].simulated[place].whole
-    if worst.low > first.whole.high and worst.value > MATTERS * first.whole.value:
+    if worst.low > first.at_most and worst.value > MATTERS * first.whole.value:
         text += (
             f"; {chance_text(worst.value)} if all drives of a model wear out at the same "
             "number of bytes"
@@ -470,7 +517,10 @@ def _times(factor: float) -> str:
 
 def _seen(simulated: Simulated) -> str:
     """A chance that was simulated: where no life showed a loss, that is not zero."""
-    return chance_text(simulated.whole.value) if simulated.whole.value else "none seen"
+    if not simulated.whole.value:
+        return "none seen"
+    about = "" if simulated.whole.carried else "about "
+    return about + chance_text(simulated.whole.value)
 
 
 def chance_text(chance: float) -> str:
