@@ -697,6 +697,35 @@ def test_a_job_is_planned_for_as_it_runs(
     assert "as if the job went on all day" in said.out
 
 
+def test_the_wear_of_a_job_is_what_it_writes_in_the_time_that_all_of_it_takes(
+    cli: Cli, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    # A stage that writes for longer than the last one, which alone is measured, takes.
+    pool, _ = stores
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[fill]\nrw=write\nbs=64k\niodepth=8\nsize=128m\n"
+        "[db]\nstonewall\nrw=randread\nbs=8k\nsize=128m\nnorandommap\niodepth=8\n"
+        "runtime=500ms\ntime_based\n"
+    )
+    place = tmp_path / "plan.json"
+    said = cli(
+        "plan", "cache", "--job", job, "--pool", pool, "--cache", "demo-client", "--quick",
+        "--sizes", "64m", "--modes", "write-through", "--json", place,
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    for row in rows_of(json.loads(place.read_text()), "cache"):
+        life = row["life"]
+        # The disks take no more than 200 MB/s, whatever is written to the cache beside them.
+        assert 0 < life["first_pass_bytes_per_day"] < 200e6 * 86_400
+        assert 0 < life["warm_bytes_per_day"] < 200e6 * 86_400
+        assert row["warm_up_passes"] < 1
+        assert row["life"]["years"] < 5
+    (wear,) = [one for one in json.loads(place.read_text())["sentences"] if "rated cycles" in one]
+    assert " lasts 0.0 years" not in wear
+    assert wear.endswith("; too short a load to be held to the 5 years of the rule.")
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [

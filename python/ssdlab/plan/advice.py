@@ -47,7 +47,7 @@ def _taken(plan: CachePlan, row: CacheRow) -> Iterator[str]:
             f"{scaled}: {units.number(fast.iops)} IOPS."
         )
     yield from _warm(plan, row)
-    yield from _wear(row)
+    yield from _wear(row, plan.asked.rules.years_min)
     parts = row.passes.last.did.parts
     long = sorted(((s, p) for p, s in parts.items() if s >= SAID), reverse=True)[:3]
     if long:
@@ -175,7 +175,7 @@ def _warm(plan: CachePlan, row: CacheRow) -> Iterator[str]:
         yield (
             "It is warm (90 % of the final speed for good) after "
             f"{units.duration(warm.seconds)} at "
-            f"full speed, {warm.passes:.2g} "
+            f"full speed, {units.number(warm.passes)} "
             f"{'times the length of the job' if plan.load.is_job else 'passes of the load'}{pace}."
         )
     if warm.rising:
@@ -192,13 +192,15 @@ def _warm(plan: CachePlan, row: CacheRow) -> Iterator[str]:
         )
 
 
-def _wear(row: CacheRow) -> Iterator[str]:
+def _wear(row: CacheRow, years_min: float) -> Iterator[str]:
     life = row.life
     if life is None:
         return
     dwpd, telling = life.drive_writes_per_day, life.recording_is_long_enough
-    years = "more than a century" if life.years > 100 else f"{life.years:.1f} years"
+    years = "more than a century" if life.years > 100 else f"{units.number(life.years)} years"
     day = "" if telling else ", if the load went on like that all day and every day"
+    if not telling and life.years < years_min:
+        day += f"; too short a load to be held to the {years_min:g} years of the rule"
     yield (
         f"Each cache drive is written up to {100 * dwpd:.3g} % of its capacity a day "
         f"({units.number(dwpd)} DWPD, write amplification "

@@ -139,7 +139,8 @@ def life(
 
 def _per_day(outcome: JobOutcome, places: Iterable[str], span_s: float) -> float:
     written = max(outcome.grown(f"{place}/host_bytes_written") for place in places)
-    return written * DAY_S / (span_s or outcome.did.seconds or 1.0)
+    # All that was written, in all of the time: a ramp and stages before the last one too.
+    return written * DAY_S / (span_s or outcome.seconds or 1.0)
 
 
 def _aged(drive: AgedDrive, seat: bench.Seat) -> float:

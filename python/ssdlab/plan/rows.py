@@ -87,8 +87,9 @@ class CacheRow(Offer):
         if self.kind != "cache":
             return WarmUp()
         if self.passes.job:
-            rising = self.passes.rising
-            return warm_up_of_job(self.passes.measured, self.passes.last.did.iops, rising=rising)
+            did = self.passes
+            rate, length = did.last.did.iops, did.first.seconds
+            return warm_up_of_job(did.measured, rate, length, rising=did.rising)
         return warm_up([pass_.ramp for pass_ in self.passes.passes])
 
     @property

@@ -90,12 +90,14 @@ def warm_up(ramps: Sequence[Ramp]) -> WarmUp:
     return WarmUp(float(taken[:first].sum()), first / WINDOWS, rising)
 
 
-def warm_up_of_job(parts: Sequence[tuple[float, Ramp]], rate: float, *, rising: bool) -> WarmUp:
+def warm_up_of_job(
+    parts: Sequence[tuple[float, Ramp]], rate: float, length: float, *, rising: bool
+) -> WarmUp:
     """When a job that goes on came to 90 % of its final ``rate`` (I/Os a second).
 
-    ``parts`` are what was measured of it, each with the time of its start.
+    ``parts`` are what was measured of it, each with the time of its start; ``length`` is that of
+    all of it (s), ramp and earlier stages included.
     """
-    length = parts[0][1].seconds if parts else 0.0
     for start, ramp in parts:
         times = ramp.times(WINDOWS * 4)
         wanted = float(ramp.ios.sum()) / len(times) / rate / WARM if rate else 0.0
