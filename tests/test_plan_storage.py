@@ -14,12 +14,14 @@ import browser
 from conftest import Outcome
 from ssdlab import _core
 from ssdlab.answer import Curve, Figure, Section
+from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import SsdWear
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.storage import loads
+from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.candidates import DEFAULTS, candidate
 from ssdlab.plan.storage.loads import HotSet, Timing
 from ssdlab.plan.storage.measure import CandidateRun, TableLoads, measured
@@ -310,6 +312,24 @@ def test_life_goes_by_writes_all_over_the_store_and_the_hot_set_stands_beside() 
     said = row.as_json()
     assert said["life"]["years"] == row.life.years
     assert said["life_in_hot_set"]["years"] == row.life_hot.years
+
+
+def test_of_two_that_are_as_fast_the_cheaper_is_the_one_for_speed() -> None:
+    def did(iops: float, *, cached: bool = False) -> CandidateRun:
+        rates = {
+            kind: Performance((kind,), 1.0, rate, 4096 * rate, 1 << 30, None, {}, {})
+            for kind, rate in (("read", iops), ("write", iops / 2))
+        }
+        return CandidateRun(rates, cold=rates if cached else {})
+
+    texts = DISKS, SSDS, f"{DISKS} + {SSDS}"
+    runs = did(900.0), did(150_322.0), did(150_337.0, cached=True)
+    found = rows([candidate(text) for text in texts], runs, prices())
+    said = advise(found, ["read", "write"], prices())
+    assert (
+        "For space take A, for as many I/Os as can be had B, for both C while the hot set fits its "
+        "cache."
+    ) in said
 
 
 # --- the command

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ssdlab import units
 from ssdlab.plan.prices import Prices
+from ssdlab.plan.rows import CLOSE
 from ssdlab.plan.storage.measure import LOADS
 from ssdlab.plan.storage.rows import StorageOffer
 
@@ -110,13 +111,18 @@ def _for_what(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[s
 
 
 def _choice(priced: Sequence[StorageOffer], random: Sequence[str]) -> str:
-    """One for space, one for I/Os, and what lies between both."""
+    """One for space, one for I/Os, one for both at once, and what lies between them."""
     key = random[0]
     space = min(priced, key=lambda row: row.price_per_tb or 0.0)
-    fast = max(priced, key=lambda row: _rate(row, key))
+    most = max(_rate(row, key) for row in priced)
+    fastest = [row for row in priced if _rate(row, key) >= CLOSE * most]
+    fast = min(fastest, key=_price)
     if space is fast:
         return f"Take {space.letter}: most I/Os and the cheapest space."
-    text = f"For space take {space.letter}, for as many I/Os as can be had {fast.letter}."
+    text = f"For space take {space.letter}, for as many I/Os as can be had {fast.letter}"
+    roomy = [row for row in fastest if row.usable_bytes >= ROOMY * space.usable_bytes]
+    both = min(roomy, key=_price, default=fast)
+    text += "." if both is fast else f", for both {both.letter}{_fits(both)}."
     between = [
         row
         for row in priced
@@ -130,11 +136,14 @@ def _choice(priced: Sequence[StorageOffer], random: Sequence[str]) -> str:
         return text
     share = 100 * _rate(middle, key) / (_rate(fast, key) or 1.0)
     cost = 100 * _price(middle) / _price(fast)
-    fits = " while the hot set fits its cache" if middle.did.cold else ""
     return (
         f"{text} Between them stands {middle.letter}: {units.number(share)} % of the {_what(key)} "
-        f"of {fast.letter} for {units.number(cost)} % of its price{fits}."
+        f"of {fast.letter} for {units.number(cost)} % of its price{_fits(middle)}."
     )
+
+
+def _fits(row: StorageOffer) -> str:
+    return " while the hot set fits its cache" if row.did.cold else ""
 
 
 def _rival(
