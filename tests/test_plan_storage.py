@@ -332,6 +332,16 @@ def test_of_two_that_are_as_fast_the_cheaper_is_the_one_for_speed() -> None:
     ) in said
 
 
+def test_life_follows_from_what_stands_beside_it() -> None:
+    found = CandidateRun({}, worn_cache=SsdWear(1.0, 20.0, 2.5))
+    one = candidate(f"{DISKS} + {SSDS}")
+    told = chapter(rows([one], [found], prices()), prices(), 1e12).as_json()
+    ((row,),) = [table["rows"] for table in told["tables"] if table["title"] == "Life and safety"]
+    size = capacity_of("intel-dc-s3700-200")
+    days = row["DWPD 5 years"] * 5 * 365 * size / 1e12 / row["written per byte"]
+    assert row["life, years"] == pytest.approx(days / 365)
+
+
 # --- the command
 
 

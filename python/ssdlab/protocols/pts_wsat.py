@@ -153,9 +153,7 @@ def judge(records: Records, setup: Setup) -> Section:
         [
             _table(records, found, each, setup),
             steady_report.table(rounds),
-            pts.conditions(
-                setup, what=[("ends", _ends(setup)), ("at the end", _end(found, late))]
-            ),
+            pts.conditions(setup, what=[("ends", _ends(setup)), ("at the end", _end(found, late))]),
         ],
         [*_figures(records, found), *steady_report.figures(rounds)],
     )

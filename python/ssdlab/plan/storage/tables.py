@@ -167,13 +167,15 @@ def _safety(rows: Sequence[StorageOffer], writes_per_day: float) -> Table:
             "SSDs": lambda row: "none" if row.life is None else row.life.of,
             "amplification": of(lambda life: life.write_amplification),
             "DWPD 5 years": of(lambda life: life.dwpd_5_years),
+            "written per byte": of(lambda life: life.written_per_host_byte),
             "life [years]": of(lambda life: life.years),
             **hot,
             "loss a year [%]": lambda row: (
                 None if row.loss_per_year is None else 100 * row.loss_per_year
             ),
         },
-        "Amplification: of writes, in the flash. Life: until the rated cycles are used up on "
+        "Amplification: of writes, in the flash. Written per byte: to the drive that is written "
+        "most, for each byte that the host writes. Life: until the rated cycles are used up on "
         f"average, if the host writes {writes_per_day / 1e9:,.0f} GB a day {told}. "
         "Loss of data: 1 % of the drives fail in a year, by themselves; no fire, no "
         "firmware, no operator.",
