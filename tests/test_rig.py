@@ -204,3 +204,14 @@ def test_what_cannot_be_made_smaller_says_why(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a real one is as it is"):
         ssdlab.run("[w]\nrw=read\n", on=tmp_path / "x.bin", scale=2)
     assert not list(tmp_path.iterdir())
+
+
+def test_keys_that_need_each_other_are_set_together() -> None:
+    job = "[w]\nrw=randwrite\nsize=8m\n"
+    keys = {"write_buffer.size": "1MiB", "write_buffer.power_loss_protected": "true"}
+    found = ssdlab.run(job, on="lab-reference", scale=16, set=keys)
+    assert found.document["jobs"][0]["write"]["io_bytes"] == 8 << 20
+    assert ssdlab.Rig("lab-reference").set(keys).get("write_buffer.size") == "1MiB"
+    alone = {"write_buffer.size": "1MiB"}
+    with pytest.raises(InputError, match="power_loss_protected: is missing"):
+        ssdlab.run(job, on="lab-reference", scale=16, set=alone)

@@ -78,7 +78,7 @@ fn os_problem(py: Python<'_>, error: &PyErr) -> String {
 /// Reads a rig and sets what the user overrides.
 pub fn rig(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Rig> {
     let mut rig = Rig::parse(text, name)?;
-    overrides.iter().try_for_each(|(key, value)| rig.set(key, value))?;
+    rig.set_all(overrides)?;
     Ok(rig)
 }
 

@@ -112,6 +112,11 @@ impl PyRig {
         self.0.set(key, value).map_err(|error| to_python(py, error))
     }
 
+    /// Sets keys as `set` does, one after the other; what one needs may stand behind it.
+    fn set_all(&mut self, py: Python<'_>, pairs: Vec<(String, String)>) -> PyResult<()> {
+        self.0.set_all(&pairs).map_err(|error| to_python(py, error))
+    }
+
     /// What stands before the keys of each device of a kind (`below.`), each before those in it.
     fn find(&self, kind: &str) -> Vec<String> {
         self.0.find(kind)

@@ -90,6 +90,26 @@ impl Rig {
     /// # Errors
     /// [`Error::Rig`] where no device knows the key, or the value cannot be its.
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        self.set_beside(key, value, &[])
+    }
+
+    /// Sets keys one after the other. One that cannot be without another, such as the size of an
+    /// SLC cache without its times, finds that also behind it.
+    ///
+    /// # Errors
+    /// That of [`Rig::set`] for the first that is wrong.
+    pub fn set_all(&mut self, pairs: &[(String, String)]) -> Result<()> {
+        (0..pairs.len())
+            .try_for_each(|n| self.set_beside(&pairs[n].0, &pairs[n].1, &pairs[n + 1..]))
+    }
+
+    /// Sets a key; what it needs beside it may be among the ones that are `still_to_come`.
+    fn set_beside(
+        &mut self,
+        key: &str,
+        value: &str,
+        still_to_come: &[(String, String)],
+    ) -> Result<()> {
         let (value, source) = read_value(key, value)?;
         if key == POWER_LOSS {
             self.power_loss = take_power_loss(&mut Table::from_iter([(key.to_string(), value)]))?;
@@ -104,7 +124,7 @@ impl Rig {
             }
             _ => {}
         }
-        let Offered { place, own, said } = self.offered(key, &value)?;
+        let Offered { place, own, said } = self.offered(key, &value, still_to_come)?;
         let mut rig = Rig { device: said?, ..self.clone() };
         rig.note(&place, own, &value, source);
         *self = if supply::decides(own) { rig.supplied_anew(&place)? } else { rig };
@@ -115,7 +135,12 @@ impl Rig {
     ///
     /// # Errors
     /// [`Error::Rig`] where no device knows the key.
-    fn offered<'k>(&self, key: &'k str, value: &Value) -> Result<Offered<'k>> {
+    fn offered<'k>(
+        &self,
+        key: &'k str,
+        value: &Value,
+        still_to_come: &[(String, String)],
+    ) -> Result<Offered<'k>> {
         if key.split('.').any(str::is_empty) {
             return Err(Error::rig(key, "is no key, expected names joined by dots"));
         }
@@ -125,7 +150,7 @@ impl Rig {
             let mut device = self.device.clone();
             let Some(target) = descend(&mut device, &place) else { break };
             put(target, own, value.clone())?;
-            match check(target.clone()) {
+            match check_beside(target, still_to_come) {
                 Err(e) if explain::knowledge(&e).is_some() => unknown.push(e),
                 said => return Ok(Offered { place, own, said: said.map(|()| device) }),
             }
@@ -198,6 +223,20 @@ impl Rig {
         }
         table.insert("device".into(), Value::Table(self.device.clone()));
         toml::to_string(&table).unwrap_or_default()
+    }
+}
+
+/// Checks a device, into which what it misses is put from what is `still_to_come` for it.
+fn check_beside(device: &mut Table, still_to_come: &[(String, String)]) -> Result<()> {
+    loop {
+        let said = check(device.clone());
+        let missing = said.as_ref().err().and_then(explain::missing);
+        let Some((key, value)) = missing
+            .and_then(|field| still_to_come.iter().find(|(key, _)| device_of(key).1 == field))
+        else {
+            return said;
+        };
+        put(device, device_of(key).1, read_value(key, value)?.0)?;
     }
 }
 

@@ -194,3 +194,32 @@ fn of_two_jobs_the_one_that_takes_no_time_is_named() {
         "{said}"
     );
 }
+
+#[test]
+fn keys_that_need_each_other_are_set_together_in_any_order() {
+    let plain = drive;
+    let pairs = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
+        keys.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    };
+    let keys = [
+        ("ftl.slc_cache.static_size", "8MiB"),
+        ("ftl.slc_cache.t_read", "20us"),
+        ("write_buffer.size", "1MiB"),
+        ("ftl.slc_cache.t_program", "100us"),
+        ("write_buffer.power_loss_protected", "true"),
+    ];
+    let (mut there, mut back) = (plain(), plain());
+    there.set_all(&pairs(&keys)).unwrap();
+    let turned: Vec<_> = keys.iter().rev().copied().collect();
+    back.set_all(&pairs(&turned)).unwrap();
+    for (key, value) in keys {
+        assert_eq!(there.get(key).as_deref(), Some(value), "{key}");
+    }
+    assert_eq!(there.identity(), back.identity());
+    assert!(there.build(1, false).is_ok());
+    let less = plain().set_all(&pairs(&keys[..2])).unwrap_err().to_string();
+    assert_eq!(less, "ftl.slc_cache.t_program: is missing, and has no default");
+    let wrong = pairs(&[keys[0], keys[1], ("ftl.slc_cache.t_program", "100")]);
+    let said = plain().set_all(&wrong).unwrap_err().to_string();
+    assert!(said.starts_with("ftl.slc_cache.t_program: found 100, expected a time"), "{said}");
+}

@@ -131,8 +131,7 @@ class Rig:
             raise InputError(f"{key}: expected a value beside it")
         given = {**({key: value} if isinstance(key, str) else key or {}), **keys}
         rig = self._core.copy()
-        for name, wanted in given.items():
-            rig.set(name, text(wanted))
+        rig.set_all([(name, text(wanted)) for name, wanted in given.items()])
         return Rig._of(rig)
 
     @in_python

@@ -267,8 +267,7 @@ class Sweep:
                 self._bases[name] = found
             base = self._bases[name]
             rig = _core.Rig(base.rig, rig_name=base.source or base.name)
-            for key, text in own.items():
-                rig.set(key, text)
+            rig.set_all(list(own.items()))
             if len(self._rigs) >= RIGS_MAX:
                 self._rigs.clear()
             self._rigs[known] = _Rig(Sim(base.name, rig.to_toml()), rig)

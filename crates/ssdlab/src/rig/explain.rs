@@ -3,6 +3,7 @@
 use crate::error::{Error, nearest};
 
 const UNKNOWN: &str = "unknown key";
+const MISSING: &str = "is missing, and has no default";
 const KNOWN: &str = " (known here: ";
 /// Keys that devices had once or that are no device's, and what to write instead.
 const ELSEWHERE: [(&str, &str); 3] = [
@@ -27,9 +28,17 @@ pub(super) fn explain(path: &str, message: &str) -> Error {
     }
     if let Some(rest) = message.strip_prefix("missing field `") {
         let field = rest.trim_end_matches('`');
-        return Error::rig(below(path, field), "is missing, and has no default");
+        return Error::rig(below(path, field), MISSING);
     }
     Error::rig(path, found_and_expected(message).unwrap_or_else(|| message.to_string()))
+}
+
+/// The key that a device cannot be without, where an error is that it is missing.
+pub(super) fn missing(error: &Error) -> Option<&str> {
+    match error {
+        Error::Rig { key, problem } if problem == MISSING => Some(key),
+        _ => None,
+    }
 }
 
 /// What is said of a key that is not among `known`.

@@ -28,7 +28,7 @@ impl Rig {
     /// [`crate::Error::Rig`] where no device knows it, as of [`Rig::set`].
     pub fn check_key(&self, key: &str) -> Result<()> {
         let known = key == POWER_LOSS || PARTS.contains(&device_of(key).1);
-        if known { Ok(()) } else { self.offered(key, &Value::Boolean(true)).map(|_| ()) }
+        if known { Ok(()) } else { self.offered(key, &Value::Boolean(true), &[]).map(|_| ()) }
     }
 
     /// The value at `key` as a size, bytes.
