@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ssdlab.answer import Cell, Check, Section, Status, Verdict
+from ssdlab.answers.refresh import answer as refresh_answer
 from ssdlab.care.blockio import Place
 from ssdlab.care.measure import Speed
 from ssdlab.care.refresh import Refreshed, RefreshPlan
@@ -149,3 +150,19 @@ def test_refreshing_helped_only_beyond_the_noise_of_a_drive(
     disk: str, before: tuple[float, ...], after: tuple[float, ...], code: str
 ) -> None:
     assert refreshed(disk, before, after).verdict == code
+
+
+@pytest.mark.parametrize(
+    ("disk", "before", "why", "others"),
+    [
+        ("sda", (300, 500, 400), "differ by", ("loop device", "too few")),
+        ("sda", (300,), "too few", ("loop device", "differ by")),
+        ("loop3", (300, 305, 302), "loop device", ("too few", "differ by")),
+    ],
+)
+def test_a_refresh_that_decides_nothing_says_why(
+    disk: str, before: tuple[float, ...], why: str, others: tuple[str, ...]
+) -> None:
+    said = " ".join(refresh_answer(refreshed(disk, before, (500, 505, 498))).lead.sentences)
+    assert "not decided" in said and why in said
+    assert not [other for other in others if other in said]

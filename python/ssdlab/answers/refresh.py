@@ -63,16 +63,18 @@ def _rewritten(done: Refreshed) -> str:
 def _verdict(done: Refreshed) -> str:
     gain = done.gain or 1.0
     fast = f"reading is {gain:.2f} times as fast as before"
-    chance = max(done.before.spread, done.after.spread if done.after else 0.0)
+    differ = f"the reads of one state differ by {units.percent(done.spread)}"
+    why = {
+        "loop": "these reads are those of a loop device; repeat it on the drive itself",
+        "few": "it was read too few times for that to say anything; repeat it",
+        "noise": f"{differ}; repeat it with nothing else at work",
+    }.get(done.doubt, "")
     return {
         "unknown": "there was nothing to rewrite",
-        "not-decided": f"not decided: {fast}, but these reads are those of a loop device, too few, "
-        "or differ too much among themselves; repeat it on the drive itself with nothing else at "
-        "work",
+        "not-decided": f"not decided: {fast}, but {why}",
         "faster": f"it helped: {fast}",
         "slower": f"it did not help: {fast}; other work on the drive meanwhile would look so too",
-        "same": f"it made no difference: {units.difference(gain - 1)}, while the reads of one "
-        f"state differ by {units.percent(chance)}",
+        "same": f"it made no difference: {units.difference(gain - 1)}, while {differ}",
     }[done.verdict]
 
 

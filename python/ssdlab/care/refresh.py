@@ -98,16 +98,30 @@ class Refreshed:
         return None if self.after is None else self.after.best / self.before.best
 
     @property
+    def spread(self) -> float:
+        """By what the reads of one state differ, as a share."""
+        return max(self.before.spread, self.after.spread if self.after else 0.0)
+
+    @property
+    def doubt(self) -> str:
+        """Why the speeds before and after do not compare: ``loop``, the reads being those of a
+        loop device, ``few`` or ``noise``; empty where they do."""
+        if (self.plan.place.disk or "").startswith("loop"):
+            return "loop"
+        passes = (len(one.bytes_per_s) for one in (self.before, self.after) if one)
+        if min(passes) < PASSES_MIN:
+            return "few"
+        return "noise" if self.spread > NOISE_MAX else ""
+
+    @property
     def verdict(self) -> str:
         """``faster``, ``slower`` or ``same``, beyond what the passes differ by; ``not-decided``
-        where they say too little, or are those of a loop device; ``unknown`` without both."""
+        where there is a :attr:`doubt`; ``unknown`` without both."""
         if self.after is None or self.gain is None or not self.written_bytes:
             return "unknown"
-        chance = max(LEAST_GAIN, self.before.spread, self.after.spread)
-        passes = min(len(self.before.bytes_per_s), len(self.after.bytes_per_s))
-        loop = (self.plan.place.disk or "").startswith("loop")
-        if loop or passes < PASSES_MIN or chance > NOISE_MAX:
+        if self.doubt:
             return "not-decided"
+        chance = max(LEAST_GAIN, self.spread)
         if self.gain > 1 + chance:
             return "faster"
         return "slower" if self.gain < 1 - chance else "same"
