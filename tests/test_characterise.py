@@ -15,7 +15,7 @@ import ssdlab
 from conftest import Outcome, needs_fio
 from ssdlab import _core
 from ssdlab.analysis import layout
-from ssdlab.answer import Cell
+from ssdlab.answer import Cell, cell_text
 from ssdlab.answers import blind as blind_answer
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings
@@ -23,7 +23,7 @@ from ssdlab.engine.plans import ProtocolOrder, plan
 from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
 from ssdlab.fits import trial
-from ssdlab.fits.conclusions import Conclusion, conclusions
+from ssdlab.fits.conclusions import Conclusion, conclusions, table
 from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.sources import Gathered, _check_steady, gather
 from ssdlab.protocols import characterise, find
@@ -436,3 +436,7 @@ def test_pages_are_told_in_kib_and_an_interval_in_the_unit_of_its_value() -> Non
     told = characterise._number(page)
     assert (told.value, told.unit) == (16.0, "KiB")
     assert characterise._said(spare) == "over-provisioning of 28.7 % (26.9 % .. 30.7 %)"
+    large = replace(page, value=2421760.0)
+    assert [cell_text(row[1]) for row in table([page, large, spare]).rows] == [
+        "16,384", "2,421,760", "0.287"
+    ]  # fmt: skip

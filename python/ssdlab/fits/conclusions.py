@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ssdlab.answer import Cell, Cells, Section, Table, columns, value_of
 from ssdlab.engine.findings import ProtocolRun
+from ssdlab.units import number
 
 TITLE = "What was concluded"
 _SMALL = {"us": (1000, "ns"), "B": (1, "B")}
@@ -75,8 +76,14 @@ def table(found: Sequence[Conclusion]) -> Table:
 
 
 def _cell(conclusion: Conclusion, value: float | None) -> Cell:
-    text = "" if value is None or conclusion.unit != "yes/no" else "yes" if value else "no"
-    return Cell(value, conclusion.sources, text or (f"{value:.4g}" if value is not None else ""))
+    if value is None:
+        text = ""
+    elif conclusion.unit == "yes/no":
+        text = "yes" if value else "no"
+    else:
+        # Bytes whole: rigs have powers of two, which three figures hide.
+        text = f"{value:,.0f}" if conclusion.unit == "B" else number(value)
+    return Cell(value, conclusion.sources, text)
 
 
 def conclusions(run: ProtocolRun) -> list[Conclusion]:
