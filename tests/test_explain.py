@@ -116,6 +116,14 @@ def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result
     assert (after.iops, after.p999_ns, after.waf) == (before.iops, before.p999_ns, before.waf)
 
 
+def test_the_explanation_of_a_mix_says_whose_time_it_tells() -> None:
+    mix = JOB.replace("rw=randwrite", "rw=randrw\nrwmixread=70")
+    told = explanation.answer(ssdlab.run(mix, on="lab-reference", set=SMALL, prepare="steady"))
+    assert told.lead.sentences[0].startswith("Of the mean latency of reads: ")
+    (table,) = [one for one in told.lead.tables if one.title == "Time per I/O by part"]
+    assert table.note.startswith("Of the reads of a mix.")
+
+
 def test_a_percentile_that_too_few_ios_carry_is_none_and_not_the_maximum() -> None:
     job = "[w]\nrw=randwrite\nbs=4k\nnumber_ios=500\n"
     few = ssdlab.run(job, on="lab-reference", set={"capacity": "256MiB"})

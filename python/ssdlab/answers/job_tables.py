@@ -70,7 +70,9 @@ def time_table(traces: Sequence[Trace]) -> Table:
         for part in parts
     ]
     old = any(p.whole and not t.measured.window.whole for t, p in points)
-    notes = [CLASSES] if any(p.point != "mean" for _, p in points) else []
+    mixed = dict.fromkeys(t.measured.ddir for t in traces if t.points and not t.alone)
+    notes = [f"Of the {ddir}s of a mix." for ddir in mixed] if not several else []
+    notes += [CLASSES] if any(p.point != "mean" for _, p in points) else []
     notes += [OLD] if old else []
     columns_ = [Column("part"), *(Column(h, "", "us") for h in heads)]
     return Table("Time per I/O by part", columns_, rows, " ".join(notes))

@@ -403,7 +403,8 @@ def _largest(trace: Trace, point: str) -> str:
         return ""
     ranked = sorted(breakdown.shares.items(), key=lambda item: -item[1])[:NAMED]
     told = [f"{units.percent(s)} {names.part_phrase(p)}" for p, s in ranked if s >= WORTH]
-    of = "of the mean latency" if point == "mean" else f"of the latency at {point}"
+    own = "" if trace.alone else f" of {trace.measured.ddir}s"
+    of = f"of the mean latency{own}" if point == "mean" else f"of the latency{own} at {point}"
     whole = " (whole job)" if breakdown.whole and not trace.measured.window.whole else ""
     return f"{of}{whole}: {', '.join(told)}" if told else ""
 
