@@ -120,6 +120,21 @@ def test_a_simulated_drive_keeps_to_the_plan_that_a_small_one_gives(
     hold(what, sum(one.seconds for one in moved(folder)), folder)
 
 
+def test_a_long_job_on_a_small_drive_is_planned_at_the_speed_that_it_comes_to(
+    tmp_path: Path,
+) -> None:
+    """Of 40 s a drive of 64 MiB is only in the first fraction as fast as a new one."""
+    order = ProtocolOrder(
+        find("consistency"),
+        resolve("lab-reference"),
+        given={"seconds": "40"},
+        overrides={"capacity": "64MiB"},
+    )
+    what, folder = done(order, tmp_path)
+    assert what.speeds.source == "profile"
+    hold(what, sum(one.seconds for one in moved(folder)), folder)
+
+
 @needs_fio()
 def test_a_file_keeps_to_the_plan_by_its_measured_speed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

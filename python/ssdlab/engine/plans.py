@@ -21,10 +21,10 @@ from ssdlab.engine.speed import GUESS, Speeds, read
 from ssdlab.engine.steps import Repeated
 from ssdlab.errors import InputError
 from ssdlab.rating import Rating
-from ssdlab.rig import capacity_of, is_profile
+from ssdlab.rig import capacity_of, is_profile, profile
 from ssdlab.store import MANIFEST, RunStore, called
 from ssdlab.store.folder import RunFolder
-from ssdlab.target import Session, Target, real
+from ssdlab.target import Session, Target, real, sim
 
 QUICK_CAPACITY = 4 << 30
 """A simulated drive is made at least this small for a quick run."""
@@ -268,11 +268,11 @@ def _speeds(order: ProtocolOrder, setup: Setup, store: RunStore) -> Speeds:
         return order.assume
     speeds: Speeds | None = None
     if order.like is not None:
-        speeds = rehearse(order.protocol, setup, order.like, seed=order.seed)
-    elif order.target.simulated and is_profile(order.target.name):
-        speeds = rehearse(
-            order.protocol, setup, order.target.name, seed=order.seed, overrides=order.overrides
-        )
+        speeds = rehearse(order.protocol, setup, profile(order.like).rig(), seed=order.seed)
+    elif (drive := sim(order.target)) is not None and is_profile(drive.name):
+        rig = profile(drive.name).rig()
+        rig.set_all([*_own_keys(order).items()])
+        speeds = rehearse(order.protocol, setup, rig, seed=order.seed)
     if speeds is None and not order.target.simulated:
         path = real(order.target, f"{order.target.name}: is simulated").path
         speeds = sources.earlier(path, store)
@@ -295,10 +295,9 @@ def check(order: ProtocolOrder) -> None:
 
 def opened(order: ProtocolOrder) -> Opening:
     """The target of an order, to be opened."""
-    own = {**_smaller(order), **order.overrides}
     return opening.of(
         order.target,
-        own,
+        _own_keys(order),
         order.seed,
         size=order.size,
         quick=order.quick,
@@ -307,8 +306,9 @@ def opened(order: ProtocolOrder) -> Opening:
     )
 
 
-def _smaller(order: ProtocolOrder) -> dict[str, str]:
-    """Overrides that make a drive smaller, where asked for; a shipped one for a quick run too."""
+def _own_keys(order: ProtocolOrder) -> dict[str, str]:
+    """What is set on a simulated drive: as asked for, and what makes it smaller, where that is
+    asked for; a shipped one for a quick run too."""
     factor = order.scale
     if (
         order.quick
@@ -319,7 +319,7 @@ def _smaller(order: ProtocolOrder) -> dict[str, str]:
         capacity = capacity_of(order.target.name)
         wanted = max(round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
         factor = max(factor, min(wanted, capacity // LEAST_CAPACITY))
-    return order.target.smaller(factor, fewest=LEAST_SUPERBLOCKS)
+    return {**order.target.smaller(factor, fewest=LEAST_SUPERBLOCKS), **order.overrides}
 
 
 def setup_of(

@@ -7,19 +7,19 @@ so amounts and durations are made smaller with it, and the speeds come out alike
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from ssdlab._core import Rig
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.setup import LEAST_SIM_S, MIB, Setup
+from ssdlab.engine.setup import KIB, LEAST_SIM_S, MIB, Setup
 from ssdlab.engine.speed import SpeedPoint, Speeds, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Repeated, Rounds, Then, Trim
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress
-from ssdlab.rig import capacity_of, profile, reduced
 from ssdlab.target import Sim, SimSession, Terms
 
 LEAST_CAPACITY = 512 << 20
@@ -29,28 +29,28 @@ LEAST_SUPERBLOCKS = 128
 into, its write amplification is nothing like that of the whole drive."""
 MOST_CAPACITY = 16 << 30
 """What is larger takes too long to rehearse on."""
-LONGEST_S = 0.2
-"""Virtual seconds of the shortest job at most: its speed shows sooner."""
+FIRST_S = 0.2
+"""Virtual seconds of the shortest job at first; from what is done in it follows..."""
+BUDGET = 500_000
+"""...for how long they can go on, by the blocks of 4 KiB that all jobs move: how slow a drive gets
+once it has nothing left that is erased shows late."""
 ROUNDS = 3
 """Rounds that are rehearsed: in the first the drive is hardly ever as slow as it will be."""
 PATIENCE_S = 20.0
 """Of the whole rehearsal; what it has not come to by then is guessed."""
 
 
-def small_drive(
-    name: str, capacity: int, seed: int, overrides: Mapping[str, str] | None = None
-) -> SimSession:
-    """A shipped drive made about as small as ``capacity``, or as it can be, its ratios kept;
-    ``overrides`` are keys of its rig besides.
+def small_drive(rig: Rig, capacity: int, seed: int) -> SimSession:
+    """A drive made about as small as ``capacity``, or as it can be, its ratios kept.
 
-    Raises InputError for an unknown name, which says the nearest, or a wrong key.
+    Raises InputError where it cannot be made smaller.
     """
-    found, whole = profile(name), capacity_of(name)
+    whole = rig.capacity_bytes
     factor = max(1, round(whole / capacity))
     while True:
-        smaller = reduced(name, factor, fewest=LEAST_SUPERBLOCKS)
         try:
-            return Sim(name, found.text).open(Terms({**(overrides or {}), **smaller}, seed))
+            smaller = dict(rig.scale(factor, fewest=LEAST_SUPERBLOCKS))
+            return Sim(rig.name, rig.to_toml()).open(Terms(smaller, seed))
         except InputError:
             # Drives of many dies need more superblocks for collection to have room.
             if factor == 1 or whole // factor > MOST_CAPACITY:
@@ -58,20 +58,9 @@ def small_drive(
             factor //= 2
 
 
-def rehearse(
-    protocol: Protocol,
-    setup: Setup,
-    name: str,
-    *,
-    seed: int = 1,
-    overrides: Mapping[str, str] | None = None,
-) -> Speeds | None:
-    """The speeds of the profile ``name`` in the jobs of a protocol as set up; None where it cannot
-    be done on a small drive.
-
-    Raises InputError for an unknown name.
-    """
-    profile(name)
+def rehearse(protocol: Protocol, setup: Setup, rig: Rig, *, seed: int = 1) -> Speeds | None:
+    """The speeds of a drive in the jobs of a protocol as set up; None where it cannot be done on a
+    small one."""
     plan = list(protocol.plan(setup))
     shortest = min((job.seconds for job in estimate.jobs(plan) if job.seconds), default=None)
     wanted = LEAST_CAPACITY
@@ -79,33 +68,44 @@ def rehearse(
         # No job may become shorter than can be simulated.
         wanted = max(wanted, min(MOST_CAPACITY, int(setup.capacity * LEAST_SIM_S / shortest)))
     try:
-        session = small_drive(name, min(wanted, setup.capacity), seed, overrides)
-        shorter = setup.capacity / session.capacity
-        if shortest is not None:
-            shorter = max(shorter, shortest / LONGEST_S)
-        small = replace(
-            setup,
-            capacity=session.capacity,
-            kind="sim",
-            active=int(session.capacity * setup.active / setup.capacity) // MIB * MIB,
-            divisor=setup.divisor * shorter,
-        )
-        going = _Rehearsal(session)
-        going.steps(protocol.plan(small))
+        began, timed_s = time.monotonic(), FIRST_S
+        best: _Rehearsal | None = None
+        while True:
+            session = small_drive(rig, min(wanted, setup.capacity), seed)
+            shorter = least = setup.capacity / session.capacity
+            if shortest is not None:
+                shorter = max(least, shortest / timed_s)
+            small = replace(
+                setup,
+                capacity=session.capacity,
+                kind="sim",
+                active=int(session.capacity * setup.active / setup.capacity) // MIB * MIB,
+                divisor=setup.divisor * shorter,
+            )
+            going = _Rehearsal(session, began)
+            going.steps(protocol.plan(small))
+            if best is None or not going.late():
+                best = going
+            longer = (BUDGET - going.blocks[False]) / max(1.0, going.blocks[True])
+            if shorter == least or longer < 2 or going.late():
+                break
+            timed_s *= longer
     except InputError:
         return None
-    if not going.moved:
+    if not best.moved:
         return None
-    words = f"like the profile {name}, by a simulation of the jobs on a small drive"
-    return Speeds(measured(going.moved), "profile", words)
+    words = f"like the profile {rig.name}, by a simulation of the jobs on a small drive"
+    return Speeds(measured(best.moved), "profile", words)
 
 
 class _Rehearsal:
-    def __init__(self, session: SimSession) -> None:
+    def __init__(self, session: SimSession, began: float) -> None:
         self.session = session
         self.moved: list[SpeedPoint] = []
+        self.blocks = {True: 0.0, False: 0.0}
+        """Of 4 KiB, or smaller ones, by whether their jobs are bounded by time."""
         self._count = 0
-        self._began = time.monotonic()
+        self._began = began
 
     def steps(self, steps: Iterable[estimate.Expected]) -> None:
         for step in steps:
@@ -117,11 +117,7 @@ class _Rehearsal:
             elif isinstance(step, Repeated):
                 moved = 0
                 for _ in range(step.most):
-                    if (
-                        moved >= step.amount
-                        or self._late()
-                        or (more := self._job(step.job)) is None
-                    ):
+                    if moved >= step.amount or self.late() or (more := self._job(step.job)) is None:
                         break
                     moved += more.bytes
             elif isinstance(step, Job):
@@ -134,14 +130,14 @@ class _Rehearsal:
             else:
                 self.session.idle(step.seconds, lambda _news: True)
 
-    def _late(self) -> bool:
+    def late(self) -> bool:
         return time.monotonic() - self._began > PATIENCE_S
 
     def _go_on(self, _news: Progress) -> bool:
-        return not self._late()
+        return not self.late()
 
     def _job(self, job: Job) -> SpeedPoint | None:
-        if self._late():
+        if self.late():
             return None
         text = JobText(job.key, job.text, Path.cwd())
         try:
@@ -149,10 +145,11 @@ class _Rehearsal:
             self._count += 1
             result = self.session.run(text, self._go_on, seed=self._count)
         except Interrupted:
-            if self._late():
+            if self.late():
                 return None
             raise
         point = moved_by(job, result)
         if point is not None:
             self.moved.append(point)
+            self.blocks[job.seconds is not None] += point.bytes / min(point.shape.bs, 4 * KIB)
         return point
