@@ -91,6 +91,9 @@ def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
         ("rw,rwmixread\nrandread,50\n", "contradicts"),
         ("rw,rwmixread\nrandrw,170\n", "0 to 100"),
         ("rw,iops,lat_mean_us\nrandread,10000,0.1\n", "microseconds"),
+        ("rw,iops,iodepth,lat_mean_us\nrandread,80000,8,150\n", "12 I/Os in flight on average"),
+        ("rw,iops,iodepth,numjobs,clat_mean_us\nrandread,9000,1,4,110\n", "iodepth x numjobs is 4"),
+        ("rw,rate_iops,iops,lat_mean_us\nrandread,900,900,1500\n", "iodepth x numjobs is 1"),
         ("rw,clat_p50_us,clat_p99_us\nrandread,90,80\n", "is more than"),
         ("rw,device\nread,A\nread,B\n", "several drives"),
         ("rw,test,x\nread,dept,4\n", 'did you mean "depth"'),
@@ -103,6 +106,15 @@ def test_a_wrong_table_is_told_in_one_sentence(tmp_path: Path, text: str, said: 
         observations.read(table(tmp_path, text))
     assert said in error.value.message
     assert str(tmp_path) in error.value.message
+
+
+def test_rows_of_hosts_that_do_not_keep_their_depth_up_are_taken(tmp_path: Path) -> None:
+    """Two that were published (a 980 PRO under 6 jobs, an Optane by libaio), and a limited rate."""
+    text = (
+        "rw,iodepth,numjobs,rate_iops,iops,lat_mean_us,clat_mean_us\n"
+        "randread,1024,6,,820000,4731,\nwrite,1,1,,39347.8,,18.67\nrandread,32,1,500,500,100,\n"
+    )
+    assert len(observations.read(table(tmp_path, text))) == 3
 
 
 def test_a_run_gives_the_rows_that_its_summary_has() -> None:
