@@ -335,8 +335,9 @@ def test_averaged_logs_tell_rates_and_means_and_no_percentiles(tmp_path: Path) -
         tmp_path / "x.json",
         document(job("r", options, read=direction({50_000: 450}, ms=2250, plus=False))),
     )
-    for kind, value in (("iops", 100), ("bw", 400), ("clat", 50_000)):
-        for thread in (1, 2):
+    told = {"iops": (150, 50), "bw": (600, 200), "clat": (40_000, 80_000)}
+    for kind, values in told.items():
+        for thread, value in enumerate(values, 1):
             rows = [ROW.format(ms=500 * n + thread, value=value, ddir=0) for n in range(1, 5)]
             write(tmp_path / f"r_{kind}.{thread}.log", "".join(rows))
     foreign = one(tmp_path)

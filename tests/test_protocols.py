@@ -259,6 +259,24 @@ def test_a_list_that_is_none_is_refused_in_a_sentence() -> None:
 # --- answers
 
 
+def test_what_several_steps_came_to_is_of_their_ios_together() -> None:
+    """90 writes of 100 us and 10 of 1,000 us: a mean of the steps' own would say 550 us."""
+    found = {
+        "a": job_result("a", {"write": (900, {100_000: 90})}, sync={2_000_000: 9}),
+        "b": job_result("b", {"write": (100, {1_000_000: 10})}, sync={8_000_000: 1}),
+    }
+    records = recorded(found)
+    records["a"].document["ssdlab"]["waf"], records["b"].document["ssdlab"]["waf"] = 1.0, 3.0
+    keys = ["a", "b"]
+    assert records.cell("mean", keys).value == pytest.approx(190, rel=0.01)
+    assert records.cell("p50", keys).value == pytest.approx(100, rel=0.01)
+    assert records.cell("max", keys).value == pytest.approx(1000, rel=0.01)
+    assert records.cell("flush p50", keys).value == pytest.approx(2000, rel=0.01)
+    assert records.cell("waf", keys).value == pytest.approx(1.2)
+    assert records.cell("iops", keys).value == 500  # each of them took as long
+    assert records.cell("mean", [*keys, "not run"]).value == records.cell("mean", keys).value
+
+
 def job_result(
     name: str,
     directions: dict[str, tuple[float, dict[int, int]]],

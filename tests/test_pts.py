@@ -746,6 +746,13 @@ def test_fio_takes_every_job(tmp_path: Path) -> None:
     assert list(found) == ["wrong"] and "blocksizes" in found["wrong"]
 
 
+def test_the_mean_response_of_a_phase_is_of_its_ios() -> None:
+    phase = pts_xsr.PhaseRecords(
+        pts_xsr.PHASES[1], ("k",), [1, 2], [90, 10], [100, 1000], [1, 1], 0
+    )
+    assert phase.mean_response() == pytest.approx(190)
+
+
 @pytest.mark.parametrize("name", ["pts-throughput", "pts-wsat", "pts-hir", "pts-xsr"])
 def test_a_quick_look_runs_on_a_simulated_drive(
     name: str, cli: Callable[..., Outcome], tmp_path: Path

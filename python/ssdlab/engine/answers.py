@@ -417,7 +417,7 @@ class Part:
     job: str | None = None
 
     def cell(self, records: Records, what: str) -> Cell:
-        """A quantity; of several steps the mean. ``p99/read`` is that of one direction."""
+        """A quantity of its steps. ``p99/read`` is that of one direction."""
         name, _, ddir = what.partition("/")
         return records.cell(name, self.keys, ddir or self.ddir, self.job)
 

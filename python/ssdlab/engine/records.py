@@ -19,6 +19,8 @@ from ssdlab.numeric import Floats
 from ssdlab.results import DirectionStats, Result
 from ssdlab.smart.change import amplification
 
+Keys = str | Sequence[str]
+"""The key of a step, or those of several."""
 KEPT = 128
 """Results held in memory at a time."""
 
@@ -156,10 +158,10 @@ class Records(Mapping[str, Result]):
         return max((stats.runtime_s for stats in self.directions(key)), default=0.0)
 
     def latency(
-        self, key: str, ddir: str | None = None, job: str | None = None
+        self, keys: Keys, ddir: str | None = None, job: str | None = None
     ) -> Histogram | None:
-        """Completion latencies of a step."""
-        return merge(stats.clat for stats in self.directions(key, ddir, job))
+        """Completion latencies of a step, or of several together."""
+        return merge(s.clat for key in _each(keys) for s in self.directions(key, ddir, job))
 
     def latency_from(
         self, key: str, from_s: float, ddir: str | None = None
@@ -179,54 +181,57 @@ class Records(Mapping[str, Result]):
         return begin, together(own.filter(pl.col("begins") >= begin - NEAR))
 
     def value(
-        self, what: str, key: str, ddir: str | None = None, job: str | None = None
+        self, what: str, keys: Keys, ddir: str | None = None, job: str | None = None
     ) -> float | None:
         """A quantity of a step: ``iops``, ``mbps``, of its latencies (us) ``mean``, ``max`` or a
         percentile such as ``p99.9``, or ``waf``, its write amplification; ``flush max`` is of its
-        flushes, ``commit p99`` of write and flush together."""
+        flushes, ``commit p99`` of write and flush together.
+
+        Of several steps rates are the mean, one that moved nothing included; all else is of their
+        I/Os together.
+        """
+        there = [key for key in _each(keys) if key in self.keys_]
         if what in ("iops", "mbps"):
-            return (self.iops if what == "iops" else self.mbps)(key, ddir, job)
+            rates = [(self.iops if what == "iops" else self.mbps)(key, ddir, job) for key in there]
+            return sum(rate or 0.0 for rate in rates) / len(rates) or None if rates else None
         if what == "waf":
-            return self._waf(key) if key in self.keys_ else None
+            return self._waf(there)
         of, _, quantity = what.rpartition(" ")
         if of == "commit":
-            return self._commit(float(quantity.removeprefix("p")), key, job)
-        return time_us(self.sync(key) if of else self.latency(key, ddir, job), quantity)
+            return self._commit(float(quantity.removeprefix("p")), there, job)
+        return time_us(self.sync(there) if of else self.latency(there, ddir, job), quantity)
 
-    def _commit(self, percent: float, key: str, job: str | None) -> float | None:
+    def _commit(self, percent: float, keys: Sequence[str], job: str | None) -> float | None:
         """An upper bound of the latency of write and flush together that so many percent keep, us.
 
         fio times the two apart. At most (100 - percent)/2 % of the writes and as many of the
         flushes are above their own percentiles, so at most 100 - percent % are above the sum.
         """
         each = f"p{100 - (100 - percent) / 2}"
-        write, flush = time_us(self.latency(key, "write", job), each), time_us(self.sync(key), each)
+        write = time_us(self.latency(keys, "write", job), each)
+        flush = time_us(self.sync(keys), each)
         return None if write is None or flush is None else write + flush
 
-    def _waf(self, key: str) -> float | None:
+    def _waf(self, keys: Sequence[str]) -> float | None:
         """Of a simulated drive by its counters, of a real one by those that it tells."""
-        told = self[key].waf
-        return amplification(self.ssdlab(key).get("surroundings", {})) if told is None else told
+        programmed = written = 0.0
+        for key in keys:
+            told = self[key].waf
+            if told is None:
+                told = amplification(self.ssdlab(key).get("surroundings", {}))
+            own = sum(stats.io_bytes for stats in self.directions(key, "write"))
+            if told is not None:
+                programmed, written = programmed + told * own, written + own
+        return programmed / written if written else None
 
-    def cell(
-        self, what: str, keys: str | Sequence[str], ddir: str | None = None, job: str | None = None
-    ) -> Cell:
-        """A quantity (:meth:`value`) that knows its steps: of several the mean, or the longest."""
-        every = (keys,) if isinstance(keys, str) else tuple(keys)
-        found = [self.value(what, key, ddir, job) for key in every]
-        if len(every) > 1 and what in ("iops", "mbps"):
-            # One that moved nothing counts with the others.
-            found = [
-                v or 0.0 if key in self.keys_ else v for key, v in zip(every, found, strict=True)
-            ]
-        known = [value for value in found if value is not None]
-        if not known:
-            return Cell(None, every)
-        return Cell(max(known) if what == "max" else sum(known) / len(known), every)
+    def cell(self, what: str, keys: Keys, ddir: str | None = None, job: str | None = None) -> Cell:
+        """A quantity (:meth:`value`) that knows its steps."""
+        return Cell(self.value(what, keys, ddir, job), tuple(_each(keys)))
 
-    def sync(self, key: str) -> Histogram | None:
-        """How long the flushes of a step took (fio's ``sync``)."""
-        return merge(job.sync() for job in self[key].jobs) if key in self.keys_ else None
+    def sync(self, keys: Keys) -> Histogram | None:
+        """How long the flushes of a step took (fio's ``sync``), or of several together."""
+        there = [key for key in _each(keys) if key in self.keys_]
+        return merge(job.sync() for key in there for job in self[key].jobs)
 
     def series(self, key: str, ddir: str | None = None, job: str | None = None) -> Series | None:
         """The series of a step on its own clock."""
@@ -260,6 +265,10 @@ class Records(Mapping[str, Result]):
     def ssdlab(self, key: str) -> dict[str, Any]:
         """The object ``ssdlab`` of a step's result."""
         return self[key].ssdlab
+
+
+def _each(keys: Keys) -> Sequence[str]:
+    return (keys,) if isinstance(keys, str) else keys
 
 
 def time_us(latencies: Histogram | None, what: str) -> float | None:

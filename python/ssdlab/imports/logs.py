@@ -264,10 +264,14 @@ def _averaged(
     """Length of an interval in seconds, and the rows of the series; None where no log of I/Os or
     of bytes tells one."""
     tables = {
-        kind: [t for log in logs if log.kind == kind and len(t := _table(log))]
+        kind: {
+            log.name.replace(f"_{kind}", "", 1): found
+            for log in logs
+            if log.kind == kind and len(found := _table(log))
+        }
         for kind in ("iops", "bw", "clat")
     }
-    leading = tables["iops"] or tables["bw"]
+    leading = [*(tables["iops"] or tables["bw"]).values()]
     if not leading:
         return None
     gaps = np.concatenate([np.diff(np.unique(one[:, 0])) for one in leading])
@@ -281,12 +285,13 @@ def _averaged(
             continue
         ios = sum(stat["total_ios"] for stat in stats)
         mean_bytes = sum(stat["io_bytes"] for stat in stats) / ios
-        by_kind = {kind: _binned(own, ddir, step) for kind, own in tables.items()}
+        by_kind = {kind: _binned([*own.values()], ddir, step) for kind, own in tables.items()}
+        latencies = _latencies(tables["clat"], tables["iops"], ddir, step)
         for place in sorted(by_kind["iops"] or by_kind["bw"]):
             moved = sum(by_kind["bw"].get(place, [])) * 1024.0
             rate = sum(by_kind["iops"].get(place, [])) or moved / mean_bytes
             moved = moved or rate * mean_bytes
-            means = by_kind["clat"].get(place)
+            mean = latencies.get(place)
             rows.append(
                 {
                     "time_s": place * step,
@@ -295,10 +300,26 @@ def _averaged(
                     "iops": float(rate),
                     "bytes": round(moved * step),
                     "bw_bytes": float(moved),
-                    "lat_mean_ns": float(np.mean(means)) * (1000 if old else 1) if means else None,
+                    "lat_mean_ns": None if mean is None else mean * (1000 if old else 1),
                 }
             )
     return step, rows
+
+
+def _latencies(
+    means: Mapping[str, Table], rates: Mapping[str, Table], ddir: int, step: float
+) -> dict[int, float]:
+    """The mean latency in each interval: threads count by their rates, where all tell them."""
+    found: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for thread, table in means.items():
+        own = _binned([rates[thread]] if thread in rates else [], ddir, step)
+        for place, values in _binned([table], ddir, step).items():
+            found[place].append((float(np.mean(values)), sum(own.get(place, []))))
+    return {
+        place: float(np.average(one[:, 0], weights=one[:, 1] if one[:, 1].all() else None))
+        for place, pairs in found.items()
+        for one in [np.array(pairs)]
+    }
 
 
 def _binned(tables: Sequence[Table], ddir: int, step: float) -> dict[int, list[float]]:

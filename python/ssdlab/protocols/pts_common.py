@@ -17,7 +17,7 @@ from ssdlab.engine.protocol import Protocol, procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import ROUNDS_MAX, Job, Purge, Rounds, Step, Tracked, in_round
-from ssdlab.histogram import VALUES, Histogram, merge, us
+from ssdlab.histogram import VALUES, Histogram, us
 
 SOURCE = "SNIA Solid State Storage (SSS) Performance Test Specification 2.0.2"
 
@@ -235,7 +235,7 @@ def keys_of(records: Records, key: str, name: str) -> list[str]:
 
 
 def window_cell(records: Records, key: str, name: str, what: str) -> Cell:
-    """A quantity of job ``name`` over the measurement window: the mean, or the longest."""
+    """A quantity of job ``name`` over the measurement window."""
     return records.cell(what, keys_of(records, key, name))
 
 
@@ -262,7 +262,7 @@ def histogram_curve(name: str, histogram: Histogram, colour: int = 0) -> Curve:
 
 def percentile_cells(records: Records, keys: Sequence[str]) -> list[Cell]:
     """Percentiles of several steps together, us, and the longest latency."""
-    whole = merge(records.latency(key) for key in keys)
+    whole = records.latency(keys)
     if whole is None:
         return [Cell(None)] * (len(PERCENTILES) + 1)
     found = [*(whole.percentile_ns(percent) for percent in PERCENTILES), whole.max_ns]

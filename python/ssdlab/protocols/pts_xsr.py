@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
@@ -60,6 +61,10 @@ class PhaseRecords:
     def rate(self) -> float:
         """Mean of the records, MB/s."""
         return sum(self.mbps) / len(self.mbps)
+
+    def mean_response(self) -> float:
+        """Of its I/Os, us: they are of one size, so that a record has as many as it has MB/s."""
+        return float(np.average(self.mean_us, weights=self.mbps))
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -282,7 +287,7 @@ def _table(groups: list[PhaseRecords]) -> Table:
                     group.mbps[-1],
                     min(group.mbps),
                     max(group.mbps),
-                    sum(group.mean_us) / len(group.mean_us),
+                    group.mean_response(),
                     max(group.max_us),
                 )
             ),
