@@ -186,6 +186,14 @@ def test_first_touches_and_the_working_set_are_those_of_the_requests(tmp_path: P
         assert hits[place] >= share * curve.attainable > hits[place - 1]
 
 
+def test_no_working_set_is_larger_than_all_of_the_data(tmp_path: Path) -> None:
+    # Blocks that come again in their order all hit, or none does.
+    rows = [(n, "read", n % 100 * 4 * KIB, 4 * KIB, 0) for n in range(300)]
+    curve = curves.curve("lru", accesses_of(rows, 4 * KIB, tmp_path))
+    assert curve.whole == pytest.approx(100 * (4 * KIB + 64))
+    assert [curve.working_set(share) for share in curves.SHARES] == [curve.whole] * 4
+
+
 def test_long_loads_are_sampled_and_say_how_far_off_they_may_be(tmp_path: Path) -> None:
     seen = accesses_of(hot(60_000, 30_000), 4 * KIB, tmp_path)
     whole = curves.curve("lru", seen)

@@ -118,7 +118,14 @@ class HitCurve:
         if self.attainable <= 0.001:
             return None
         good = np.flatnonzero(self.hits() >= share * self.attainable - 1e-12)
-        return float(self.sizes[good[0]]) if len(good) else float(self.sizes[-1])
+        found = float(self.sizes[good[0]]) if len(good) else float(self.sizes[-1])
+        # The sizes that were looked at are steps, the last of which may go beyond all of the data.
+        return min(found, self.whole)
+
+    @property
+    def whole(self) -> float:
+        """Least size (bytes) that holds every block, with the cache's own table."""
+        return self.footprint / self.block * (self.block + ENTRY_BYTES)
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``--json``."""
