@@ -459,6 +459,26 @@ def test_what_is_recommended_is_the_best_by_the_rule_that_is_told(folder: Path, 
     assert document["recommended"] is not None or goal == "price"
 
 
+def test_what_pays_off_and_may_not_be_taken_stands_beside_no_cache_pays_off(
+    tmp_path: Path, cli: Cli
+) -> None:
+    (tmp_path / "m.toml").write_text(POOL)
+    trace = write_trace(tmp_path / "w.csv", hot(600, size=16 * KIB, writes=1.0))
+    done = cli(
+        "plan", "cache", "--trace", trace, "--pool", f"raid1:2:{tmp_path / 'm.toml'}",
+        "--cache", "demo-client", "--modes", "write-back,write-through", "--quick", "--json", "-",
+    )  # fmt: skip
+    document = json.loads(done.out)
+    (pool,) = rows_of(document, "pool")
+    refused = [row for row in rows_of(document, "cache") if row["name"] in document["refused"]]
+    barred = max(refused, key=lambda row: float(row["iops"]))
+    assert document["recommended"] is None and barred["iops"] > 1.1 * pool["iops"]
+    said = document["sentences"][0]
+    assert said.startswith("No cache that may be taken pays off")
+    assert said.endswith("but loses the newest data with one drive.")
+    assert f"{barred['name']} would make {barred['iops']:,.0f} IOPS" in said
+
+
 def test_write_back_on_one_drive_before_a_mirror_is_not_recommended_unless_asked(
     folder: Path,
 ) -> None:

@@ -116,17 +116,36 @@ def _none(plan: CachePlan) -> Iterator[str]:
             f"then makes {units.number(best.iops)} IOPS."
         )
     elif best is not None:
+        barred = _barred(plan)
+        lead = (
+            f"No cache that may be taken pays off: the best of them, {best.name},"
+            if barred
+            else f"No cache pays off: the best, {best.name},"
+        )
         yield (
-            f"No cache pays off: the best, {best.name}, makes {units.number(best.iops)} IOPS and "
+            f"{lead} makes {units.number(best.iops)} IOPS and "
             f"the pool alone {units.number(plan.pool.iops)}; {_pace(plan)} 99 % of the I/Os take "
             f"up to {_tail(best)}, with the pool alone {_tail(plan.pool)}: below the "
-            f"{100 * (GAIN_MIN - 1):.0f} % improvement threshold."
+            f"{100 * (GAIN_MIN - 1):.0f} % improvement threshold.{barred}"
         )
         yield f"The rule: {plan.asked.rules.sentence}."
         yield from _otherwise(plan)
     else:
         reasons = "; ".join(dict.fromkeys(plan.choice.refused.values()))
         yield f"No cache can be recommended: {reasons}."
+
+
+def _barred(plan: CachePlan) -> str:
+    """The best that pays off and may not be taken, as a sentence; empty where none does."""
+    value, base = plan.asked.rules.value, plan.asked.rules.value(plan.pool)
+    rows = [row for row in plan.caches if row.name in plan.choice.refused]
+    row = max(rows, key=lambda row: value(row) or 0.0, default=None)
+    if row is None or base is None or _times(value(row) or 0.0, base) < GAIN_MIN:
+        return ""
+    return (
+        f" {row.name} would make {units.number(row.iops)} IOPS, 99 % within {_tail(row)}, but "
+        f"{plan.choice.refused[row.name]}."
+    )
 
 
 def _otherwise(plan: CachePlan) -> Iterator[str]:
