@@ -264,6 +264,19 @@ def test_what_is_no_measurement_is_refused(tmp_path: Path) -> None:
         (["lab-reference", "--workload", "nosuch"], "random-read"),
         (["lab-reference", "--study", "chunk", "--levels", "1"], "none of these levels has chunks"),
         (["no.toml"], "there is no such rig file"),
+        *(
+            (["lab-reference", "--study", study, *more], part)
+            for study, more, part in [
+                ("degradation", ["--workload", "mixed"], "--workload changes nothing"),
+                ("degradation", ["--prepare", "fob"], "arrays, chunk, scaling and depth"),
+                ("scaling", ["--job", "no.fio"], "--job changes nothing in --study scaling"),
+                ("scaling", ["--levels", "5"], "--study scaling is of RAID 0"),
+                ("depth", ["--depth", "4"], "--depth changes nothing in --study depth"),
+                ("chunk", ["--chunk", "64k"], "--chunk changes nothing in --study chunk"),
+                ("chunk", ["--price", "5"], "--price changes nothing in --study chunk"),
+                ("arrays", ["--job", "no.fio", "--depth", "4"], "a job file has its own depth"),
+            ]
+        ),
     ],
 )
 def test_what_the_user_got_wrong_is_one_sentence(cli: Cli, arguments: list[str], part: str) -> None:
@@ -298,6 +311,7 @@ def test_degradation_stays_where_trim_does_not_arrive() -> None:
     chapter = studies.degradation(setup, ArrayShape("0", 2))
     rates = {(row["array"], row["state"]): row["iops"] for row in chapter.rows}
     passed, stopped = "RAID 0 of 2, TRIM passed on", "RAID 0 of 2, TRIM not passed on"
+    assert chapter.sentences[0].startswith("4 KiB random writes at depth 32, one drive: ")
     used, trimmed = studies.STATES[1][0], studies.STATES[3][0]
     assert rates[passed, trimmed] > 2 * rates[passed, used]
     assert rates[stopped, trimmed] == pytest.approx(rates[stopped, used], rel=0.05)

@@ -18,7 +18,7 @@ from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
 from ssdlab.arrays.compare import study as compared
 from ssdlab.arrays.grid import DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
-from ssdlab.arrays.rigs import LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, named
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, named
 from ssdlab.arrays.workloads import DEPTH, workload
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.errors import InputError, known_name
@@ -31,6 +31,15 @@ MEMBER_BYTES = 1 << 30
 REAL_BYTES = 64 * 10**9
 """A rig file of so much is that of a real drive, such as a twin, and made smaller as well."""
 STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
+USES = {
+    "job": ("arrays", "chunk"),
+    "workload": ("arrays", "chunk", "depth"),
+    "depth": ("arrays", "chunk"),
+    "chunk": ("arrays", "scaling", "depth", "degradation"),
+    "prepare": ("arrays", "chunk", "scaling", "depth"),
+    "price": ("arrays",),
+}
+"""By parameter the studies that look at it; all studies look at the others."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,21 @@ def array(
         drive, levels=levels, count=count, chunk=chunk, measured=measured, controller=controller,
         bus=bus,
     )  # fmt: skip
+    given = {
+        "job": job is not None,
+        "workload": workload is not None,
+        "depth": depth != DEPTH,
+        "chunk": asked.grid.chunks != [CHUNK],
+        "prepare": prepare is not None,
+        "price": price is not None,
+    }
+    _used([name for name, told in given.items() if told], studies_)
+    if "scaling" in studies_ and "0" not in asked.grid.levels:
+        raise InputError("--study scaling is of RAID 0, which --levels leaves out")
+    if job is not None and given["depth"]:
+        raise InputError("--depth goes with --workload: a job file has its own depth")
+    if measured is not None and prepare is not None:
+        raise InputError("--prepare goes with a simulated drive: measured latencies have no state")
     if asked.left_out and notice is not None:
         notice(f"left out, too few drives for the level: {', '.join(asked.left_out)}")
     load = _load(job, workload, depth)
@@ -205,6 +229,16 @@ def _run(
 
 def _studies(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(known_name("study of arrays", name, STUDIES) for name in names))
+
+
+def _used(given: Sequence[str], studies_: Sequence[str]) -> None:
+    """Raises InputError where a parameter is given that none of the studies looks at."""
+    for name in given:
+        if not set(USES[name]) & set(studies_):
+            raise InputError(
+                f"--{name} changes nothing in --study {' and '.join(studies_)}; it goes with "
+                f"{units.listed(USES[name])}"
+            )
 
 
 def _levels(text: str) -> list[str]:

@@ -35,6 +35,8 @@ CHUNKS_KIB = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 STRIPES_S = 8.0
 """Seconds of the runs at depth 1: few I/Os a second, and the slow ones among them are rare."""
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+WORN_DEPTH = 32
+"""Of the writes in each state of a degradation."""
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16)
 STATES = (
     ("fresh", "fob"),
@@ -245,7 +247,7 @@ def degradation(
     setup: DriveSetup, shape: ArrayShape, progress: ProgressCallback | None = None
 ) -> Section:
     """4 KiB random writes fresh, used, rested, trimmed: alone, in arrays with and without TRIM."""
-    load = job("rw=randwrite\nbs=4k", "degradation", depth=32)
+    load = job("rw=randwrite\nbs=4k", "degradation", depth=WORN_DEPTH)
     kind = f"{shape.level_name} of {shape.count}"
     places = {
         ONE: None,
@@ -260,14 +262,16 @@ def degradation(
     performances = setup.measure(cases, progress)
     states = [state for state, _ in STATES]
     named = {name: [performances[name, state].iops for state in states] for name in places}
-    said = []
+    said: list[str] = []
     told = {}
     for name, rates in named.items():
         shares = [100 * rate / rates[0] for rate in rates[1:]]
         told[name] = [*rates, *shares]
+        load_of = "" if said else f"4 KiB random writes at depth {WORN_DEPTH}, "
         said.append(
-            f"{name}: {units.number(rates[0])} IOPS fresh, {shares[0]:.0f} % of that when used, "
-            f"{shares[1]:.0f} % after rest, {shares[2]:.0f} % after TRIM of everything."
+            f"{load_of}{name}: {units.number(rates[0])} IOPS fresh, "
+            f"{shares[0]:.0f} % of that when used, {shares[1]:.0f} % after rest, "
+            f"{shares[2]:.0f} % after TRIM of everything."
         )
     heads = [f"{state} [IOPS]" for state in ("fresh", "used", "rested", "trimmed")]
     heads += [f"{state} [%]" for state in ("used", "rested", "trimmed")]
