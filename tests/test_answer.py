@@ -32,6 +32,7 @@ from ssdlab.answer import (
     columns,
     table_heads,
 )
+from ssdlab.api.report import Report
 from ssdlab.cli.answer import View
 from ssdlab.report import answer_page, drawing
 from ssdlab.report.drawing import recoloured
@@ -152,6 +153,19 @@ def test_no_column_is_lost_where_heads_repeat() -> None:
     told = Section(tables=[Table("Twice", heads, [values])]).as_json()["tables"][0]["rows"][0]
     assert [*told] == ["a, us", "a interval", "b, us", "b interval", "same", "same (2)"]
     assert [*told.values()] == values
+
+
+def test_an_interval_is_two_numbers_for_programs() -> None:
+    heads = [Column("IOPS", "IOPS"), Column("90 %", "", "IOPS", "IOPS interval", interval=True)]
+    cells: list[Any] = [[Cell(20.0), Cell(10.0, text="10 .. 40", high=40.0)], [Cell(5.0), None]]
+    told = Section(tables=[Table("Predicted", heads, cells)])
+    assert told.as_json()["tables"][0]["rows"] == [
+        {"IOPS": 20.0, "90 % low, IOPS": 10.0, "90 % high, IOPS": 40.0},
+        {"IOPS": 5.0, "90 % low, IOPS": None, "90 % high, IOPS": None},
+    ]
+    frame = Report(Answer("", "run", [told])).frame()
+    assert frame.columns == ["iops", "iops_interval_low", "iops_interval_high"]
+    assert frame.rows() == [(20.0, 10.0, 40.0), (5.0, None, None)]
 
 
 def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) -> None:

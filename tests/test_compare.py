@@ -332,6 +332,9 @@ def test_the_command_prints_writes_and_draws(
     iops = next(row for row in document["rows"] if row["name"] == "IOPS")
     low, high = iops["differences"][0]["low"], iops["differences"][0]["high"]
     assert low < iops["differences"][0]["share"] < high
+    told = document["sections"][0]["tables"][0]["rows"][document["rows"].index(iops)]
+    ends = [told[head] for head in ("95 % low, %", "B vs A, %", "95 % high, %")]
+    assert ends == [100 * end for end in (low, iops["differences"][0]["share"], high)]
     assert document["sentences"][0] in said.out
     piped = cli("compare", names[0], names[2], "--out", folder, "--json", "-")
     assert json.loads(piped.out) == document

@@ -459,6 +459,21 @@ def test_what_is_recommended_is_the_best_by_the_rule_that_is_told(folder: Path, 
     assert document["recommended"] is not None or goal == "price"
 
 
+def test_times_and_sizes_of_tables_are_numbers_for_programs(folder: Path) -> None:
+    document, _ = planned(folder, "--quick")
+    tables = {one["title"]: one["rows"] for part in document["sections"] for one in part["tables"]}
+    (row, *_) = (row for row in tables["Warm-up"] if row["passes"])
+    span = document["load"]["recorded_s"]
+    assert row["at recorded pace, s"] == pytest.approx(row["passes"] * span)
+    assert row["warm after, s"] > 0 < row["by the formula, s"]
+    assert tables["Working set, LRU"][0]["block, B"] == 4 * KIB
+    assert {type(row["all, B"]) for row in tables["Working set, LRU"]} == {float}
+    assert {type(row["years"]) for row in tables["Wear of the cache"]} == {float}
+    modes = {one["name"]: one["dirty_bytes_most"] for one in rows_of(document, "cache")}
+    risks = [row["unsafe at most, B"] for row in tables["Price and risk"]]
+    assert sorted(risks[-len(modes) :]) == sorted(modes.values())
+
+
 def test_what_pays_off_and_may_not_be_taken_stands_beside_no_cache_pays_off(
     tmp_path: Path, cli: Cli
 ) -> None:
@@ -552,7 +567,8 @@ def test_ram_that_writes_back_is_called_unsafe(folder: Path) -> None:
     assert all(row["ram_dirty_bytes_most"] > 0 for row in document["rows"])
     assert "WARNING: RAM acknowledges writes that only it has" in "".join(document["sentences"])
     (risk,) = [t for t in document["sections"][0]["tables"] if "Price" in t["title"]]
-    assert all(row["unsafe at most"].endswith("!") for row in risk["rows"])
+    unsafe = [row["ram_dirty_bytes_most"] + row["dirty_bytes_most"] for row in document["rows"]]
+    assert [row["unsafe at most, B"] for row in risk["rows"]] == unsafe
     safe, _ = planned(folder, *how)
     assert all(row["ram_dirty_bytes_most"] == 0 for row in safe["rows"])
     assert 0 < safe["rows"][0]["ram_read_hit_ratio"] < 1

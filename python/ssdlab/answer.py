@@ -106,6 +106,8 @@ class Cell:
     """Keys of the steps that it comes from; a step that fails a check marks the number."""
     text: str = ""
     """How it is written, where not as the number of its column."""
+    high: float | None = None
+    """The upper end in a column of intervals, of which ``value`` is the lower one."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ class Column:
     """The unit of the values where the cells write it themselves."""
     head: str = ""
     """What programs make its name of, where that is not what people read."""
+    interval: bool = False
+    """Whether its cells are intervals: one column for people, two of numbers for programs."""
 
     @property
     def quantity(self) -> Quantity:
@@ -344,19 +348,29 @@ Cells = list[Cell | str | None]
 """Of a row."""
 
 
+def size_cell(count: float | None) -> Cell:
+    """A size in bytes, below a head with ``[=B]``."""
+    return Cell(count, text="" if count is None else units.binary(count))
+
+
+def duration_cell(seconds: float | None) -> Cell:
+    """A stretch of time, below a head with ``[=s]``."""
+    return Cell(seconds, text="" if seconds is None else units.duration(seconds))
+
+
 def numbers(*values: float | None) -> Cells:
     """Cells of a row."""
     return [Cell(value) for value in values]
 
 
 def table(
-    title: str, rows: Iterable[T], cells: Mapping[str, Callable[[T], float | str | None]],
+    title: str, rows: Iterable[T], cells: Mapping[str, Callable[[T], Cell | float | str | None]],
     note: str = "",
 ) -> Table:  # fmt: skip
     """A row for each of ``rows``, a column for each function of one by its head, as in
     :func:`columns`."""
     lines = [[of(row) for of in cells.values()] for row in rows]
-    found = [[one if isinstance(one, str) else Cell(one) for one in line] for line in lines]
+    found = [[one if isinstance(one, str | Cell) else Cell(one) for one in line] for line in lines]
     return Table(title, columns(" | ".join(cells)), found, note)
 
 
@@ -446,11 +460,35 @@ def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
         yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
 
 
+def for_programs(table: Table) -> Table:
+    """The table with two columns of numbers for each of intervals."""
+    if not any(column.interval for column in table.columns):
+        return table
+    heads: list[Column] = []
+    rows: list[Cells] = [[] for _ in table.rows]
+    for place, column in enumerate(table.columns):
+        ends = ("low", "high") if column.interval else ("",)
+        for end in ends:
+            named = {"name": f"{column.name} {end}", "head": f"{column.head} {end}".strip()}
+            heads.append(replace(column, **named, interval=False) if end else column)
+            for found, row in zip(rows, table.rows, strict=True):
+                cell = row[place]
+                if end == "high" and isinstance(cell, Cell):
+                    cell = replace(cell, value=cell.high)
+                found.append(cell)
+    return replace(table, columns=heads, rows=rows)
+
+
 def table_heads(table: Table) -> list[str]:
     """The heads of a table with the units of their values, as programs read them: each once."""
-    names = Counter(column.name for column in table.columns)
+    return heads_of(for_programs(table).columns)
+
+
+def heads_of(told: Sequence[Column]) -> list[str]:
+    """The heads of columns with the units of their values, each once."""
+    names = Counter(column.name for column in told)
     heads: list[str] = []
-    for column in table.columns:
+    for column in told:
         name = column.head or column.name if names[column.name] > 1 else column.name
         unit = column.unit or column.values
         head = name if unit in ("", name) else f"{name}, {unit}"
@@ -461,7 +499,8 @@ def table_heads(table: Table) -> list[str]:
 
 def table_values(table: Table) -> list[list[float | str | None]]:
     """A table as programs read it: its heads, and a list for each row."""
-    return [[*table_heads(table)], *([value_of(cell) for cell in row] for row in table.rows)]
+    rows = for_programs(table).rows
+    return [[*table_heads(table)], *([value_of(cell) for cell in row] for row in rows)]
 
 
 def finite(value: Any) -> Any:

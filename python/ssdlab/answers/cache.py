@@ -17,6 +17,7 @@ from ssdlab.answer import (
     Verdict,
     columns,
     family,
+    size_cell,
 )
 from ssdlab.studies.caches import COUNTED_ONLY, LIKE_LIBCACHESIM, MissRatios
 from ssdlab.studies.objects import ObjectsFound
@@ -127,13 +128,13 @@ def _objects(objects: ObjectsFound) -> Answer:
         "whole, unless it is larger than the cache or not admitted; every request was followed."
     )
     heads = columns(
-        "policy | cache | requests | misses | miss ratio [%] | byte miss ratio [%] | expired | "
-        "not let in"
+        "policy | cache [=B] | requests | misses | miss ratio [%] | byte miss ratio [%] | "
+        "expired | not let in"
     )
     rows: list[Sequence[Cell | str | None]] = [
         [
             point.policy,
-            units.binary(point.size),
+            size_cell(point.size),
             *map(Cell, (objects.requests, point.misses, 100 * objects.ratio(point))),
             *map(Cell, (100 * objects.byte_ratio(point), point.expired, point.passed)),
         ]
@@ -187,13 +188,13 @@ def _ratios(
 ) -> Table:
     names = list(dict.fromkeys(point.policy for point in found.points))
     counted = isinstance(found, MissRatios)
-    heads = [*columns("cache | blocks" if counted else "cache"), *(Column(n, "%") for n in names)]
+    heads = [*columns("cache [=B]" + " | blocks" * counted), *(Column(n, "%") for n in names)]
     rows: list[Sequence[Cell | str | None]] = []
     for size, points in sorted(_by_size(found).items()):
         shares = {point.policy: 100 * (ratio or found.ratio)(point) for point in points}
         count = [Cell(size)] if counted else []
         rows.append(
-            [units.binary(_bytes(found, size)), *count, *(Cell(shares[name]) for name in names)]
+            [size_cell(_bytes(found, size)), *count, *(Cell(shares[name]) for name in names)]
         )
     return Table(title, heads, rows)
 

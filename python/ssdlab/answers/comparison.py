@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from ssdlab import units
 from ssdlab.analysis.comparison import align
 from ssdlab.analysis.differences import DifferenceRow
 from ssdlab.answer import (
@@ -25,7 +24,7 @@ from ssdlab.answer import (
 from ssdlab.answers import charts
 from ssdlab.answers.charts import ShownResult, Trace
 from ssdlab.engine.answers import weighed
-from ssdlab.studies.compare import LETTERS, Comparison, span_text, value_text, verdict
+from ssdlab.studies.compare import LETTERS, Comparison, difference_cells, value_text, verdict
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""
@@ -85,9 +84,9 @@ def _numbers(comparison: Comparison) -> Table:
     heads = columns(" | ".join([*(["job"] if grouped else []), "number", "unit", first]))
     for letter in others:
         versus = f"{letter} vs {first}"
-        heads += [Column(letter), Column(versus, "", "ratio")]
+        heads += [Column(letter), Column(versus, "", "%")]
         verdict = Column("verdict", head=f"{versus} verdict" if len(others) > 1 else "")
-        told = [Column("95 %", head=f"{versus} interval"), verdict]
+        told = [Column("95 %", "", "%", f"{versus} interval", interval=True), verdict]
         heads += told if comparison.tested else []
     rows = [_row(comparison, row, grouped=grouped) for row in comparison.rows]
     note = "Values are followed by half of their 95 % interval, where it is known."
@@ -105,10 +104,10 @@ def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
     cells: Cells = [quantity.section] if grouped else []
     cells += [quantity.name, quantity.unit, values[0]]
     for value, difference in zip(values[1:], row.differences, strict=True):
-        share = None if difference is None else difference.share
-        cells += [value, Cell(share, text=units.difference(share))]
+        share, span = difference_cells(difference)
+        cells += [value, share]
         if comparison.tested:
-            cells += [span_text(difference), verdict(difference, quantity.better)]
+            cells += [span, verdict(difference, quantity.better)]
     return cells
 
 

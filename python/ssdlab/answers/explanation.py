@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.job_tables import causes_table, smart_table, time_cell, time_table
 from ssdlab.results import Result
+from ssdlab.studies.compare import share_cell
 from ssdlab.studies.explain import ChangeOutcome
 
 
@@ -66,12 +66,12 @@ def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
             [
                 outcome.change.sentence if outcome.change else "nothing",
                 Cell(outcome.iops),
-                Cell(gain, text=units.difference(gain)) if changed else None,
+                share_cell(gain) if changed else None,
                 time_cell(outcome.p999_ns),
                 Cell(outcome.waf),
             ]
         )
-    heads = columns("changed | IOPS | gain [=ratio] | p99.9 [=us] | WA")
+    heads = columns("changed | IOPS | gain [=%] | p99.9 [=us] | WA")
     if all(outcome.waf is None for outcome in outcomes):  # reads have none
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     return Table("With one thing changed", heads, rows)

@@ -150,7 +150,7 @@ def predicted(twin: Twin, names: Sequence[str], predictions: Sequence[Prediction
     heads = [Column("workload")]
     for column in shown:
         title, unit = NAMES[column]
-        heads += [Column(title, unit), Column("90 %", head=f"{title} interval")]
+        heads += [Column(title, unit), Column("90 %", "", unit, f"{title} interval", interval=True)]
     what = f"{len(predictions)} workloads" if len(predictions) != 1 else str(predictions[0].load)
     first = predictions[0].values.get("iops")
     said = [f"{twin.name}: {what}"]
@@ -174,12 +174,12 @@ def predicted(twin: Twin, names: Sequence[str], predictions: Sequence[Prediction
     return Answer(f"prediction for {twin.name}", "fit", [lead], notes=[rests])
 
 
-def _interval(prediction: Prediction, column: str) -> str | None:
+def _interval(prediction: Prediction, column: str) -> Cell | None:
     if column not in prediction.low:
         return None
     unit = NAMES[column][1]
     low, high = prediction.low[column], prediction.high[column]
-    return f"{units.number(low, unit)} .. {units.number(high, unit)}"
+    return Cell(low, text=f"{units.number(low, unit)} .. {units.number(high, unit)}", high=high)
 
 
 def _parameters(parameters: Sequence[JudgedParameter], loads: Sequence[FitWorkload]) -> Table:

@@ -18,6 +18,7 @@ from ssdlab.answer import (
     columns,
     finite,
 )
+from ssdlab.studies.compare import share_cell
 from ssdlab.studies.reliability import Simulated, Study
 from ssdlab.units import number
 
@@ -46,7 +47,7 @@ def answer(study: Study) -> Answer:
 def _tables(study: Study) -> list[Table]:
     """Levels under random failures, and what wear does to them."""
     within = f"within {study.question.years:g} years"
-    heads = "level | usable [=B] | MTTDL [=years] | usual formula [=years] | off by [=ratio]"
+    heads = "level | usable [=B] | MTTDL [=years] | usual formula [=years] | off by [=%]"
     heads += f" | P(loss) {within}"
     rows: list[Cells] = [
         [
@@ -54,7 +55,7 @@ def _tables(study: Study) -> list[Table]:
             Cell(level.array.usable_bytes, text=units.size_text(level.array.usable_bytes)),
             Cell(finite(level.mttdl_years), text=_years(level.mttdl_years)),
             Cell(finite(level.usual_years), text=_years(level.usual_years)),
-            Cell(finite(level.usual_error), text=units.difference(level.usual_error)),
+            share_cell(finite(level.usual_error)),
             Cell(level.chance, text=number(level.chance)),
             _chance(level.simulated),
         ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 from ssdlab import units
-from ssdlab.analysis.differences import Difference
 from ssdlab.analysis.paired import Effect
 from ssdlab.answer import (
     Answer,
@@ -20,7 +20,7 @@ from ssdlab.answer import (
     columns,
 )
 from ssdlab.studies import ab
-from ssdlab.studies.compare import span_text
+from ssdlab.studies.compare import difference_cells, share_cell, span_text
 
 SHOWN = 4
 """Numbers that have a chart."""
@@ -58,28 +58,22 @@ def _verdict(outcome: ab.TrialOutcome) -> Verdict:
 
 
 def _numbers(outcome: ab.TrialOutcome) -> Table:
-    interval = Column("95 %", head="B vs A interval")
+    interval = Column("95 %", "", "%", "B vs A interval", interval=True)
     least = "minimum detectable effect (80 % power)"
-    heads = [*columns("number | unit | A | B | B vs A [=ratio]"), interval, Column("verdict")]
+    heads = [*columns("number | unit | A | B | B vs A [=%]"), interval, Column("verdict")]
     rows: list[Cells] = [
         [
             effect.name,
             effect.unit,
             _mean(effect.a),
             _mean(effect.b),
-            _share(effect.difference),
-            span_text(effect.difference),
+            *difference_cells(effect.difference),
             ab.verdict(effect),
             _least(effect),
         ]
         for effect in outcome.effects
     ]
-    return Table("A and B", [*heads, Column(least, head="least effect")], rows)
-
-
-def _share(difference: Difference | None) -> Cell:
-    share = None if difference is None else difference.share
-    return Cell(share, text=units.difference(share))
+    return Table("A and B", [*heads, Column(least, "", "%", "least effect")], rows)
 
 
 def _mean(values: tuple[float, ...]) -> Cell | None:
@@ -89,10 +83,9 @@ def _mean(values: tuple[float, ...]) -> Cell | None:
     return Cell((statistics.geometric_mean if min(values) > 0 else statistics.fmean)(values))
 
 
-def _least(effect: Effect) -> str:
-    if effect.visible is None:
-        return units.DASH
-    return units.difference(effect.visible) if effect.visible > 0 else "any"
+def _least(effect: Effect) -> Cell:
+    least = share_cell(effect.visible)
+    return replace(least, text="any") if effect.visible == 0 else least
 
 
 def _runs(outcome: ab.TrialOutcome) -> list[Figure]:

@@ -19,6 +19,7 @@ from ssdlab.answer import (
     Table,
     Verdict,
     finite,
+    for_programs,
     named_tables,
     table_values,
 )
@@ -245,6 +246,7 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 def table_frame(table: Table) -> pl.DataFrame:
     """A table with the names and units that programs have (:mod:`ssdlab.quantities`); where rows
     say of which quantity they are, it is theirs."""
+    table = for_programs(table)
     heads = [column.name for column in table.columns]
     told = [column.quantity for column in table.columns]
     names = told_apart(one.name for one in told)

@@ -10,6 +10,7 @@ import numpy as np
 from ssdlab import units
 from ssdlab.analysis.names import PARTS, part
 from ssdlab.answer import (
+    Cell,
     Curve,
     Figure,
     Number,
@@ -17,6 +18,8 @@ from ssdlab.answer import (
     Style,
     Table,
     Verdict,
+    duration_cell,
+    size_cell,
     table,
 )
 from ssdlab.histogram import ms
@@ -120,12 +123,9 @@ def _ram(plan: CachePlan) -> dict[str, Callable[[CacheRow], float | None]]:
 def _warm_up(plan: CachePlan) -> Table:
     span_s = plan.load.span_s
 
-    def pace(row: CacheRow) -> str | None:
+    def pace(row: CacheRow) -> Cell:
         passes = row.warm.passes
-        return None if passes is None or not span_s else units.duration(passes * span_s)
-
-    def after(seconds: float | None) -> str | None:
-        return None if seconds is None else units.duration(seconds)
+        return duration_cell(None if passes is None or not span_s else passes * span_s)
 
     return table(
         "Warm-up",
@@ -134,10 +134,12 @@ def _warm_up(plan: CachePlan) -> Table:
             "storage": _labels(plan),
             "cold [IOPS]": lambda row: row.first_iops,
             "warm [IOPS]": lambda row: row.iops,
-            "warm after": lambda row: after(row.warm.seconds),
+            "warm after [=s]": lambda row: duration_cell(row.warm.seconds),
             "passes": lambda row: row.warm.passes,
-            "at recorded pace": pace,
-            "by the formula": lambda row: after(row.formula.seconds if row.formula else None),
+            "at recorded pace [=s]": pace,
+            "by the formula [=s]": lambda row: duration_cell(
+                row.formula.seconds if row.formula else None
+            ),
         },
         "Cold: over all of the first pass. Warm after: until 90 % of the final speed for good, at "
         "full speed; the same in passes, and in time at the recorded pace. Formula: C P / (I S D), "
@@ -147,7 +149,7 @@ def _warm_up(plan: CachePlan) -> Table:
 
 
 def _wear(plan: CachePlan) -> Table:
-    def of(what: Callable[[CacheLife], float | str]) -> Callable[[CacheRow], float | str | None]:
+    def of(what: Callable[[CacheLife], Cell | float]) -> Callable[[CacheRow], Cell | float | None]:
         return lambda row: None if row.life is None else what(row.life)
 
     note = (
@@ -168,7 +170,11 @@ def _wear(plan: CachePlan) -> Table:
             "same data [GB/day]": of(lambda life: life.warm_bytes_per_day / 1e9),
             "DWPD": of(lambda life: life.drive_writes_per_day),
             "WA": of(lambda life: life.write_amplification),
-            "years": of(lambda life: "> 100" if life.years > 100 else f"{life.years:.3g}"),
+            "years": of(
+                lambda life: Cell(
+                    life.years, text="> 100" if life.years > 100 else f"{life.years:.3g}"
+                )
+            ),
         },
         note,
     )
@@ -191,23 +197,24 @@ def _price(plan: CachePlan) -> Table:
             f"price [{plan.asked.prices.currency}]": lambda row: row.price,
             "per GB": lambda row: row.price_per_gb,
             "per 1000 IOPS": lambda row: row.price_per_kiops,
-            "unsafe at most": partial(_risk, plan),
+            "unsafe at most [=B]": partial(_risk, plan),
         },
         note,
     )
 
 
-def _risk(plan: CachePlan, row: CacheRow) -> str | None:
+def _risk(plan: CachePlan, row: CacheRow) -> Cell | None:
     if plan.asked.ram is not None and plan.asked.ram.defers:
-        return f"{units.binary(row.ram_dirty_most + row.dirty_most)} !"
+        most = row.ram_dirty_most + row.dirty_most
+        return Cell(most, text=f"{units.binary(most)} !")
     if plan.volatile and row.store.has_disk and not row.defers:
-        return "disks' caches !"
+        return Cell(None, text="disks' caches !")
     if row.candidate is None:
         return None
     if not row.defers:
-        return "nothing"
+        return Cell(0.0, text="nothing")
     safe = " (mirrored)" if row.candidate.fast.redundant else " !"
-    return f"{units.binary(row.dirty_most)}{safe}"
+    return Cell(row.dirty_most, text=f"{units.binary(row.dirty_most)}{safe}")
 
 
 def _time(plan: CachePlan) -> Table:
@@ -383,22 +390,18 @@ def _hits(plan: CachePlan) -> Table:
 
 
 def _working_set(plan: CachePlan) -> Table:
-    def held(share: float) -> Callable[[HitCurve], str | None]:
-        def size(curve: HitCurve) -> str | None:
-            needed = curve.working_set(share)
-            return None if needed is None else units.binary(needed)
-
-        return size
+    def held(share: float) -> Callable[[HitCurve], Cell]:
+        return lambda curve: size_cell(curve.working_set(share))
 
     return table(
         "Working set, LRU",
         [plan.curves["lru", block] for block in dict.fromkeys((FINE, *plan.asked.blocks))],
         {
-            "block": lambda curve: units.binary(curve.block),
+            "block [=B]": lambda curve: size_cell(curve.block),
             "first touches [%]": lambda curve: 100 * curve.first_touch,
             "attainable [%]": lambda curve: 100 * curve.attainable,
-            **{f"for {100 * share:.0f} %": held(share) for share in SHARES},
-            "all": lambda curve: units.binary(curve.footprint),
+            **{f"for {100 * share:.0f} % [=B]": held(share) for share in SHARES},
+            "all [=B]": lambda curve: size_cell(curve.whole),
         },
         "Sizes at which so many of the attainable hits of the first pass are had. Large blocks "
         "count neighbours as hits.",

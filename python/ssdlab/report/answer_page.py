@@ -23,6 +23,7 @@ from ssdlab.answer import (
     Table,
     cell_text,
     heading,
+    heads_of,
     numbers_table,
     value_of,
 )
@@ -140,6 +141,8 @@ def _table(table: Table, marks: Collection[str], *, first: bool) -> Mapping[str,
     return {
         "title": for_page(table.title),
         "head": [for_page(heading(column)) for column in columns],
+        # Intervals are copied as they are written.
+        "copied": heads_of([replace(c, values="") if c.interval else c for c in columns]),
         "rows": shown,
         "labels": max(1, next(numeric, len(columns))),
         "anchors": table.anchors[:ROWS_MAX],
@@ -159,7 +162,8 @@ def _counts(cell: object) -> bool:
 
 def _cell(value: Cell | str | None, unit: str, marks: Collection[str]) -> tuple[str, str | None]:
     raw = value_of(value)
-    copied = None if isinstance(raw, str) else "" if raw is None else repr(raw)
+    told = isinstance(raw, str) or (isinstance(value, Cell) and value.high is not None)
+    copied = None if told else "" if raw is None else repr(raw)
     return for_page(cell_text(value, unit, marks)), copied
 
 

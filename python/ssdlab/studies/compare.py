@@ -23,7 +23,7 @@ from ssdlab.analysis.differences import (
     compare,
     quantities,
 )
-from ssdlab.answer import Better, Check, any_doubt
+from ssdlab.answer import Better, Cell, Cells, Check, any_doubt
 from ssdlab.engine import findings
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.errors import InputError
@@ -279,6 +279,19 @@ def span_text(difference: Difference | None) -> str:
     if difference is None or difference.low is None or difference.high is None:
         return "-"
     return f"{units.difference(difference.low)} to {units.difference(difference.high)}"
+
+
+def share_cell(share: float | None) -> Cell:
+    """A difference, for programs in percent."""
+    return Cell(None if share is None else 100 * share, text=units.difference(share))
+
+
+def difference_cells(difference: Difference | None) -> Cells:
+    """A difference and its interval."""
+    if difference is None:
+        return [share_cell(None), None]
+    low, high = (None if end is None else 100 * end for end in (difference.low, difference.high))
+    return [share_cell(difference.share), Cell(low, text=span_text(difference), high=high)]
 
 
 def value_text(value: float | None, interval: tuple[float, float] | None) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ssdlab import units
-from ssdlab.answer import Curve, Figure, Section, Style, Table, table
+from ssdlab.answer import Cell, Curve, Figure, Section, Style, Table, duration_cell, table
 from ssdlab.histogram import ms
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.advice import advise
@@ -92,9 +91,9 @@ def _caches(cached: Sequence[StorageOffer], keys: Sequence[str]) -> Table:
         found = at[0].did.hits.get(at[1])
         return None if found is None else 100 * found
 
-    def warmed(at: tuple[StorageOffer, str]) -> str | None:
+    def warmed(at: tuple[StorageOffer, str]) -> Cell:
         warmth = at[0].did.warmth.get(at[1])
-        return None if warmth is None else units.duration(warmth.seconds)
+        return duration_cell(None if warmth is None else warmth.seconds)
 
     order = "" if keys == ["load"] else "; reads first, so that writes find what was read"
     note = (
@@ -113,7 +112,7 @@ def _caches(cached: Sequence[StorageOffer], keys: Sequence[str]) -> Table:
             "cold [IOPS]": lambda at: at[0].rate(at[1], cold=True),
             "warm [IOPS]": lambda at: at[0].rate(at[1]),
             "hits [%]": hits,
-            "warmed for": warmed,
+            "warmed for [=s]": warmed,
             "only in cache [GB]": lambda at: (
                 None if at[1] == "read" else at[0].did.dirty_bytes / 1e9
             ),
