@@ -365,6 +365,18 @@ def test_repeats_are_one_side_where_there_is_another(
     assert len(equal["sides"]) == 2
 
 
+def test_repeats_are_not_named_after_the_seed_of_their_first(
+    store: tuple[Path, list[str]], cli: Cli
+) -> None:
+    folder, (one, two, *_) = store
+    three = simulated(3, "0.28").save(folder).name
+    found = json.loads(cli("compare", f"{one},{two}", three, "--out", folder, "--json", "-").out)
+    assert [side["facts"]["seed"] for side in found["sides"]] == ["1, 2", "3"]
+    assert not [side for side in found["sides"] if "seed" in side["label"]]
+    alone = json.loads(cli("compare", one, three, "--out", folder, "--json", "-").out)
+    assert [side["label"].rpartition(", ")[2] for side in alone["sides"]] == ["seed 1", "seed 3"]
+
+
 def test_what_cannot_be_compared_is_one_sentence(
     store: tuple[Path, list[str]], cli: Cli, tmp_path: Path
 ) -> None:

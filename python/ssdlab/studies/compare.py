@@ -108,8 +108,12 @@ class Party:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """Those of its first run."""
-        return self.contenders[0].facts
+        """Those of all of its runs: where repeats differ, as in their seeds, each value once."""
+        told = [contender.facts for contender in self.contenders]
+        return {
+            name: ", ".join(dict.fromkeys(one[name] for one in told if name in one))
+            for name in dict.fromkeys(name for one in told for name in one)
+        }
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -400,7 +404,12 @@ def _labelled(sides: Sequence[Sequence[Contender]]) -> list[Party]:
     if len(set(names)) == 1:
         told = [side[0].facts for side in sides]
         keys = list(dict.fromkeys(key for one in told for key in one))
-        differing = [key for key in keys if len({one.get(key) for one in told}) == len(sides)]
+        one_each = [
+            key
+            for key in keys
+            if all(len({run.facts.get(key) for run in side}) == 1 for side in sides)
+        ]
+        differing = [key for key in one_each if len({one.get(key) for one in told}) == len(sides)]
         if len(differing) == 1 and all(len(one.get(differing[0], "-")) <= SHORT for one in told):
             key = differing[0]
             what = key.removeprefix("rig: ")
