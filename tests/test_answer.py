@@ -30,6 +30,7 @@ from ssdlab.answer import (
     Table,
     Verdict,
     columns,
+    named_tables,
     table_heads,
 )
 from ssdlab.api.report import Report
@@ -166,6 +167,19 @@ def test_an_interval_is_two_numbers_for_programs() -> None:
     frame = Report(Answer("", "run", [told])).frame()
     assert frame.columns == ["iops", "iops_interval_low", "iops_interval_high"]
     assert frame.rows() == [(20.0, 10.0, 40.0), (5.0, None, None)]
+
+
+def test_tables_that_sections_call_the_same_are_told_apart_by_their_sections() -> None:
+    def one(title: str) -> Table:
+        return Table(title, columns("a"), [["1"]])
+
+    sections = [
+        Section(tables=[one("Speed")], key="all"),
+        Section(tables=[one("Speed")], key="disks"),
+        Section(tables=[one("Speed"), one("Speed"), one("Price")], key="caches"),
+    ]
+    names = [name for name, _ in named_tables(Answer("", "run", sections))]
+    assert names == ["speed", "disks", "caches-speed", "caches-speed-2", "price"]
 
 
 def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) -> None:

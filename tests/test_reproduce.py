@@ -16,6 +16,7 @@ import browser
 from conftest import Outcome
 from scheduling import LONG
 from ssdlab import _core
+from ssdlab.answer import named_tables
 from ssdlab.answers import reproduction
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import (
@@ -186,6 +187,28 @@ def test_all_experiments_share_a_page(tmp_path: Path, fragmented: Run) -> None:
     assert "The twin" in text
     assert fragmentation.EXPERIMENT.title in text
     assert "All experiments" in text
+
+
+def test_several_lead_with_all_predictions_and_each_has_a_table_of_its_name() -> None:
+    lines = [
+        Line("a", "met", 2.0, "x", 3.0),
+        Line("a", "drawn", None, "x", 1.0),
+        Line("a", "fitted", 1.0, "x", 1.0, kind="fitted"),
+    ]
+    found = reproduction.answer(
+        [
+            Reproduction(one.EXPERIMENT, "quick", 1, Reproduced(lines, []), 1)
+            for one in (fragmentation, consistency)
+        ]
+    )
+    (chart,) = found.lead.figures
+    dots = chart.curves[0]
+    assert [(x, chart.y_names[int(y)]) for x, y in zip(dots.x, dots.y, strict=True)] == [
+        (1.5, "consistency"),
+        (1.5, "fragmentation"),
+    ]
+    names = [name for name, _ in named_tables(found)]
+    assert names == ["numbers", "all-experiments", "fragmentation", "consistency"]
 
 
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")

@@ -447,15 +447,21 @@ def numbers_table(numbers: Sequence[Number]) -> Table:
 
 
 def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
-    """Every table with a name of its own, the numbers of each section as one."""
+    """Every table with a name of its own, the numbers of each section as one. What several
+    sections call the same begins with the section's key, which is enough where it is their only
+    one."""
     taken: dict[str, int] = {}
     found: list[tuple[Section, Table]] = []
     for section in answer.sections:
         found += [(section, numbers_table(section.numbers))] if section.numbers else []
         found += [(section, one) for one in section.tables if one.rows]
+    sections = Counter(title for title, _ in {(one.title, section.key) for section, one in found})
+    tables = Counter(section.key for section, _ in found)
     for section, one in found:
-        name = re.sub(r"[^a-z0-9]+", "-", (one.title or section.title).lower()).strip("-")
-        name = name[: NAME_MAX - 3] or "table"
+        title = one.title or section.title
+        if sections[one.title] > 1 and section is not answer.lead:
+            title = f"{section.key} {title}" if tables[section.key] > 1 else section.key
+        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[: NAME_MAX - 3] or "table"
         taken[name] = taken.get(name, 0) + 1
         yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cells, Number, Section, Table, Verdict, columns, numbers
+from ssdlab.answer import (
+    Answer,
+    Cells,
+    Curve,
+    Figure,
+    Number,
+    Section,
+    Table,
+    Verdict,
+    columns,
+    numbers,
+)
 from ssdlab.experiments.base import Line, Reproduction
 
 FACTOR = 1.5
@@ -55,7 +66,7 @@ def answer(outcomes: Sequence[Reproduction]) -> Answer:
     else:
         title = "Published and simulated"
         lead = Section(
-            said, counted, [_overview(outcomes)], key="overview", title="All experiments",
+            said, counted, [_overview(outcomes)], _ratios(outcomes), "overview", "All experiments",
             verdict=verdict,
         )  # fmt: skip
         sections = [lead, *sections]
@@ -98,6 +109,27 @@ def _overview(outcomes: Sequence[Reproduction]) -> Table:
         "experiment | predictions | within 15 % | within 1.5 times | not simulated | not predicted"
     )
     return Table("All experiments", columns(heads), rows)
+
+
+def _ratios(outcomes: Sequence[Reproduction]) -> list[Figure]:
+    """Every prediction beside what was published, experiment by experiment."""
+    shown = list(reversed(outcomes))  # the first stands at the top
+    found = [
+        (ratio, float(place), f"{line.drive}: {line.quantity}")
+        for place, outcome in enumerate(shown)
+        for line in outcome.findings.lines
+        if line.kind == "predicted" and (ratio := line.ratio) is not None and ratio > 0
+    ]
+    if not found:
+        return []
+    x, y, about = zip(*found, strict=True)
+    curves = [
+        Curve("predicted", x, y, "dots", about=about),
+        Curve("as published", [1.0, 1.0], [-0.5, len(shown) - 0.5], "dashed", 1),
+    ]
+    names = [outcome.experiment.name for outcome in shown]
+    axis = "simulated / published"
+    return [Figure("Predictions", axis, "", curves, log_x=True, y_names=names, wide=True)]
 
 
 def _experiment(outcome: Reproduction) -> Section:
