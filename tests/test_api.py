@@ -459,7 +459,7 @@ WRONG: list[tuple[str, Callable[[ssdlab.Rig], object]]] = [
      lambda rig: make_result("x").report.page(3)),  # type: ignore[arg-type]
     ("y: found ['c', 'd'], expected several numbers",
      lambda rig: ssdlab.Chart("a").add("x", [1, 2], ["c", "d"])),  # type: ignore[list-item]
-    ('no job of this run is called "3"',
+    ("job: found 3, expected text",
      lambda rig: make_result("x").series(3)),  # type: ignore[arg-type]
     # Each of several is looked at by itself.
     ('"nope"', lambda rig: ssdlab.reproduce("x25m-random-write", "nope")),
@@ -487,6 +487,46 @@ def test_a_function_refuses_what_is_no_value_of_any_of_its_parameters(name: str)
                 function(nothing)
             else:
                 function(**needed | {one.name: nothing})
+
+
+def methods() -> list[tuple[str, str]]:
+    """Of the classes: what makes them, and what they offer."""
+    names = [name for name in ssdlab.__all__ if isinstance(getattr(ssdlab, name), type)]
+    return [
+        (name, method)
+        for name in names
+        if not issubclass(getattr(ssdlab, name), Exception)
+        and name not in ("DirectionStats", "JobResult", "Progress", "Target")  # ours to make
+        for method, made in vars(getattr(ssdlab, name)).items()
+        if (method == "__init__" or method[0] != "_")
+        and inspect.isfunction(getattr(made, "__func__", made))
+        and len(inspect.signature(made.__func__ if hasattr(made, "__func__") else made).parameters)
+        > (not isinstance(made, staticmethod))
+    ]
+
+
+@pytest.mark.parametrize(("name", "method"), methods())
+def test_a_class_refuses_what_is_no_value_of_any_parameter_of_its_methods(
+    name: str, method: str
+) -> None:
+    kind, nothing = getattr(ssdlab, name), object()
+    made = getattr(kind, method)
+    itself = [] if method != "__init__" and inspect.ismethod(made) else [object.__new__(kind)]
+    itself = [] if isinstance(vars(kind)[method], staticmethod) else itself
+    parameters = [*inspect.signature(made).parameters.values()][len(itself) :]
+    taken = [
+        one
+        for one in parameters
+        if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) and one.annotation != "object"
+    ]
+    assert taken
+    for one in taken:
+        # Those before it are not looked at where they are no parameters that have to be given.
+        needed = {other.name: nothing for other in taken if other.default is other.empty}
+        with pytest.raises(InputError, match=r"^\w+: found <object .*>, expected \w") as error:
+            made(*itself, **needed | {one.name: nothing})
+        first = next(iter(needed), one.name)
+        assert error.value.message.startswith(f"{first}: ")
 
 
 def test_what_is_no_run_is_told_in_a_sentence() -> None:

@@ -88,6 +88,9 @@ FUNCTIONS = {
 """The same of the functions, in ``api``. Their errors name parameters, those of the commands, which
 call the same functions, options."""
 
+_CLASSES = ("Chart", "Fio", "Report", "Result", "Rig", "RunStore", "Settings", "Sim")
+"""Those that callers make, or ask for more: their methods are as these functions."""
+
 __all__ = [
     "Chart",
     "DirectionStats",
@@ -144,13 +147,17 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     found: object = None
-    for home, names in _HOMES.items():
-        if name in names:
-            found = getattr(importlib.import_module(f"ssdlab.{home}"), name)
+    if name in __all__:
+        from ssdlab.api.given import in_python, methods_in_python
+
+        for home, names in _HOMES.items():
+            for one in names:
+                globals()[one] = getattr(importlib.import_module(f"ssdlab.{home}"), one)
+        for one in _CLASSES:
+            methods_in_python(globals()[one])
+        found = globals().get(name)
     for home, names in FUNCTIONS.items():
         if name in names:
-            from ssdlab.api.given import in_python
-
             found = in_python(getattr(importlib.import_module(f"ssdlab.api.{home}"), name))
     if found is None:
         raise AttributeError(f"module 'ssdlab' has no attribute {name!r}")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from ssdlab.answer import Curve, Figure, Style
-from ssdlab.api.given import in_python
 from ssdlab.errors import InputError, known_name
 
 if TYPE_CHECKING:
@@ -63,7 +62,6 @@ class Chart:
         """The names of its curves, as the legend has them."""
         return [curve.name for curve in self.figure.curves]
 
-    @in_python
     def add(
         self,
         name: str,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from numbers import Number
 from pathlib import Path
@@ -104,7 +106,8 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
     def hints() -> Mapping[str, object]:
         # What a function returns may be of a package that is loaded where it is used.
         taken = {k: v for k, v in function.__annotations__.items() if k != "return"}
-        return get_type_hints(SimpleNamespace(__annotations__=taken), function.__globals__)
+        names = _Loaded(inspect.unwrap(function).__globals__)
+        return get_type_hints(SimpleNamespace(__annotations__=taken), localns=names)
 
     def named(option: re.Match[str]) -> str:
         name = option[1].replace("-", "_")
@@ -136,6 +139,27 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
+class _Loaded(dict[str, object]):
+    """The names of a module, and those that it imports for its types alone: as some module of ours
+    has them."""
+
+    def __missing__(self, name: str) -> object:
+        ours = [vars(one) for key, one in [*sys.modules.items()] if key.startswith("ssdlab.")]
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return next(names[name] for names in ours if name in names)
+
+
+def methods_in_python(kind: type) -> None:
+    """The same for what a class is made by and what it offers, once."""
+    for name, made in [*vars(kind).items()]:
+        function = getattr(made, "__func__", made)  # of class and static methods
+        offered = inspect.isfunction(function) and (name == "__init__" or name[0] != "_")
+        if offered and getattr(function, "__test__", True):
+            looked_at = in_python(function)
+            setattr(kind, name, looked_at if made is function else type(made)(looked_at))
+
+
 _WORDS = {
     "str": "text",
     "int": "a whole number",
@@ -153,6 +177,12 @@ _WORDS = {
     "Watch": "a function, True or False",
     "Notice": "a function",
     "Place": "the name of a file",
+    "Result": "a Result",
+    "Figure": "a Figure",
+    "JobText": "a job as ssdlab.jobfile.read_job reads it",
+    "Settings": "Settings",
+    "ProgressCallback": "a function",
+    "Terms": "Terms",
 }
 """What is expected, by the type of a parameter."""
 _OR = re.compile(r" \| (?![^\[]*\])")
@@ -176,11 +206,16 @@ class Parameter(NamedTuple):
         if not _is(value, self.hint):
             if (odd := _odd(value, self.hint)) is not None:
                 raise InputError(f"{self.name}: found {odd}")
-            words = [_WORDS[kind.partition("[")[0]] for kind in kinds if kind != "None"]
+            plain = [kind.partition("[")[0] for kind in kinds if kind != "None"]
+            words = [_WORDS.get(kind, _a(kind.rpartition(".")[2])) for kind in plain]
             *most, last = dict.fromkeys(words)
             expected = f"{', '.join(most)} or {last}" if most else last
             raise InputError(f"{self.name}: found {value!r}, expected {expected}")
         return value
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def _odd(given: object, hint: Any) -> str | None:
@@ -203,12 +238,14 @@ def _is(value: object, hint: Any) -> bool:
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_is(value, part) for part in parts)
-    if origin is Callable:
+    if origin is Callable or getattr(hint, "_is_protocol", False):
         return callable(value)
     if origin is Mapping:
         return isinstance(value, Mapping) and all(
             _is(key, parts[0]) and _is(one, parts[1]) for key, one in value.items()
         )
+    if hint in (Any, object):
+        return True
     if origin in (Sequence, Iterable):
         if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
             return False
@@ -217,7 +254,7 @@ def _is(value: object, hint: Any) -> bool:
         # Those of numpy are numbers, but no bool.
         number_like = isinstance(value, Number) and hint is not bool
         return number_like or isinstance(value, bool) or type(value).__name__ == "bool_"
-    return isinstance(value, hint)
+    return isinstance(value, origin or hint)
 
 
 def number(name: str, value: Any, *, whole: bool) -> float:

@@ -24,7 +24,6 @@ from ssdlab.answer import (
     table_values,
 )
 from ssdlab.api.chart import Chart
-from ssdlab.api.given import in_python
 from ssdlab.errors import known_name, unknown_name
 from ssdlab.output import Output
 from ssdlab.quantities import quantity, told_apart
@@ -108,7 +107,6 @@ class Report:
         """Names of the tables, as :meth:`frame` and the files of ``--csv`` have them."""
         return list(self._tables)
 
-    @in_python
     def frame(self, table: str | None = None) -> pl.DataFrame:
         """A table as a frame; without a name that of all that was measured, else the first.
 
@@ -128,7 +126,6 @@ class Report:
         told = [one for section in self.answer.sections for one in section.telling]
         return table_frame(next(iter([*told, *self._tables.values()]), Table("", [], [])))
 
-    @in_python
     def plot(self, title: str | None = None) -> LayoutDOM:
         """The main chart, as the page has it, or that called ``title``: a figure of bokeh, a
         layout where several stand side by side; an empty layout where there are none.
@@ -142,7 +139,6 @@ class Report:
             return drawing.standing_alone(drawing.main_group(self._figures))
         return drawing.standing_alone(self._called(title))
 
-    @in_python
     def chart(self, title: str) -> Chart:
         """The chart called ``title``, to show in a notebook and to add curves to.
 
@@ -166,7 +162,6 @@ class Report:
         """Titles of the charts, as :meth:`plot` and :meth:`chart` take them."""
         return list(dict.fromkeys(figure.title for figure in self._figures))
 
-    @in_python
     def page(self, path: str | Path, *, title: str | None = None) -> None:
         """Writes the page: one HTML file that needs no network.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ssdlab import _core
-from ssdlab.api.given import Size, in_python, number, size, text
+from ssdlab.api.given import Size, number, size, text
 from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, DriveRig, array_of, mixed, shipped
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import is_profile, resolve
@@ -21,7 +21,6 @@ class Rig:
 
     __slots__ = ("_core",)
 
-    @in_python
     def __init__(self, drive: str | Path) -> None:
         """The rig of a profile, of a rig file (``*.toml``), or of the text of one.
 
@@ -44,7 +43,6 @@ class Rig:
         return made
 
     @classmethod
-    @in_python
     def wrap(
         cls,
         kind: str,
@@ -77,7 +75,6 @@ class Rig:
         return cls._of(rig)
 
     @classmethod
-    @in_python
     def array(
         cls,
         level: str | int,
@@ -117,7 +114,6 @@ class Rig:
         _core.rig_check(rig.to_toml(), rig_name=name)
         return cls._of(rig)
 
-    @in_python
     def set(
         self, key: str | Mapping[str, object] | None = None, value: object = None, **keys: object
     ) -> Rig:
@@ -134,7 +130,6 @@ class Rig:
         rig.set_all([(name, text(wanted)) for name, wanted in given.items()])
         return Rig._of(rig)
 
-    @in_python
     def get(self, key: str) -> str | None:
         """The value of a key as text, with its unit; None where the rig does not say it.
 
