@@ -118,10 +118,17 @@ def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result
 
 def test_the_explanation_of_a_mix_says_whose_time_it_tells() -> None:
     mix = JOB.replace("rw=randwrite", "rw=randrw\nrwmixread=70")
-    told = explanation.answer(ssdlab.run(mix, on="lab-reference", set=SMALL, prepare="steady"))
+    told = ssdlab.explain(ssdlab.run(mix, on="lab-reference", set=SMALL, prepare="steady")).answer
     assert told.lead.sentences[0].startswith("Of the mean latency of reads: ")
-    (table,) = [one for one in told.lead.tables if one.title == "Time per I/O by part"]
-    assert table.note.startswith("Of the reads of a mix.")
+    assert any(said.startswith("Of the mean latency of writes: ") for said in told.lead.sentences)
+    assert len(set(told.lead.sentences)) == len(told.lead.sentences)
+    tables = {one.title: one for one in told.lead.tables}
+    time = [column.name for column in tables["Time per I/O by part"].columns]
+    assert [name for name in time if name.endswith("mean")] == [
+        "lab-reference, read: mean", "lab-reference, write: mean"
+    ]  # fmt: skip
+    assert len(tables["Write amplification by cause"].columns) == 2
+    assert tables["With one thing changed"].note == "Of the reads of a mix."
 
 
 def test_a_percentile_that_too_few_ios_carry_is_none_and_not_the_maximum() -> None:

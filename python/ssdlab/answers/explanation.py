@@ -8,7 +8,7 @@ from typing import Any
 from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
-from ssdlab.answers.job_tables import causes_table, smart_table, time_cell, time_table
+from ssdlab.answers.job_tables import causes_table, mix_note, smart_table, time_cell, time_table
 from ssdlab.results import Result
 from ssdlab.studies.compare import share_cell
 from ssdlab.studies.explain import ChangeOutcome
@@ -20,10 +20,12 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     whole = run.answer([result])
     jobs = run.traces_of([result])
     own = [trace for job in jobs for trace in job if trace.points]
-    main = run.main_of(jobs)
-    tables = [_tried(outcomes)] if outcomes else []
-    tables += [time_table(main), causes_table(main), smart_table(main)]
-    said = [text for trace in main for text in run.reasons(trace)]
+    first = run.main_of(jobs)
+    # Both directions of a mix: what one waits for is not what the other does.
+    main = [trace for trace in own if trace.job in [one.job for one in first]]
+    tables = [_tried(outcomes, first)] if outcomes else []
+    tables += [time_table(main), causes_table(main), smart_table(first)]
+    said = [*dict.fromkeys(text for trace in main for text in run.reasons(trace))]
     figures = [*charts.where_the_time_goes(main), *charts.time_by_part(main)]
     lead = Section(
         said,
@@ -55,7 +57,7 @@ def _verdict(outcomes: Sequence[ChangeOutcome]) -> Verdict:
     return Verdict("explained", {"best": best.change.name if best.change else None, "gain": gain})
 
 
-def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
+def _tried(outcomes: Sequence[ChangeOutcome], main: Sequence[Trace]) -> Table:
     """The run repeated with one thing changed at a time."""
     base = outcomes[0]
     rows: list[Cells] = []
@@ -74,7 +76,7 @@ def _tried(outcomes: Sequence[ChangeOutcome]) -> Table:
     heads = columns("changed | IOPS | gain [=%] | p99.9 [=us] | WA")
     if all(outcome.waf is None for outcome in outcomes):  # reads have none
         heads, rows = heads[:-1], [row[:-1] for row in rows]
-    return Table("With one thing changed", heads, rows)
+    return Table("With one thing changed", heads, rows, mix_note(main))
 
 
 def _data(own: Sequence[Trace], outcomes: Sequence[ChangeOutcome]) -> Mapping[str, Any]:

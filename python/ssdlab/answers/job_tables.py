@@ -70,12 +70,17 @@ def time_table(traces: Sequence[Trace]) -> Table:
         for part in parts
     ]
     old = any(p.whole and not t.measured.window.whole for t, p in points)
-    mixed = dict.fromkeys(t.measured.ddir for t in traces if t.points and not t.alone)
-    notes = [f"Of the {ddir}s of a mix." for ddir in mixed] if not several else []
+    notes = [mix_note(traces)] if not several and mix_note(traces) else []
     notes += [CLASSES] if any(p.point != "mean" for _, p in points) else []
     notes += [OLD] if old else []
     columns_ = [Column("part"), *(Column(h, "", "us") for h in heads)]
     return Table("Time per I/O by part", columns_, rows, " ".join(notes))
+
+
+def mix_note(traces: Sequence[Trace]) -> str:
+    """Which direction of a mix numbers are of; empty where there is but one."""
+    mixed = dict.fromkeys(t.measured.ddir for t in traces if t.points and not t.alone)
+    return " ".join(f"Of the {ddir}s of a mix." for ddir in mixed)
 
 
 def causes_table(traces: Sequence[Trace]) -> Table:
