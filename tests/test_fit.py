@@ -85,6 +85,7 @@ def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
         ("rw,state\nread,filed\n", 'did you mean "filled"'),
         ("rw,bs\nread,4q\n", "line 2: bs"),
         ("rw,bs\nread,100\n", "512"),
+        ("rw,bs\nread,4k\nread,4097\n", 'line 3: bs "4097": expected whole sectors of 512 bytes'),
         ("rw,iodepth\nread,0\n", "whole number from 1"),
         ("rw,iops\nread,fast\n", "above 0"),
         ("rw,iops\nread,1,2\n", "3 cells"),

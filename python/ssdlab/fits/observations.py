@@ -412,8 +412,8 @@ def _check_units(load: FitWorkload, measured: Mapping[str, float], where: str) -
 
 def _size(said: str, where: str) -> int:
     size = units.parse_bytes(where, said)
-    if size < 512:
-        raise InputError(f'{where} "{said}": expected 512 bytes or more, such as 4k')
+    if size < 512 or size % 512:
+        raise InputError(f'{where} "{said}": expected whole sectors of 512 bytes, such as 4k')
     return size
 
 
