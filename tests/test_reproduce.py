@@ -231,6 +231,7 @@ def test_without_names_all_are_meant() -> None:
 def test_jobs_are_saved_instead_of_run(tmp_path: Path, cli: Cli) -> None:
     said = cli("reproduce", "consistency", "--save-jobs", tmp_path / "jobs")
     assert said.status == 0
+    assert said.out.startswith("wrote 1 job file to ")
     (file,) = (tmp_path / "jobs").iterdir()
     assert file.read_text() == consistency.job(1)
     assert "runtime=2000" in file.read_text()

@@ -11,6 +11,7 @@ from ssdlab.cli.options import JobFile, ReuseOptions, Seed, SetKeys, argument, k
 from ssdlab.output import write_rigs
 
 if light.BODIES:
+    from ssdlab import units
     from ssdlab.api.array import ArrayQuestion, array, question
     from ssdlab.arrays.rigs import LEVELS, array_rig
     from ssdlab.cli.output import notice, results, say
@@ -75,4 +76,4 @@ def _save(asked: ArrayQuestion, folder: Path) -> None:
         name = f"{LEVELS[shape.level]}-{shape.count}{chunk}-{asked.drive.name}.toml"
         rigs[name] = array_rig(asked.drive, shape, asked.behind)
     write_rigs(folder, rigs)
-    say(results(None), f"wrote {len(rigs)} rigs to {folder}")
+    say(results(None), f"wrote {units.counted(len(rigs), 'rig')} to {folder}")

@@ -10,6 +10,7 @@ from ssdlab.cli.options import ReuseOptions, argument, flag, option
 from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
+    from ssdlab import units
     from ssdlab.api.reproduce import TWIN, reproduce
     from ssdlab.cli.output import stdout
     from ssdlab.experiments import find
@@ -50,4 +51,5 @@ def _save_jobs(experiments: list[Experiment], folder: Path) -> None:
     files = {n: text for experiment in experiments for n, text in experiment.job_files().items()}
     for name, text in files.items():
         write_to(folder / name, text)
-    stdout().print(f"wrote {len(files)} job files to {folder}", markup=False, soft_wrap=True)
+    many = units.counted(len(files), "job file")
+    stdout().print(f"wrote {many} to {folder}", markup=False, soft_wrap=True)
