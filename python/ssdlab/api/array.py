@@ -224,6 +224,7 @@ def _run(
         return studies.depths(setup, grid.shapes, load.options, load.name, report)
     if key == "degradation":
         return studies.degradation(setup, grid.shapes[0], report)
+    assert key == "arrays", f"{key} is in STUDIES and nothing runs it"
     return compared(setup, grid.shapes, load.job, report)
 
 
