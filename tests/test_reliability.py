@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from ssdlab.analysis.reliability import (
 )
 from ssdlab.answers.reliability import answer
 from ssdlab.errors import InputError
+from ssdlab.rig import profiles
 from ssdlab.studies.reliability import Question, chance_text, study
 from ssdlab.units import for_page
 
@@ -555,3 +557,20 @@ def test_bad_input_is_one_sentence(cli: Cli, arguments: tuple[object, ...], sent
 def test_wrong_use_from_python_is_told() -> None:
     with pytest.raises(InputError, match="2 to"):
         simulate(array("5", 4), USUAL, YEARS, runs=1, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("drive", "uber"),
+    [("samsung-860-pro-512", 1e-15), ("samsung-pm883-480", 1e-17), ("hgst-he10-10000", 1e-15)],
+)
+def test_read_errors_are_those_of_the_kind_of_drive(drive: str, uber: float) -> None:
+    told = ssdlab.reliability(drive=drive, runs=100, level=5)
+    assert any(f"per bit: {uber:.3g}." in note for note in told.answer.notes)
+    own = ssdlab.reliability(drive=drive, runs=100, level=5, uber=1e-14)
+    assert any("per bit: 1e-14." in note for note in own.answer.notes)
+
+
+def test_every_shipped_drive_says_of_which_kind_it_is() -> None:
+    kinds = r"\b(client|notebook|OEM|enterprise|data-centre)\b"
+    silent = [one.name for one in profiles() if not re.search(kinds, one.summary, re.I)]
+    assert silent == ["lab-reference"]

@@ -12,6 +12,10 @@ from ssdlab.units import size_text
 
 Number = TypeVar("Number", int, float)
 
+UBER, UBER_MORE = 1e-17, 1e-15
+"""Unrecoverable errors per bit read: as data sheets of data centre SSDs promise, and as those of
+server disks do and JESD218 asks of client SSDs (of enterprise SSDs 1e-16)."""
+_CLIENT = re.compile(r"\b(client|notebook|OEM)\b")
 _UNITS = {"GB": 1e9, "TB": 1e12, "PB": 1e15}
 
 
@@ -23,6 +27,11 @@ class Rating:
     """That the host may write."""
     source: str
     """Such as ``--tbw``."""
+
+
+def uber(summary: str, *, disk: bool) -> float:
+    """Unrecoverable errors per bit read of a drive, by what it says that it is."""
+    return UBER_MORE if disk or _CLIENT.search(summary) else UBER
 
 
 def parse_tbw(text: str) -> float:

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TypeVar
 
-from ssdlab import units
+from ssdlab import rating, units
 from ssdlab.analysis.reliability import COPIES, HOURS_PER_YEAR, Array
 from ssdlab.answers import reliability as study_answer
 from ssdlab.api.given import Many, Size, listed, size, text
@@ -38,7 +38,7 @@ def reliability(
     capacity: Size | None = None,
     afr: float | None = None,
     mtbf: float | None = None,
-    uber: float = 1e-17,
+    uber: float | None = None,
     rebuild_rate: Size = "204.8MB/s",
     replace_after: float = 24.0,
     one_at_a_time: bool = False,
@@ -68,7 +68,8 @@ def reliability(
         capacity: Bytes of a drive, such as ``"3.84TB"``, which is the default.
         afr: Failures per 100 drive years; 1 unless given.
         mtbf: Hours between failures, instead of ``afr``.
-        uber: Unrecoverable errors per bit read.
+        uber: Unrecoverable errors per bit read; 1e-17 unless given, or 1e-15 where ``drive`` is a
+            disk or a client SSD.
         rebuild_rate: Bytes per second that a rebuild writes; the default is the limit of Linux md.
         replace_after: Hours from failure to rebuild start; 0 with a hot spare.
         one_at_a_time: Rebuilds one member after the other where several are missing.
@@ -112,7 +113,7 @@ def reliability(
         levels=_levels(listed(level)),
         copies=COPIES[0] if copies is None else copies,
         failures_per_year=_failures(afr, mtbf),
-        uber=uber,
+        uber=rating.UBER if uber is None else uber,
         rebuild_bytes_per_s=size("--rebuild-rate", text(rebuild_rate).strip().removesuffix("/s")),
         replace_hours=replace_after,
         one_at_a_time=one_at_a_time,
@@ -135,24 +136,30 @@ def reliability(
             raise InputError("--copies is for RAID 10, which is not among the levels")
         Array("10", members, question.capacity_bytes, copies)  # raises why it is none
     if drive is not None:
-        question = _of_drive(question, drive, capacity, progress)
+        question = _of_drive(question, drive, capacity, uber, progress)
     with working("simulating lives", progress, cluster) as callback:
         return Report(study_answer.answer(study.study(question, callback)))
 
 
-def _of_drive(question: Question, drive: Drive, capacity: Size | None, progress: Watch) -> Question:
-    """With what the drive says of itself: its capacity, and its endurance where that is asked."""
+def _of_drive(
+    question: Question, drive: Drive, capacity: Size | None, uber: float | None, progress: Watch
+) -> Question:
+    """With what the drive says of itself: its capacity, of which kind it is, and its endurance
+    where that is asked."""
     if capacity is not None:
         raise InputError("give --drive or --capacity, not both")
     (given,) = named_or_rigs(drive)
     rig = given if isinstance(given, DriveRig) else named(given)
-    found = replace(question, capacity_bytes=rig.tree().capacity_bytes)
+    tree = rig.tree()
+    if uber is None:
+        uber = rating.uber(tree.summary, disk=bool(tree.find("hdd")))
+    found = replace(question, capacity_bytes=tree.capacity_bytes, uber=uber)
     if question.writes_per_day_bytes is None or question.tbw_bytes is not None:
         return found
     sim = Sim(rig.name, rig.rig, rig.source)
     with shown(progress, "how the drive wears") as callback:
-        rating = under_random_writes(sim, int(found.capacity_bytes), question.seed, callback)
-    return replace(found, tbw_bytes=rating.bytes, tbw_source=rating.source)
+        takes = under_random_writes(sim, int(found.capacity_bytes), question.seed, callback)
+    return replace(found, tbw_bytes=takes.bytes, tbw_source=takes.source)
 
 
 def _levels(text: str | None) -> tuple[str, ...]:

@@ -10,8 +10,6 @@ if light.BODIES:
     from ssdlab.api.reliability import reliability
     from ssdlab.cli.output import on_stdout
 
-UBER = 1e-17
-"""Data sheets of data centre SSDs; JESD218 asks for 1e-16 of enterprise, 1e-15 of client SSDs."""
 REBUILD_RATE = "204.8MB/s"
 """What Linux md rebuilds at, at most, unless told otherwise: speed_limit_max, 200 000 KiB/s."""
 
@@ -37,11 +35,11 @@ def command(
         "PERCENT", "Failures per 100 drive years; 1 unless given, about what field studies find."
     ),
     mtbf: float | None = option("HOURS", "Hours between failures, instead of --afr."),
-    uber: float = option(
+    uber: float | None = option(
         "RATE",
-        "Unrecoverable errors per bit read: 1e-17 in data sheets of data centre SSDs; JESD218 "
-        "asks for 1e-16 of enterprise and 1e-15 of client SSDs, as disks promise.",
-        default=UBER,
+        "Unrecoverable errors per bit read: 1e-17 unless given, as in data sheets of data centre "
+        "SSDs (JESD218 asks for 1e-16 of enterprise SSDs); 1e-15 of a --drive that is a client "
+        "SSD, as JESD218 asks, or a disk.",
     ),
     rebuild_rate: str = option(
         "RATE",

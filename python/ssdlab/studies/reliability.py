@@ -23,6 +23,7 @@ from ssdlab.analysis.reliability import (
 from ssdlab.answer import Curve, Figure, finite
 from ssdlab.errors import InputError
 from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.rating import UBER
 
 RARE = 100
 """With fewer losses than this among the lives, failures are made frequent."""
@@ -59,7 +60,7 @@ class Question:
     copies: int = 2
     failures_per_year: float = 0.01
     """Of a member."""
-    uber: float = 1e-17
+    uber: float = UBER
     rebuild_bytes_per_s: float = 204.8e6
     replace_hours: float = 24.0
     one_at_a_time: bool = False

@@ -16,13 +16,12 @@ from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS, CandidateRun
 from ssdlab.plan.stores import Store, letter
+from ssdlab.rating import UBER, UBER_MORE, uber
 from ssdlab.rig import profile
 from ssdlab.wear import WARRANTY_DAYS
 
 FAILURES_PER_YEAR = 0.01
 """Of a drive, assumed; about 1 % in field studies of disks and of SSDs."""
-UBER_DISK, UBER_SSD = 1e-15, 1e-17
-"""Unrecoverable errors per bit read, as data sheets of server disks and SSDs promise."""
 REBUILD_DISK, REBUILD_SSD = 100e6, 204.8e6
 """Bytes per second of a rebuild: a disk on its inner tracks; md's limit."""
 REPLACE_HOURS = 24.0
@@ -174,7 +173,9 @@ def _store_loss(store: Store) -> float | None:
     shape, capacity = store.shape, float(store.drive_bytes)
     disk = store.has_disk
     hours = REPLACE_HOURS + capacity / (REBUILD_DISK if disk else REBUILD_SSD) / 3600
-    hazards = Hazards(FAILURES_PER_YEAR / HOURS_PER_YEAR, hours, UBER_DISK if disk else UBER_SSD)
+    assert store.profile is not None
+    errors = uber(profile(store.profile).summary, disk=disk)
+    hazards = Hazards(FAILURES_PER_YEAR / HOURS_PER_YEAR, hours, errors)
     level, count = ("0", 1) if shape is None else (shape.level, shape.count)
     level = {"linear": "0"}.get(level, level)
     if level == "10" and count == 2:
@@ -189,8 +190,9 @@ def assumptions() -> Mapping[str, float]:
     """What the chances of loss rest on."""
     return {
         "failures_per_drive_year": FAILURES_PER_YEAR,
-        "uber_disk": UBER_DISK,
-        "uber_ssd": UBER_SSD,
+        "uber_disk": UBER_MORE,
+        "uber_ssd": UBER,
+        "uber_client_ssd": UBER_MORE,
         "rebuild_bytes_per_s_disk": REBUILD_DISK,
         "rebuild_bytes_per_s_ssd": REBUILD_SSD,
         "replace_hours": REPLACE_HOURS,
