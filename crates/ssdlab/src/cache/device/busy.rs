@@ -1,7 +1,9 @@
 //! Blocks with something under way: from a block's number to the line of those who want it.
+//!
+//! Such a block is found by chains of entries that share a hash: they come and go with every command, and are few.
 
+use super::NONE;
 use super::piece::PieceId;
-use crate::cache::index::Index;
 use crate::error::Result;
 use crate::persist::{Archive, Persist};
 
@@ -15,24 +17,48 @@ crate::persist::persistent!(Line { state { first, last } });
 
 /// See the module.
 pub(super) struct Busy {
-    index: Index,
+    /// First entry of each chain; a power of two of them.
+    heads: Vec<u32>,
+    /// By entry: the next one of its chain.
+    next: Vec<u32>,
     keys: Vec<u64>,
     lines: Vec<Line>,
     free: Vec<u32>,
-    /// Entries that the index has room for.
+    /// Entries that there are chains for.
     room: usize,
 }
 
 impl Busy {
     pub fn new() -> Self {
         let room = 256;
-        Busy { index: Index::new(room), keys: vec![], lines: vec![], free: vec![], room }
+        let heads = vec![NONE; room];
+        Busy { heads, next: vec![], keys: vec![], lines: vec![], free: vec![], room }
+    }
+
+    /// The chain that a block is in.
+    #[inline]
+    fn chain(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.heads.len() - 1)
     }
 
     /// The entry of a block at which there is a line.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u32> {
-        self.index.find(key, &self.keys)
+        let mut entry = self.heads[self.chain(key)];
+        while entry != NONE {
+            if self.keys[entry as usize] == key {
+                return Some(entry);
+            }
+            entry = self.next[entry as usize];
+        }
+        None
+    }
+
+    /// Puts an entry first in the chain of its block.
+    #[inline]
+    fn link(&mut self, key: u64, entry: u32) {
+        let chain = self.chain(key);
+        self.next[entry as usize] = std::mem::replace(&mut self.heads[chain], entry);
     }
 
     /// The entry of a block, with an empty line if there was none.
@@ -41,30 +67,42 @@ impl Busy {
         if let Some(entry) = self.find(key) {
             return entry;
         }
-        let entry = match self.free.pop() {
-            Some(entry) => entry,
-            None => {
-                self.keys.push(0);
-                self.lines.push(Line::default());
-                (self.keys.len() - 1) as u32
-            }
-        };
+        let Some(entry) = self.free.pop() else { return self.add(key) };
         self.keys[entry as usize] = key;
-        self.lines[entry as usize] = Line::default();
-        if self.keys.len() > self.room {
-            self.room *= 2;
-            self.free.push(entry);
-            self.rebuild();
-            self.free.pop();
-        }
-        self.index.insert(key, entry);
+        self.link(key, entry);
         entry
     }
 
-    /// The line is empty.
+    #[cold]
+    fn add(&mut self, key: u64) -> u32 {
+        let entry = self.keys.len() as u32;
+        self.keys.push(key);
+        self.lines.push(Line::default());
+        self.next.push(NONE);
+        if self.keys.len() > self.room {
+            self.room *= 2;
+            self.rebuild();
+        } else {
+            self.link(key, entry);
+        }
+        entry
+    }
+
+    /// The last one has left the line.
     #[inline]
     pub fn close(&mut self, entry: u32) {
-        self.index.remove(self.keys[entry as usize], entry);
+        self.lines[entry as usize] = Line::default();
+        let chain = self.chain(self.keys[entry as usize]);
+        let after = self.next[entry as usize];
+        let mut at = self.heads[chain];
+        if at == entry {
+            self.heads[chain] = after;
+        } else {
+            while self.next[at as usize] != entry {
+                at = self.next[at as usize];
+            }
+            self.next[at as usize] = after;
+        }
         self.free.push(entry);
     }
 
@@ -89,18 +127,19 @@ impl Busy {
     }
 
     fn rebuild(&mut self) {
-        self.index = Index::new(self.room);
+        self.heads = vec![NONE; self.room];
+        self.next = vec![NONE; self.keys.len()];
         let mut used = vec![true; self.keys.len()];
         self.free.iter().for_each(|&entry| used[entry as usize] = false);
         for (entry, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-            self.index.insert(self.keys[entry], entry as u32);
+            self.link(self.keys[entry], entry as u32);
         }
     }
 }
 
 impl Persist for Busy {
     fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        let Busy { index: _, keys, lines, free, room } = self;
+        let Busy { heads: _, next: _, keys, lines, free, room } = self;
         keys.persist(archive)?;
         lines.persist(archive)?;
         free.persist(archive)?;
