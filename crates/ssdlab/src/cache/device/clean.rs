@@ -27,8 +27,13 @@ impl CacheDevice {
     }
 
     /// When destaging should be thought of again.
+    #[inline]
     pub(super) fn clean_due(&self) -> u64 {
-        if self.is_stopped() || self.store.dirty_now == 0 {
+        if self.store.dirty_now == 0 { NEVER } else { self.clean_due_of_some() }
+    }
+
+    fn clean_due_of_some(&self) -> u64 {
+        if self.is_stopped() {
             return NEVER;
         }
         if self.destages < self.keys.destage_depth
@@ -48,7 +53,16 @@ impl CacheDevice {
     }
 
     /// Begins to destage as much as may be under way, if it is time to.
+    #[inline]
     pub(super) fn clean(&mut self) {
+        if self.store.dirty_now == 0 && self.waiting.is_empty() && !self.draining {
+            self.reducing = false;
+            return;
+        }
+        self.clean_some();
+    }
+
+    fn clean_some(&mut self) {
         let stopped = self.is_stopped();
         let mut limited = false;
         let dirty = self.store.dirty_now;

@@ -8,16 +8,19 @@ use crate::units::NEVER;
 
 impl CacheDevice {
     /// When something happens by the clock.
+    #[inline]
     pub(super) fn plan_timer(&mut self) {
         let due = self.switch_at().min(self.fails_at()).min(self.clean_due());
         self.fleet.set_timer(0, due);
     }
 
+    #[inline]
     fn switch_at(&self) -> u64 {
         let at = self.keys.switch.as_ref().map_or(NEVER, |switch| switch.at.0);
         if self.switched { NEVER } else { at }
     }
 
+    #[inline]
     fn fails_at(&self) -> u64 {
         let at = self.keys.cache_fails_at.map_or(NEVER, |at| at.0);
         if self.store.dead { NEVER } else { at }

@@ -6,6 +6,7 @@ use crate::contract::Op;
 
 impl CacheDevice {
     /// The host has what it wanted of a piece, which becomes a fill or leaves.
+    #[inline]
     pub(super) fn fill_or_finish(&mut self, index: PieceId) {
         if !self.pieces[index].fills || !self.begin_fill(index) {
             self.finish(index);

@@ -33,7 +33,8 @@ impl CacheDevice {
         self.begin_pieces(host);
     }
 
-    /// Adds a piece to a host and to the line at its block. Answers whether it is its turn at once.
+    /// Adds a piece to a host and to the line at its block.
+    #[inline]
     pub(super) fn add_piece(&mut self, host: HostId, kind: Kind, hold: Hold, begin: u64, end: u64) {
         let key = self.key_of(begin);
         let mask = self.touched(begin, end);
@@ -70,6 +71,7 @@ impl CacheDevice {
     }
 
     /// Begins those pieces of a host whose turn it is; what of them goes to the pool goes together.
+    #[inline]
     pub(super) fn begin_pieces(&mut self, host: HostId) {
         let Cut { first: mut index, .. } = self.fleet.hosts[host].own;
         let mut run = Run::new(self.fleet.hosts[host].command.op);
@@ -84,6 +86,7 @@ impl CacheDevice {
     }
 
     /// Whether nothing before a piece keeps it.
+    #[inline]
     fn may_start(&self, index: PieceId) -> bool {
         let Piece { mask, hold, mut prev, .. } = self.pieces[index];
         while prev != PieceId::NONE {
@@ -154,15 +157,17 @@ impl CacheDevice {
         piece.stage = Stage::Data;
         let mut cached = mask & if past { dirty } else { valid };
         let mut rest = mask & !cached;
-        while let Some((from, to)) = self.next_run(key, &mut cached) {
-            self.send_to_frame(index, Op::Read, from.max(begin), to.min(end));
+        let whole = (begin, end, mask);
+        while let Some((from, to)) = self.next_part(key, whole, &mut cached) {
+            self.send_to_frame(index, Op::Read, from, to);
         }
-        while let Some((from, to)) = self.next_run(key, &mut rest) {
-            self.join(run, index, from.max(begin), to.min(end));
+        while let Some((from, to)) = self.next_part(key, whole, &mut rest) {
+            self.join(run, index, from, to);
         }
     }
 
     /// Whether so many uses are enough for a threshold.
+    #[inline]
     pub(super) fn admits(&self, uses: u32, threshold: u32) -> bool {
         let frames = &self.store.frames;
         let eager =
@@ -171,6 +176,7 @@ impl CacheDevice {
     }
 
     /// What a piece did is done.
+    #[inline]
     pub(super) fn stage_done(&mut self, index: PieceId) {
         let Piece { kind, stage, .. } = self.pieces[index];
         match (kind, stage) {
@@ -190,6 +196,7 @@ impl CacheDevice {
     }
 
     /// The host has what it wanted of a piece.
+    #[inline]
     pub(super) fn host_part_done(&mut self, index: PieceId) {
         let piece = &mut self.pieces[index];
         let host = std::mem::replace(&mut piece.host, HostId::NONE);
@@ -203,24 +210,26 @@ impl CacheDevice {
     /// A piece leaves the line at its block.
     pub(super) fn finish(&mut self, index: PieceId) {
         let Piece { block, prev, next, key, .. } = self.pieces[index];
-        if prev == PieceId::NONE {
-            self.busy.line(block).first = next;
-        } else {
-            self.pieces[prev].next = next;
-        }
-        if next == PieceId::NONE {
-            self.busy.line(block).last = prev;
-        } else {
-            self.pieces[next].prev = prev;
-        }
         self.pieces.remove(index);
-        if self.busy.first(block) == PieceId::NONE {
+        if (prev, next) == (PieceId::NONE, PieceId::NONE) {
             self.busy.close(block);
             self.store.free_if_empty(key);
         } else {
+            if prev == PieceId::NONE {
+                self.busy.line(block).first = next;
+            } else {
+                self.pieces[prev].next = next;
+            }
+            if next == PieceId::NONE {
+                self.busy.line(block).last = prev;
+            } else {
+                self.pieces[next].prev = prev;
+            }
             self.resume_line(block);
         }
-        self.retry_waiting();
+        if !self.waiting.is_empty() {
+            self.retry_waiting();
+        }
         self.clean();
         self.purge_if_quiet();
     }

@@ -147,6 +147,22 @@ impl CacheDevice {
         Some((begin, end.min(self.fleet.capacity)))
     }
 
+    /// The bytes of the next run of those sub-blocks that are left of a part of a block, which is given by its bytes and
+    /// the sub-blocks that they touch. Mostly all or none are.
+    #[inline]
+    fn next_part(
+        &self,
+        key: u64,
+        (begin, end, mask): (u64, u64, u64),
+        left: &mut u64,
+    ) -> Option<(u64, u64)> {
+        if *left == mask {
+            *left = 0;
+            return Some((begin, end));
+        }
+        self.next_run(key, left).map(|(from, to)| (from.max(begin), to.min(end)))
+    }
+
     /// Where a byte of the pool is in a frame.
     #[inline]
     fn place(&self, frame: u32, at: u64) -> u64 {
@@ -172,6 +188,7 @@ impl CacheDevice {
     }
 
     /// A piece reads or writes a part of the pool, joined to what is on its way there.
+    #[inline]
     fn join(&mut self, run: &mut Run, piece: PieceId, begin: u64, end: u64) {
         let joins = run.len > 0 && run.offset + run.len == begin;
         let same = run.last == piece;
@@ -221,6 +238,7 @@ impl CacheDevice {
     }
 
     /// One command less that a piece waits for.
+    #[inline]
     fn piece_answered(&mut self, index: PieceId, parts: &Parts) {
         let now = self.fleet.now;
         let piece = &mut self.pieces[index];
@@ -239,6 +257,7 @@ impl Composite for CacheDevice {
     const PLACES: &'static [&'static str] = &["below", "cache"];
     const PURGES_ALONE: bool = true;
 
+    #[inline]
     fn begin(&mut self, host: HostId) {
         self.begin_command(host);
     }
@@ -267,10 +286,12 @@ impl Composite for CacheDevice {
         self.something_is_due();
     }
 
+    #[inline]
     fn after_submit(&mut self) {
         self.plan_timer();
     }
 
+    #[inline]
     fn after_event(&mut self) {
         self.plan_timer();
     }

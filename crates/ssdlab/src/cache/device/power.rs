@@ -116,6 +116,7 @@ impl CacheDevice {
     }
 
     /// A write is done that the pool got alone.
+    #[inline]
     pub(super) fn note_dropped(&mut self, index: PieceId) {
         let Piece { frame, dropped, .. } = self.pieces[index];
         if dropped != 0 {

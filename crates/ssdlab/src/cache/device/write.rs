@@ -15,6 +15,9 @@ enum Way {
     Wait,
 }
 
+/// The frame of a block, if it has one, and its valid and dirty sub-blocks.
+type Found = (Option<u32>, (u64, u64));
+
 /// Bytes of a page of the cache's own table.
 pub(super) const PAGE: u64 = 4096;
 
@@ -23,7 +26,9 @@ impl CacheDevice {
     pub(super) fn begin_write(&mut self, index: PieceId, run: &mut Run) {
         let Piece { key, mask, .. } = self.pieces[index];
         let uses = self.uses.count(key, true);
-        let (frame, (valid, _)) = self.store.look(key);
+        // A block at which a piece is keeps its frame, so that it is looked up once.
+        let mut found = self.store.look(key);
+        let (frame, (valid, _)) = found;
         self.counts.looked_up(true, mask, valid);
         if let Some(frame) = frame
             && valid & mask != 0
@@ -33,30 +38,29 @@ impl CacheDevice {
         let admitted = self.admits(uses, self.keys.write_threshold);
         // What it may do is kept where it waits.
         self.pieces[index].fills = admitted;
-        self.try_write(index, run);
-    }
-
-    /// Begins a write, or puts it in line for room in the cache.
-    fn try_write(&mut self, index: PieceId, run: &mut Run) {
-        match self.way(index, false) {
+        match self.way(index, false, &mut found) {
             Way::Wait => {
                 self.pieces[index].stage = Stage::Waits;
                 self.waiting.push_back(index);
                 self.counts.waits += 1;
                 self.clean();
             }
-            way => self.start_write(index, way, run),
+            way => self.start_write(index, way, found, run),
         }
     }
 
-    /// Where a write goes, which is or is not the first of those that wait; brings its block in, if it is let in.
-    fn way(&mut self, index: PieceId, first: bool) -> Way {
-        let Piece { key, begin, end, mask, host, fills: admitted, .. } = self.pieces[index];
+    /// Where a write goes, which is or is not the first of those that wait; brings its block in, if it is let in, and
+    /// finds it then.
+    fn way(&mut self, index: PieceId, first: bool, found: &mut Found) -> Way {
         let around = matches!(self.mode, Mode::WriteAround | Mode::WriteAroundFill);
-        if around || self.store.dead || self.fleet.hosts[host].own.past {
+        if around || self.store.dead {
             return Way::Pool;
         }
-        let (frame, (valid, dirty)) = self.store.look(key);
+        let Piece { key, begin, end, mask, host, fills: admitted, .. } = self.pieces[index];
+        if self.fleet.hosts[host].own.past {
+            return Way::Pool;
+        }
+        let (frame, (valid, dirty)) = *found;
         let cached = (self.covered(begin, end) | valid) & mask;
         let wanted = (frame.is_some() || admitted) && cached != 0;
         if !wanted || self.races_with_trim(begin, end) {
@@ -74,6 +78,7 @@ impl CacheDevice {
             None if defers && !both => return Way::Wait,
             None => return Way::Pool,
         };
+        *found = (Some(frame), self.store.masks_of(frame));
         if !self.budget.take(self.fleet.now, end - begin) {
             return Way::Pool;
         }
@@ -82,9 +87,12 @@ impl CacheDevice {
     }
 
     /// Sends what a write needs.
-    fn start_write(&mut self, index: PieceId, way: Way, run: &mut Run) {
+    fn start_write(&mut self, index: PieceId, way: Way, found: Found, run: &mut Run) {
+        if let (Way::Pool, None) = (way, found.0) {
+            return self.start_past(index, run);
+        }
         let Piece { key, begin, end, mask, .. } = self.pieces[index];
-        let (frame, (valid, dirty)) = self.store.look(key);
+        let (frame, (valid, dirty)) = found;
         let covered = self.covered(begin, end);
         // Of a dirty sub-block that is written in part, only the cache has the rest.
         let partial = dirty & mask & !covered;
@@ -117,16 +125,28 @@ impl CacheDevice {
         piece.entry = entry && written && piece.frame != NONE;
         // Brought in afterwards from what the host wrote.
         piece.fills = self.mode == Mode::WriteAroundFill && (valid & mask != 0 || piece.fills);
+        let whole = (begin, end, mask);
         let (mut to_cache, mut to_pool) = (cached, to_pool);
-        while let Some((from, to)) = self.next_run(key, &mut to_cache) {
-            self.send_to_frame(index, Op::Write, from.max(begin), to.min(end));
+        while let Some((from, to)) = self.next_part(key, whole, &mut to_cache) {
+            self.send_to_frame(index, Op::Write, from, to);
         }
-        while let Some((from, to)) = self.next_run(key, &mut to_pool) {
-            self.join(run, index, from.max(begin), to.min(end));
+        while let Some((from, to)) = self.next_part(key, whole, &mut to_pool) {
+            self.join(run, index, from, to);
         }
     }
 
+    /// The same where nothing of its block is in the cache, nor will be.
+    #[inline]
+    fn start_past(&mut self, index: PieceId, run: &mut Run) {
+        let piece = &mut self.pieces[index];
+        piece.stage = Stage::Data;
+        piece.fills &= self.mode == Mode::WriteAroundFill;
+        let Piece { begin, end, .. } = *piece;
+        self.join(run, index, begin, end);
+    }
+
     /// The data of a write are where they should be; the table follows.
+    #[inline]
     pub(super) fn written(&mut self, index: PieceId) {
         if !self.write_entry(index) {
             self.write_done(index);
@@ -134,11 +154,17 @@ impl CacheDevice {
     }
 
     /// Writes the page of the table that a piece has changed, if it must be.
+    #[inline]
     pub(super) fn write_entry(&mut self, index: PieceId) -> bool {
         let Piece { entry, frame, .. } = self.pieces[index];
         if !entry || self.store.dead {
             return false;
         }
+        self.send_entry(index, frame);
+        true
+    }
+
+    fn send_entry(&mut self, index: PieceId, frame: u32) {
         let offset = u64::from(frame) * self.keys.metadata_bytes.0 / PAGE * PAGE;
         let piece = &mut self.pieces[index];
         (piece.entry, piece.stage, piece.ios) = (false, Stage::Entry, 1);
@@ -147,10 +173,10 @@ impl CacheDevice {
         let stamp = self.fleet.stamp_blank(PAGE);
         let (op, purpose) = (Op::Write, Purpose::Pieces(index, 1, 0));
         self.fleet.send(Io { member: CACHE, op, offset, len: PAGE, purpose }, stamp, 0);
-        true
     }
 
     /// A write is done.
+    #[inline]
     pub(super) fn write_done(&mut self, index: PieceId) {
         self.promise_kept(index);
         let Piece { key, begin, end, cached, dirty: dirties, .. } = self.pieces[index];
@@ -169,6 +195,7 @@ impl CacheDevice {
     }
 
     /// Dirty sub-blocks are no longer promised but there.
+    #[inline]
     pub(super) fn promise_kept(&mut self, index: PieceId) {
         let piece = &mut self.pieces[index];
         self.promised -= u64::from(std::mem::take(&mut piece.promised));
@@ -188,11 +215,12 @@ impl CacheDevice {
 
     /// Tries a write again that waited.
     fn retry(&mut self, index: PieceId) -> bool {
-        let way = self.way(index, true);
+        let mut found = self.store.look(self.pieces[index].key);
+        let way = self.way(index, true, &mut found);
         if way == Way::Wait {
             return false;
         }
-        self.start_waiting(index, way);
+        self.start_waiting(index, way, found);
         true
     }
 
@@ -200,17 +228,18 @@ impl CacheDevice {
     pub(super) fn send_past_waiting(&mut self) {
         while let Some(index) = self.waiting.pop_front() {
             self.counts.sent_past += 1;
-            self.start_waiting(index, Way::Pool);
+            let found = self.store.look(self.pieces[index].key);
+            self.start_waiting(index, Way::Pool, found);
         }
     }
 
-    fn start_waiting(&mut self, index: PieceId, way: Way) {
+    fn start_waiting(&mut self, index: PieceId, way: Way, found: Found) {
         let now = self.fleet.now;
         let piece = &mut self.pieces[index];
         debug_assert_eq!((piece.kind, piece.stage), (Kind::Write, Stage::Waits));
         piece.wait(now);
         let mut run = Run::new(Op::Write);
-        self.start_write(index, way, &mut run);
+        self.start_write(index, way, found, &mut run);
         self.flush_run(&mut run);
     }
 }
