@@ -47,6 +47,9 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// Takes versions for a part of what a command of the host writes.
     #[inline]
     pub fn stamp_of_host(&mut self, command: &Command, begin: u64, end: u64) -> u64 {
+        if self.payload.is_none() {
+            return 0;
+        }
         self.stamp(sectors(begin, end).map(|at| command.stamp + (at - command.offset) / SECTOR))
     }
 

@@ -23,7 +23,11 @@ impl Timers {
     /// Plans one; [`NEVER`] stops it.
     #[inline]
     pub fn set(&mut self, which: u32, time: u64) {
-        self.times[which as usize] = time;
+        let planned = &mut self.times[which as usize];
+        if *planned == time {
+            return;
+        }
+        *planned = time;
         if which == self.first && time > self.due {
             self.find_first();
         } else if time < self.due || time == self.due && which < self.first {

@@ -33,15 +33,21 @@ impl Cores {
     }
 
     /// A core is at something for `time`, of which nothing follows; when that ends.
+    #[inline]
     pub fn take(&mut self, now: u64, time: u64) -> u64 {
+        self.busy += time;
+        if let [only] = &mut self.free_at[..] {
+            *only = now.max(*only) + time;
+            return *only;
+        }
         let end = self.free_at[0].max(now) + time;
         let place = self.free_at[1..].partition_point(|&at| at <= end);
         self.free_at.copy_within(1..=place, 0);
         self.free_at[place] = end;
-        self.busy += time;
         end
     }
 
+    #[inline]
     pub fn send(&mut self, now: u64, time: u64, work: Work) {
         let end = self.take(now, time);
         match self.queue.back() {
@@ -53,6 +59,7 @@ impl Cores {
         }
     }
 
+    #[inline]
     pub fn pop(&mut self) -> Option<Work> {
         self.queue.pop_front().map(|(_, work)| work)
     }
@@ -66,6 +73,7 @@ impl Cores {
         }
     }
 
+    #[inline]
     pub fn due(&self) -> u64 {
         self.queue.front().map_or(NEVER, |&(time, _)| time)
     }

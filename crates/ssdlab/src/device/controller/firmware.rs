@@ -53,6 +53,7 @@ impl Firmware {
 
 impl Controller {
     /// What a command of the host's takes of a core besides the time that all take.
+    #[inline]
     pub(super) fn firmware_time(&mut self, host: HostId) -> u64 {
         let Some(firmware) = &mut self.firmware else { return 0 };
         let in_ram = self.cache.as_ref().is_some_and(Cache::is_used);
@@ -69,6 +70,7 @@ impl Controller {
     }
 
     /// Sends a command below for one of the host's.
+    #[inline]
     pub(super) fn send_for(&mut self, host: HostId, io: Io<Purpose>, stamp: u64, compressible: u8) {
         self.fleet.send(io, stamp, compressible);
         if let Some(firmware) = &mut self.firmware {

@@ -12,6 +12,7 @@ fn run_of(command: &Command) -> Run {
 
 impl Controller {
     /// The time since it was last looked at went to `SPENT[nth]`.
+    #[inline]
     fn lap(&mut self, host: HostId, nth: usize) {
         let now = self.fleet.now;
         let own = &mut self.fleet.hosts[host].own;
@@ -29,6 +30,7 @@ impl Controller {
     }
 
     /// A core has looked at it.
+    #[inline]
     pub(super) fn handled(&mut self, host: HostId) {
         self.lap(host, 0);
         match self.fleet.hosts[host].command.op {
@@ -66,6 +68,7 @@ impl Controller {
         self.runs = runs;
     }
 
+    #[inline]
     fn transfer(&mut self, host: HostId) {
         let len = self.fleet.hosts[host].command.len;
         self.wire.send(self.fleet.now, self.bandwidth.time(len), host);
@@ -73,6 +76,7 @@ impl Controller {
     }
 
     /// Its data has crossed.
+    #[inline]
     pub(super) fn crossed(&mut self, host: HostId) {
         self.lap(host, 1);
         match self.fleet.hosts[host].command.op {
@@ -83,6 +87,7 @@ impl Controller {
     }
 
     /// Sends it below as it is, once nothing of it is in RAM alone; RAM forgets what it changes.
+    #[inline]
     pub(super) fn pass(&mut self, host: HostId) {
         let command = self.fleet.hosts[host].command;
         let run = self.range(host);
@@ -110,6 +115,7 @@ impl Controller {
     }
 
     /// A command below has ended that was sent for one of the host's.
+    #[inline]
     pub(super) fn host_answered(&mut self, host: HostId, completion: &Completion) {
         if !self.fleet.release(host) {
             return;
@@ -144,9 +150,16 @@ impl Controller {
     }
 
     /// RAM keeps what has passed it.
+    #[inline]
     fn keep(&mut self, host: HostId) {
+        if self.cache.as_ref().is_some_and(|cache| cache.keeps_reads) {
+            self.keep_in_ram(host);
+        }
+    }
+
+    fn keep_in_ram(&mut self, host: HostId) {
         let run = self.range(host);
-        let Some(cache) = self.cache.as_mut().filter(|cache| cache.keeps_reads) else { return };
+        let Some(cache) = &mut self.cache else { return };
         let mut lost = std::mem::take(&mut self.lost);
         let kept = cache.ram.keep(run, &mut lost);
         if let Some(contents) = &mut self.contents {
@@ -167,6 +180,7 @@ impl Controller {
     }
 
     /// The same where the devices below needed so much.
+    #[inline]
     fn complete_with(&mut self, host: HostId, below: &Parts) {
         let own = self.fleet.hosts[host].own;
         debug_assert_eq!(own.mark, self.fleet.now, "its time is not accounted for");

@@ -143,6 +143,7 @@ impl Controller {
     }
 
     /// A command of the host's has a place.
+    #[inline]
     fn admit(&mut self, host: HostId) {
         let time = self.command_time + self.firmware_time(host);
         self.assign_core(time, Work::Host(host));
