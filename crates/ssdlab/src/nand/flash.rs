@@ -64,6 +64,8 @@ struct Die {
     moving: Queue,
     reads: Queue,
     current: u32,
+    /// For whom the current operation is.
+    cause: Cause,
     suspended: u32,
     /// When the current stretch of work began.
     since: u64,
@@ -86,6 +88,7 @@ const IDLE: Die = Die {
     moving: EMPTY,
     reads: EMPTY,
     current: NONE,
+    cause: Cause::HostRead,
     suspended: NONE,
     since: 0,
     filled: 0,
@@ -114,7 +117,11 @@ pub struct Flash {
     /// By channel.
     rows: Vec<Rows>,
     ops: Vec<FlashOp>,
-    free: u32,
+    /// By operation: what its die had done on the drive's own behalf when it was ready; once it has begun, what of that
+    /// it has waited for.
+    own_at_ready: Vec<OwnWork>,
+    /// Operations whose place is free; the last is taken first.
+    free: Vec<u32>,
     /// Operation fed and the next in the list, for reads that feed more than two.
     feeds: Vec<(u32, u32)>,
     free_feed: u32,
@@ -151,7 +158,8 @@ impl Flash {
             channels: vec![Channel::default(); geometry.channels as usize],
             rows: vec![Rows::default(); geometry.channels as usize],
             ops: Vec::new(),
-            free: NONE,
+            own_at_ready: Vec::new(),
+            free: Vec::new(),
             feeds: Vec::new(),
             free_feed: NONE,
             order: 0,
@@ -280,7 +288,7 @@ impl Flash {
         if !self.beside.is_empty() {
             return self.admit_plane_read(die, index, now);
         }
-        self.ops[index as usize].own_at_ready = self.own_work(die, now);
+        self.own_at_ready[index as usize] = self.own_work(die, now);
         Self::push(&mut self.dies[die as usize].reads, &mut self.ops, index);
         self.arrival(die, now, true);
     }
@@ -358,8 +366,7 @@ impl Flash {
         let op = &mut self.ops[index as usize];
         op.discarded = true;
         if op.awaits == 0 {
-            op.next = self.free;
-            self.free = index;
+            self.free.push(index);
         }
     }
 
@@ -401,11 +408,10 @@ impl Flash {
 
     #[inline(always)]
     fn enqueue(&mut self, now: u64, die: u32, index: u32) {
-        let own = self.own_work(die, now);
+        self.own_at_ready[index as usize] = self.own_work(die, now);
         let op = &mut self.ops[index as usize];
         op.in_stream = true;
         op.ready = now;
-        op.own_at_ready = own;
         let state = &self.dies[die as usize];
         let rests = state.phase == Phase::Idle && state.stream.head == NONE;
         if rests && op.awaits == 0 && self.beside.is_empty() {

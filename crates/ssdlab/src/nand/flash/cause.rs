@@ -47,11 +47,12 @@ impl Cause {
 }
 
 impl OwnWork {
-    /// Which cause comes next cannot be foretold, so that this does not branch.
+    /// Which cause comes next cannot be foretold, so that this does not branch; all are written, as they are read together
+    /// soon, which would wait for a single one to reach the cache.
     #[inline]
     pub fn add(&mut self, cause: Cause, time: u64) {
         let kind = usize::from(KIND[cause as usize]);
-        self.0[kind % OWN] += if kind == HOST { 0 } else { time };
+        *self = OwnWork(std::array::from_fn(|k| self.0[k] + if k == kind { time } else { 0 }));
     }
     #[inline]
     pub fn plus(self, other: OwnWork) -> Self {
@@ -84,11 +85,11 @@ impl OwnWork {
 }
 
 impl Die {
-    /// The die has worked for `cause` since the last change.
+    /// The die has worked on the current operation since the last change.
     #[inline]
-    pub(super) fn worked(&mut self, cause: Cause, now: u64) {
-        self.busy[cause as usize] += now - self.since;
-        self.own.add(cause, now - self.since);
+    pub(super) fn worked(&mut self, now: u64) {
+        self.busy[self.cause as usize] += now - self.since;
+        self.own.add(self.cause, now - self.since);
     }
 }
 
@@ -106,7 +107,7 @@ impl Flash {
         let die = &self.dies[die as usize];
         let mut own = die.own;
         if die.current != NONE {
-            own.add(self.ops[die.current as usize].cause, now - die.since);
+            own.add(die.cause, now - die.since);
         } else if let Some(cause) = die.stuck {
             own.add(cause, now - die.since);
         }

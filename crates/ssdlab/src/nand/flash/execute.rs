@@ -76,7 +76,7 @@ impl Flash {
         }
         op.suspended += 1;
         self.counters.suspensions += 1;
-        die.worked(op.cause, now);
+        die.worked(now);
         die.since = now;
         die.remaining = end - now;
         die.suspended = die.current;
@@ -104,7 +104,7 @@ impl Flash {
                 self.ops[other as usize].overtaken += 1;
             }
             let die = &mut self.dies[d as usize];
-            let index = Self::pop(&mut die.reads, &mut self.ops);
+            let index = Self::pop(&mut die.reads, &mut self.ops, &self.own_at_ready);
             return self.start(d, index, now);
         }
         self.go_on(d, other, moving, now);
@@ -116,6 +116,7 @@ impl Flash {
         let die = &mut self.dies[d as usize];
         if die.suspended != NONE {
             die.current = die.suspended;
+            die.cause = self.ops[die.current as usize].cause;
             die.suspended = NONE;
             die.phase = die.suspended_phase;
             die.since = now;
@@ -126,7 +127,7 @@ impl Flash {
             self.plan(d, end);
         } else if other != NONE {
             let queue = if take_moving { &mut die.moving } else { &mut die.stream };
-            let index = Self::pop(queue, &mut self.ops);
+            let index = Self::pop(queue, &mut self.ops, &self.own_at_ready);
             self.start(d, index, now);
         } else {
             let stream = die.stream.head;
@@ -149,9 +150,10 @@ impl Flash {
         // From here on `own_at_ready` holds the wait itself.
         if op.start == 0 {
             op.start = now;
-            op.own_at_ready = with_planes.unwrap_or(die.own).since(op.own_at_ready);
+            let at_ready = &mut self.own_at_ready[index as usize];
+            *at_ready = with_planes.unwrap_or(die.own).since(*at_ready);
         }
-        die.current = index;
+        (die.current, die.cause) = (index, op.cause);
         die.since = now;
         (die, op)
     }
@@ -162,7 +164,9 @@ impl Flash {
         let end = match op.kind {
             OpKind::Read | OpKind::Copy => {
                 die.phase = Phase::Sense;
-                now + op.sensing
+                let (end, fed) = (now + op.sensing, op.feeds[0]);
+                Self::expect(&self.ops, &self.own_at_ready, fed);
+                end
             }
             OpKind::Program => return self.fill_and_program(d, index, now),
             OpKind::Erase => {
@@ -360,7 +364,7 @@ impl Flash {
             return self.plan(d, end);
         }
         let op = &mut self.ops[index as usize];
-        die.worked(op.cause, now);
+        die.worked(now);
         // Each copy may be overtaken as often as a program.
         op.overtaken = 0;
         op.next = die.stream.head;
@@ -376,7 +380,7 @@ impl Flash {
     fn finish(&mut self, d: u32, now: u64, ended: &mut Finished) {
         let die = &mut self.dies[d as usize];
         let index = die.current;
-        die.worked(self.ops[index as usize].cause, now);
+        die.worked(now);
         die.current = NONE;
         self.conclude(index, now, ended);
         self.dispatch(d, now);
@@ -387,6 +391,7 @@ impl Flash {
     pub(super) fn conclude(&mut self, index: u32, now: u64, ended: &mut Finished) {
         let hidden = self.asides.get(index as usize).map_or(0, |aside| aside.hidden);
         let op = &mut self.ops[index as usize];
+        let waited = self.own_at_ready[index as usize];
         *ended = Finished {
             kind: op.kind,
             owner: op.owner,
@@ -396,18 +401,18 @@ impl Flash {
             host_units: op.host_units,
             epoch: op.epoch,
             ready: op.ready,
-            collection_wait: op.own_at_ready.collection(),
-            map_wait: op.own_at_ready.map(),
-            fold_wait: op.own_at_ready.fold(),
-            parity_wait: op.own_at_ready.parity(),
+            collection_wait: waited.collection(),
+            map_wait: waited.map(),
+            fold_wait: waited.fold(),
+            parity_wait: waited.parity(),
             start: op.start,
             bus_wait: u64::from(op.bus_wait),
             bus: u64::from(op.units) * self.timing.transfer - u64::from(hidden),
             fed: op.ready - op.queued,
             map_fed: op.map_fed,
         };
-        (op.next, op.order) = (self.free, 0);
-        self.free = index;
+        (op.next, op.order) = (NONE, 0);
+        self.free.push(index);
         self.active -= 1;
         if op.feeds[0] != NONE {
             let read = *op;

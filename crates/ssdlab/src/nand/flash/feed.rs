@@ -77,8 +77,9 @@ impl Flash {
     pub fn release(&mut self, index: u32, now: u64) {
         let die = u32::from(self.ops[index as usize].die);
         let own = self.own_work(die, now);
+        self.own_at_ready[index as usize] = own;
         let op = &mut self.ops[index as usize];
-        (op.awaits, op.ready, op.own_at_ready) = (0, now, own);
+        (op.awaits, op.ready) = (0, now);
         self.arrival(die, now, false);
     }
 
@@ -90,8 +91,7 @@ impl Flash {
             return;
         }
         if op.discarded {
-            op.next = self.free;
-            self.free = index;
+            self.free.push(index);
         }
         if !op.in_stream && op.kind != OpKind::Read {
             return;
@@ -104,7 +104,7 @@ impl Flash {
         if kind == OpKind::Read {
             return self.admit_read(index, now);
         }
-        self.ops[index as usize].own_at_ready = self.own_work(d, now);
+        self.own_at_ready[index as usize] = self.own_work(d, now);
         self.arrival(d, now, false);
     }
 }

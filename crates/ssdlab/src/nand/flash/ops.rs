@@ -1,5 +1,9 @@
 //! Operations: what they are, their places while they are queued, and queues of them.
 
+use std::slice::from_ref;
+
+use prefetch_index::prefetch_index;
+
 use super::{Cause, Flash, NONE, OwnWork};
 
 /// Kinds of flash operations.
@@ -101,11 +105,17 @@ impl Place {
     }
 }
 
+const _: () = assert!(size_of::<FlashOp>() == 128);
+
+/// How many operations are queued from the time that a place for one is expected to that at which it is taken.
+const AHEAD: usize = 4;
+
+/// Two lines of the cache, which come together.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(128))]
 pub(super) struct FlashOp {
     pub queued: u64,
     pub ready: u64,
-    pub own_at_ready: OwnWork,
     /// Of the wait for the reads that feed it: for map entries.
     pub map_fed: u64,
     pub start: u64,
@@ -153,13 +163,15 @@ impl Flash {
     #[inline(always)]
     pub(super) fn allocate(&mut self, op: FlashOp) -> u32 {
         self.active += 1;
-        if self.free == NONE {
+        if self.free.is_empty() {
             self.add_place();
         }
-        let index = self.free;
-        let place = &mut self.ops[index as usize];
-        self.free = place.next;
-        *place = op;
+        let index = self.free.pop().unwrap_or_default();
+        self.ops[index as usize] = op;
+        self.own_at_ready[index as usize] = OwnWork::default();
+        if let Some(soon) = self.free.len().checked_sub(AHEAD) {
+            Self::expect(&self.ops, &self.own_at_ready, self.free[soon]);
+        }
         if !self.beside.is_empty() {
             self.set_aside(index);
         }
@@ -168,8 +180,9 @@ impl Flash {
 
     #[cold]
     fn add_place(&mut self) {
-        self.free = self.ops.len() as u32;
+        self.free.push(self.ops.len() as u32);
         self.ops.push(FlashOp { next: NONE, ..FlashOp::default() });
+        self.own_at_ready.push(OwnWork::default());
     }
 
     #[inline(always)]
@@ -178,7 +191,6 @@ impl Flash {
         FlashOp {
             queued: now,
             ready: now,
-            own_at_ready: OwnWork::default(),
             map_fed: 0,
             start: 0,
             order: self.order,
@@ -218,13 +230,24 @@ impl Flash {
     }
 
     #[inline]
-    pub(super) fn pop(queue: &mut Queue, ops: &mut [FlashOp]) -> u32 {
+    pub(super) fn pop(queue: &mut Queue, ops: &mut [FlashOp], own_at_ready: &[OwnWork]) -> u32 {
         let index = queue.head;
         queue.head = ops[index as usize].next;
         if queue.head == NONE {
             queue.tail = NONE;
         }
         ops[index as usize].next = NONE;
+        Self::expect(ops, own_at_ready, queue.head);
         index
+    }
+
+    /// The operation `index`, if any, will be needed soon: of those of a collected superblock no cache has room for all.
+    #[inline(always)]
+    pub(super) fn expect(ops: &[FlashOp], own_at_ready: &[OwnWork], index: u32) {
+        if let Some(op) = ops.get(index as usize) {
+            prefetch_index(from_ref(&op.queued), 0);
+            prefetch_index(from_ref(&op.awaits), 0);
+            prefetch_index(own_at_ready, index as usize);
+        }
     }
 }

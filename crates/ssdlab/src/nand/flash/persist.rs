@@ -8,13 +8,13 @@ use crate::error::Result;
 use crate::persist::{Archive, Persist, persistent, persistent_enum};
 
 persistent!(Flash {
-    state { calendar, counters, ops, free, feeds, free_feed, order, active, riders, asides }
+    state { calendar, counters, ops, own_at_ready, free, feeds, free_feed, order, active, riders, asides }
     parts { dies, channels, rows, beside, planes, retrying }
     built { timing, places, units_per_program, policy, registers, acting }
 });
 persistent!(Die {
     state {
-        stream, moving, reads, current, suspended, since, filled, remaining, busy, own, stuck, phase,
+        stream, moving, reads, current, cause, suspended, since, filled, remaining, busy, own, stuck, phase,
         suspended_phase,
     }
     built { channel }
@@ -27,7 +27,7 @@ persistent!(Riders { parts { leaders } });
 persistent!(Queue { state { head, tail } });
 persistent!(FlashOp {
     state {
-        queued, ready, own_at_ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
+        queued, ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
         feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, working, senses,
         die, awaits, kind, cause, slc, in_stream, moves, discarded,
     }

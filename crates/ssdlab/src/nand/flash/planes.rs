@@ -33,7 +33,7 @@ impl Flash {
         if plane.current != NONE {
             own.add(plane.cause, now - plane.since);
         }
-        self.ops[index as usize].own_at_ready = own;
+        self.own_at_ready[index as usize] = own;
         if self.rides_along(index) {
             return;
         }
@@ -88,7 +88,8 @@ impl Flash {
             self.step_plane(d, p, now);
             false
         } else {
-            let index = Self::pop(&mut self.beside[d as usize].sending, &mut self.ops);
+            let index =
+                Self::pop(&mut self.beside[d as usize].sending, &mut self.ops, &self.own_at_ready);
             self.counters.units_read += u64::from(self.ops[index as usize].units);
             self.conclude(index, now, ended);
             true
@@ -158,10 +159,11 @@ impl Flash {
     fn sense(&mut self, d: u32, p: usize, now: u64) {
         self.count_planes(d, now);
         let plane = &mut self.planes[p];
-        let index = Self::pop(&mut plane.reads, &mut self.ops);
+        let index = Self::pop(&mut plane.reads, &mut self.ops, &self.own_at_ready);
         let op = &mut self.ops[index as usize];
         op.start = now;
-        op.own_at_ready = self.dies[d as usize].own.plus(plane.own).since(op.own_at_ready);
+        let at_ready = &mut self.own_at_ready[index as usize];
+        *at_ready = self.dies[d as usize].own.plus(plane.own).since(*at_ready);
         let Aside { group, .. } = self.asides[index as usize];
         let held = self.registers.keep && group != NONE && group == plane.group;
         if held {

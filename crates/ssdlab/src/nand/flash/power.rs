@@ -39,16 +39,12 @@ impl Flash {
     pub fn power_cut(&mut self, now: u64) -> Vec<Dropped> {
         self.take_stock(now);
         let mut live = vec![true; self.ops.len()];
-        let mut at = self.free;
-        while at != NONE {
-            live[at as usize] = false;
-            at = self.ops[at as usize].next;
-        }
+        self.free.iter().for_each(|&free| live[free as usize] = false);
         self.planes_lose_power(now);
         for d in 0..self.dies.len() {
             let die = &mut self.dies[d];
             if die.current != NONE {
-                die.worked(self.ops[die.current as usize].cause, now);
+                die.worked(now);
             }
             *die = super::Die { busy: die.busy, own: die.own, channel: die.channel, ..IDLE };
             self.calendar.set(d as u32, NEVER);
@@ -71,8 +67,8 @@ impl Flash {
             }
             self.active -= u32::from(!op.discarded);
             let op = &mut self.ops[index as usize];
-            (op.next, op.order) = (self.free, 0);
-            self.free = index;
+            (op.next, op.order) = (NONE, 0);
+            self.free.push(index);
         }
         debug_assert!(self.dies.iter().all(|die| die.stream.head == EMPTY.head));
         dropped

@@ -188,7 +188,7 @@ impl Flash {
     #[inline(never)]
     pub(super) fn release_die(&mut self, d: u32, now: u64) {
         let die = &mut self.dies[d as usize];
-        die.worked(self.ops[die.current as usize].cause, now);
+        die.worked(now);
         die.current = NONE;
         self.dispatch(d, now);
     }
@@ -209,7 +209,7 @@ impl Flash {
             return;
         }
         let die = &mut self.dies[d as usize];
-        Self::pop(&mut die.stream, &mut self.ops);
+        Self::pop(&mut die.stream, &mut self.ops, &self.own_at_ready);
         let filled = self.book(next, now);
         let beside = &mut self.beside[d as usize];
         (beside.loaded, beside.filled) = (next, filled);

@@ -96,7 +96,8 @@ impl Flash {
             op.next = NONE;
             // Who came while the page was sensed has not waited for anything else.
             let waited = leader.start > op.ready;
-            op.own_at_ready = if waited { own.since(op.own_at_ready) } else { Default::default() };
+            let at_ready = &mut self.own_at_ready[rider as usize];
+            *at_ready = if waited { own.since(*at_ready) } else { Default::default() };
             op.start = leader.start.max(op.ready);
             self.counters.register_hits += 1;
             end = self.send(d, rider, now);
