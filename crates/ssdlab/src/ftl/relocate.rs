@@ -7,6 +7,8 @@
 //! that one is read while the other is programmed (assumed). What is folded finds room as data of the host does, and
 //! stops where a program unit ends, so that none stays filled in part. Cost: constant for a unit.
 
+use std::ops::Range;
+
 use super::Sink;
 use super::append::Unit;
 use super::blocks::OPEN;
@@ -15,6 +17,9 @@ use super::page_map::PageMap;
 use super::space::Lane;
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
+
+/// Units ahead of the one that is moved whose map entries are fetched into the processor's cache.
+const AHEAD: usize = 8;
 
 /// A superblock whose valid units are being moved.
 #[derive(Clone, Copy, Debug, Default)]
@@ -141,7 +146,10 @@ impl PageMap {
             Cause::Collection => per_program * self.programs_in_row(sink.pressed()),
             _ => per_program,
         };
-        let mut step_end = at;
+        let (mut step_end, mut expected) = (at, at);
+        for _ in 1..AHEAD {
+            expected = self.expect_to_move(expected..units.end);
+        }
         while let Some(first) = self.map.next_valid(at..units.end) {
             if folds || first >= step_end {
                 if self.has_moved(region, job.cause, moved, budget) {
@@ -159,6 +167,7 @@ impl PageMap {
                     }
                     self.make_room(region, 1, sink);
                 }
+                expected = self.expect_to_move(expected..units.end);
                 let length = if PACKED { self.map.length_at(from) } else { 1 };
                 let mut reads = [sensed.read, NONE];
                 at = from + length;
@@ -179,6 +188,15 @@ impl PageMap {
         }
         job.cursor = at - units.start;
         moved
+    }
+
+    /// The map entry of the first valid unit there will be needed soon; answers what comes after it.
+    #[inline]
+    fn expect_to_move(&self, places: Range<u32>) -> u32 {
+        self.map.next_valid(places.clone()).map_or(places.end, |ppn| {
+            self.map.expect(self.map.owner(ppn));
+            ppn + 1
+        })
     }
 
     /// Program units of a superblock that collection takes in a row, at least. Of many of them the host would have to
