@@ -138,8 +138,9 @@ def bench_fio(folder: Path) -> list[Path]:
     for place, (below, mode, depth) in enumerate(
         (("4k", "randread", 1), ("4k", "randread", 8), ("randrw75/4k", "randrw", 1))
     ):
-        sides = {"read": direction({80_000 * depth + place: 500}, ms=50)}
-        sides |= {"write": direction(ms=100)} if mode == "randrw" else {}
+        mixed = mode == "randrw"
+        sides = {"read": direction({80_000 * depth + place: 500}, ms=150 if mixed else 50)}
+        sides |= {"write": direction(ms=150)} if mixed else {}
         path = folder / "nvme7n1" / below / f"{mode}-{depth}-1.json"
         made.append(write(path, document(job("FIOJOB", None, **sides))))
     return made

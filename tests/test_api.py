@@ -474,6 +474,12 @@ def test_what_is_no_value_of_a_parameter_is_told(
         called(ssdlab.Rig("lab-reference").set(SMALL))
 
 
+def test_a_target_is_taken_where_one_is_expected() -> None:
+    rig = ssdlab.Rig("lab-reference").set(SMALL)
+    asked = ssdlab.run("[j]\nrw=write\nsize=1m\n", on=ssdlab.Sim("lab", rig.to_toml()))
+    assert [one.ios for one in asked.jobs[0].directions()] == [256]
+
+
 @pytest.mark.parametrize("name", functions())
 def test_a_function_refuses_what_is_no_value_of_any_of_its_parameters(name: str) -> None:
     """What is seen at the first one is seen before the function begins."""

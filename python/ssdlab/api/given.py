@@ -238,7 +238,7 @@ def _is(value: object, hint: Any) -> bool:
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_is(value, part) for part in parts)
-    if origin is Callable or getattr(hint, "_is_protocol", False):
+    if origin is Callable or (getattr(hint, "_is_protocol", False) and "__call__" in vars(hint)):
         return callable(value)
     if origin is Mapping:
         return isinstance(value, Mapping) and all(
