@@ -17,6 +17,7 @@ from rich.console import Console
 import browser
 from conftest import Outcome
 from ssdlab.answer import (
+    INTERVAL,
     MARK_NOTE,
     Answer,
     Cell,
@@ -26,6 +27,7 @@ from ssdlab.answer import (
     Curve,
     Figure,
     Number,
+    Part,
     Section,
     Table,
     Verdict,
@@ -157,8 +159,11 @@ def test_no_column_is_lost_where_heads_repeat() -> None:
 
 
 def test_an_interval_is_two_numbers_for_programs() -> None:
-    heads = [Column("IOPS", "IOPS"), Column("90 %", "", "IOPS", "IOPS interval", interval=True)]
-    cells: list[Any] = [[Cell(20.0), Cell(10.0, text="10 .. 40", high=40.0)], [Cell(5.0), None]]
+    heads = [Column("IOPS", "IOPS"), Column("90 %", "", "IOPS", "IOPS interval", INTERVAL)]
+    cells: list[Any] = [
+        [Cell(20.0), Cell(None, text="10 .. 40", low=10.0, high=40.0)],
+        [Cell(5.0), None],
+    ]
     told = Section(tables=[Table("Predicted", heads, cells)])
     assert told.as_json()["tables"][0]["rows"] == [
         {"IOPS": 20.0, "90 % low, IOPS": 10.0, "90 % high, IOPS": 40.0},
@@ -167,6 +172,21 @@ def test_an_interval_is_two_numbers_for_programs() -> None:
     frame = Report(Answer("", "run", [told])).frame()
     assert frame.columns == ["iops", "iops_interval_low", "iops_interval_high"]
     assert frame.rows() == [(20.0, 10.0, 40.0), (5.0, None, None)]
+
+
+def test_what_a_number_says_besides_has_columns_of_its_own_for_programs() -> None:
+    parts: tuple[Part, ...] = ("value", "low", "high", "unit", "remark")
+    cell = Cell(20.0, text="20 ± 5 us !", low=15.0, high=25.0, unit="us", remark="lost")
+    rows: list[Any] = [["a", cell], ["b", Cell(None, text="?", remark="odd")], ["c", None]]
+    (told,) = Section(tables=[Table("", [Column("what"), Column("A", "ms", parts=parts)], rows)]
+    ).as_json()["tables"]  # fmt: skip
+    heads = ["what", "A", "A low", "A high", "A unit", "A remark"]
+    assert [[*row] for row in told["rows"]] == [heads] * 3
+    assert [[*row.values()] for row in told["rows"]] == [
+        ["a", 20.0, 15.0, 25.0, "us", "lost"],
+        ["b", None, None, None, "ms", "odd"],
+        ["c", None, None, None, None, None],
+    ]
 
 
 def test_tables_that_sections_call_the_same_are_told_apart_by_their_sections() -> None:

@@ -121,7 +121,7 @@ def test_workers_are_counted_and_defaults_of_fio_told(tmp_path: Path, cli: Cli) 
     said = json.loads(cli("import", path, "--out", tmp_path / "runs", "--json", "-").out)
     tables = {table["title"]: table for one in said["sections"] for table in one["tables"]}
     (row,) = tables["Every job"]["rows"]
-    assert (row["block"], row["depth"], row["jobs"], row["IOPS"]) == ("4k", "1", "2", 2000)
+    assert (row["block"], row["depth"], row["jobs"], row["IOPS"]) == ("4k", 1, 2, 2000)
     shown = cli("show", "last", "--out", tmp_path / "runs").out
     assert "numjobs 2" in shown
 

@@ -101,6 +101,16 @@ def test_rows_are_printed_and_written_as_csv(cli: Cli, folder: Path) -> None:
     assert next(iter(csv.DictReader(io.StringIO(written.out))))["b"] == "0.1234567891"
 
 
+@pytest.mark.parametrize("table", ["runs", "summary", "series"])
+@pytest.mark.parametrize("place", ["store", "swept"])
+def test_every_column_has_a_type_whatever_is_null_in_it(
+    cli: Cli, folder: Path, table: str, place: str
+) -> None:
+    told = {one["column_name"]: one["column_type"] for one in rows(cli, f"DESCRIBE {table}",
+            folder / place)}  # fmt: skip
+    assert len(told) > 2 and '"NULL"' not in told.values(), told
+
+
 @pytest.mark.parametrize(
     ("sql", "said"),
     [

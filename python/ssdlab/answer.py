@@ -106,8 +106,18 @@ class Cell:
     """Keys of the steps that it comes from; a step that fails a check marks the number."""
     text: str = ""
     """How it is written, where not as the number of its column."""
+    low: float | None = None
     high: float | None = None
-    """The upper end in a column of intervals, of which ``value`` is the lower one."""
+    """Ends of the interval that its text tells."""
+    unit: str = ""
+    """Of the value, where that is another than its column's."""
+    remark: str = ""
+    """What its text says besides."""
+
+
+Part = Literal["value", "low", "high", "unit", "remark"]
+"""What programs have of the cells of a column."""
+INTERVAL: tuple[Part, ...] = ("low", "high")
 
 
 @dataclass(frozen=True)
@@ -122,8 +132,8 @@ class Column:
     """The unit of the values where the cells write it themselves."""
     head: str = ""
     """What programs make its name of, where that is not what people read."""
-    interval: bool = False
-    """Whether its cells are intervals: one column for people, two of numbers for programs."""
+    parts: tuple[Part, ...] = ("value",)
+    """What its cells hold: one column for people, one of each of these for programs."""
 
     @property
     def quantity(self) -> Quantity:
@@ -365,13 +375,15 @@ def numbers(*values: float | None) -> Cells:
 
 def table(
     title: str, rows: Iterable[T], cells: Mapping[str, Callable[[T], Cell | float | str | None]],
-    note: str = "",
+    note: str = "", parts: Mapping[str, tuple[Part, ...]] | None = None,
 ) -> Table:  # fmt: skip
     """A row for each of ``rows``, a column for each function of one by its head, as in
-    :func:`columns`."""
+    :func:`columns`; ``parts`` are those of columns by name, where they are not the values alone."""
     lines = [[of(row) for of in cells.values()] for row in rows]
     found = [[one if isinstance(one, str | Cell) else Cell(one) for one in line] for line in lines]
-    return Table(title, columns(" | ".join(cells)), found, note)
+    own = parts or {}
+    heads = [replace(one, parts=own.get(one.name, one.parts)) for one in columns(" | ".join(cells))]
+    return Table(title, heads, found, note)
 
 
 def family(
@@ -467,22 +479,35 @@ def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
 
 
 def for_programs(table: Table) -> Table:
-    """The table with two columns of numbers for each of intervals."""
-    if not any(column.interval for column in table.columns):
-        return table
-    heads: list[Column] = []
-    rows: list[Cells] = [[] for _ in table.rows]
-    for place, column in enumerate(table.columns):
-        ends = ("low", "high") if column.interval else ("",)
-        for end in ends:
-            named = {"name": f"{column.name} {end}", "head": f"{column.head} {end}".strip()}
-            heads.append(replace(column, **named, interval=False) if end else column)
-            for found, row in zip(rows, table.rows, strict=True):
-                cell = row[place]
-                if end == "high" and isinstance(cell, Cell):
-                    cell = replace(cell, value=cell.high)
-                found.append(cell)
+    """The table with a column for each part of its cells."""
+    parts = [(place, part) for place, one in enumerate(table.columns) for part in one.parts]
+    heads = [_part_column(table.columns[place], part) for place, part in parts]
+    rows = [
+        [_part(row[place], part, table.columns[place].unit) for place, part in parts]
+        for row in table.rows
+    ]
     return replace(table, columns=heads, rows=rows)
+
+
+def _part_column(column: Column, part: Part) -> Column:
+    if "unit" in column.parts:
+        column = replace(column, unit="", values="")
+    if part == "value":
+        return replace(column, parts=("value",))
+    head = column.head and f"{column.head} {part}"
+    if part in INTERVAL:
+        return replace(column, name=f"{column.name} {part}", head=head, parts=("value",))
+    return Column(f"{column.name} {part}", head=head)
+
+
+def _part(cell: Cell | str | None, part: Part, unit: str) -> Cell | str | None:
+    if part == "value" or not isinstance(cell, Cell):
+        return cell if part == "value" else None
+    if part == "unit":
+        return cell.unit or unit or None
+    if part == "remark":
+        return cell.remark or None
+    return Cell(cell.low if part == "low" else cell.high, cell.sources)
 
 
 def table_heads(table: Table) -> list[str]:

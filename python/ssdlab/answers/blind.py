@@ -7,7 +7,17 @@ import statistics
 from collections.abc import Sequence
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cell, Cells, Number, Section, Table, columns
+from ssdlab.answer import (
+    INTERVAL,
+    Answer,
+    Cell,
+    Cells,
+    Column,
+    Number,
+    Section,
+    Table,
+    columns,
+)
 from ssdlab.studies.blind import COLUMNS, Blind
 
 NAMES = {"iops": "IOPS", "lat_mean_us": "mean latency", "clat_p99_us": "p99", "waf": "WA"}
@@ -38,15 +48,17 @@ def answer(done: Sequence[Blind], *, quick: bool) -> Answer:
         Number("parameters determined, fewest of a rig", float(fewest), "", "higher"),
     ]
     aims: list[Cells] = [
-        [f"{NAMES[n]}, median error", Cell(value), f"at most {AIMS[n]:g} %",
+        [f"{NAMES[n]}, median error", Cell(value),
+         Cell(None, text=f"at most {AIMS[n]:g} %", high=AIMS[n]),
          _kept(value is not None and value <= AIMS[n])]
         for n, value in medians.items()
     ]  # fmt: skip
     aims += [
         ["true values inside their intervals", Cell(covered),
-         f"{COVERED[0]:g} to {COVERED[1]:g} %",
+         Cell(None, (), f"{COVERED[0]:g} to {COVERED[1]:g} %", *COVERED),
          _kept(covered is not None and COVERED[0] <= covered <= COVERED[1])],
-        ["parameters determined, fewest of a rig", Cell(float(fewest)), f"at least {DETERMINED}",
+        ["parameters determined, fewest of a rig", Cell(float(fewest)),
+         Cell(None, text=f"at least {DETERMINED}", low=float(DETERMINED)),
          _kept(fewest >= DETERMINED)],
     ]  # fmt: skip
     rows: list[Cells] = [
@@ -54,16 +66,20 @@ def answer(done: Sequence[Blind], *, quick: bool) -> Answer:
             str(one.number),
             *(Cell(_percent([abs(e) for e in one.errors[name]])) for name in COLUMNS),
             Cell(float(one.determined)),
-            f"{sum(one.inside)} of {len(one.inside)}",
+            *(Cell(float(count)) for count in (sum(one.inside), len(one.inside))),
         ]
         for one in done
     ]
     heads = " | ".join(f"{NAMES[name]} [%]" for name in COLUMNS)
     tables = [
-        Table("Aims", columns("what | found | aim | kept"), aims),
+        Table(
+            "Aims",
+            [*columns("what | found"), Column("aim", parts=INTERVAL), Column("kept")],
+            aims,
+        ),
         Table(
             "Random rigs: median errors under loads not measured",
-            columns(f"rig | {heads} | determined | inside their interval"),
+            columns(f"rig | {heads} | determined | inside their interval | parameters"),
             rows,
         ),
     ]

@@ -8,12 +8,14 @@ from dataclasses import replace
 from ssdlab.analysis.comparison import align
 from ssdlab.analysis.differences import DifferenceRow
 from ssdlab.answer import (
+    INTERVAL,
     Answer,
     Cell,
     Cells,
     Column,
     Curve,
     Figure,
+    Part,
     Section,
     Style,
     Table,
@@ -28,6 +30,7 @@ from ssdlab.studies.compare import LETTERS, Comparison, difference_cells, value_
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""
+VALUE: tuple[Part, ...] = ("value", *INTERVAL)
 DOUBT = "in doubt"
 """The source of numbers and charts of which a check doubts a side."""
 FACTS_MAX = 200
@@ -81,12 +84,13 @@ def _numbers(comparison: Comparison) -> Table:
     """Every number of all sides with its differences to the first."""
     first, *others = list(LETTERS[: len(comparison.parties)])
     grouped = any(row.quantity.section for row in comparison.rows)
-    heads = columns(" | ".join([*(["job"] if grouped else []), "number", "unit", first]))
+    heads = columns(" | ".join([*(["job"] if grouped else []), "number", "unit"]))
+    heads.append(Column(first, parts=VALUE))
     for letter in others:
         versus = f"{letter} vs {first}"
-        heads += [Column(letter), Column(versus, "", "%")]
+        heads += [Column(letter, parts=VALUE), Column(versus, "", "%")]
         verdict = Column("verdict", head=f"{versus} verdict" if len(others) > 1 else "")
-        told = [Column("95 %", "", "%", f"{versus} interval", interval=True), verdict]
+        told = [Column("95 %", "", "%", f"{versus} interval", INTERVAL), verdict]
         heads += told if comparison.tested else []
     rows = [_row(comparison, row, grouped=grouped) for row in comparison.rows]
     note = "Values are followed by half of their 95 % interval, where it is known."
@@ -96,7 +100,7 @@ def _numbers(comparison: Comparison) -> Table:
 def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
     quantity = row.quantity
     values = [
-        Cell(value, (DOUBT,) if party.doubted(quantity.name) else (), value_text(value, interval))
+        _value(value, interval, (DOUBT,) if party.doubted(quantity.name) else ())
         for party, value, interval in zip(
             comparison.parties, row.values, row.intervals, strict=True
         )
@@ -109,6 +113,13 @@ def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
         if comparison.tested:
             cells += [span, verdict(difference, quantity.better)]
     return cells
+
+
+def _value(
+    value: float | None, interval: tuple[float, float] | None, sources: tuple[str, ...]
+) -> Cell:
+    low, high = interval or (None, None)
+    return Cell(value, sources, value_text(value, interval), low, high)
 
 
 def _differing(comparison: Comparison) -> list[Table]:

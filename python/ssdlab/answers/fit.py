@@ -9,6 +9,7 @@ import numpy as np
 
 from ssdlab import units
 from ssdlab.answer import (
+    INTERVAL,
     Answer,
     Cell,
     Cells,
@@ -150,7 +151,7 @@ def predicted(twin: Twin, names: Sequence[str], predictions: Sequence[Prediction
     heads = [Column("workload")]
     for column in shown:
         title, unit = NAMES[column]
-        heads += [Column(title, unit), Column("90 %", "", unit, f"{title} interval", interval=True)]
+        heads += [Column(title, unit), Column("90 %", "", unit, f"{title} interval", INTERVAL)]
     what = f"{len(predictions)} workloads" if len(predictions) != 1 else str(predictions[0].load)
     first = predictions[0].values.get("iops")
     said = [f"{twin.name}: {what}"]
@@ -179,7 +180,8 @@ def _interval(prediction: Prediction, column: str) -> Cell | None:
         return None
     unit = NAMES[column][1]
     low, high = prediction.low[column], prediction.high[column]
-    return Cell(low, text=f"{units.number(low, unit)} .. {units.number(high, unit)}", high=high)
+    text = f"{units.number(low, unit)} .. {units.number(high, unit)}"
+    return Cell(None, text=text, low=low, high=high)
 
 
 def _parameters(parameters: Sequence[JudgedParameter], loads: Sequence[FitWorkload]) -> Table:
@@ -192,9 +194,13 @@ def _parameters(parameters: Sequence[JudgedParameter], loads: Sequence[FitWorklo
         state = "determined" if parameter.determined else "not determined"
         if parameter.with_:
             state += f", trades off with {units.listed(parameter.with_)}"
-        interval = f"{shown(parameter.low)} .. {shown(parameter.high)}"
-        rows.append([parameter.parameter.name, shown(parameter.value), interval, state, by])
-    return Table("Parameters", columns("parameter | value | 90 % | by the data | mostly by"), rows)
+        low, high = parameter.low, parameter.high
+        value = Cell(parameter.value, text=shown(parameter.value), unit=parameter.parameter.unit)
+        interval = Cell(None, text=f"{shown(low)} .. {shown(high)}", low=low, high=high)
+        rows.append([parameter.parameter.name, value, interval, state, by])
+    heads = [Column("parameter"), Column("value", parts=("value", "unit"))]
+    heads += [Column("90 %", parts=INTERVAL), *columns("by the data | mostly by")]
+    return Table("Parameters", heads, rows)
 
 
 def _errors(names: Sequence[str], errors: object, left: object) -> Table:

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
+from ssdlab.answer import (
+    INTERVAL,
+    Answer,
+    Cell,
+    Cells,
+    Column,
+    Section,
+    Table,
+    Verdict,
+    columns,
+)
 from ssdlab.smart import Health, Projection
 from ssdlab.smart.report import HealthReport
 from ssdlab.smart.verdict import worst
@@ -55,9 +65,10 @@ def _titles(reports: Sequence[HealthReport]) -> list[str]:
 
 def _drives(reports: Sequence[HealthReport]) -> Table:
     heads = "drive | verdict | used [%] | spare [%] | temp. [°C] | hours"
-    heads += " | written [B] | per day [B] | WA | errors | life left"
+    heads += " | written [B] | per day [B] | WA | errors"
+    left = Column("life left", values="days", parts=("value", *INTERVAL))
     rows = list(map(_row, _titles(reports), reports))
-    return Table("Drives", columns(heads), rows)
+    return Table("Drives", [*columns(heads), left], rows)
 
 
 def _row(title: str, report: HealthReport) -> Cells:
@@ -76,8 +87,16 @@ def _row(title: str, report: HealthReport) -> Cells:
         _bytes(carried.written_bytes_per_day),
         Cell(waf),
         Cell(sum(told) if told else None, text=f"{sum(told):,}" if told else ""),
-        None if carried.days_left is None else _days(carried.days_left),
+        _life(carried),
     ]
+
+
+def _life(carried: Projection) -> Cell | None:
+    """For programs with the bounds that wear in whole percents leaves."""
+    if carried.days_left is None:
+        return None
+    low, high = carried.days_left_least, carried.days_left_most
+    return Cell(carried.days_left, text=_days(carried.days_left), low=low, high=high)
 
 
 def _bytes(size: float | None) -> Cell:
@@ -102,10 +121,11 @@ def _metrics(report: HealthReport) -> Table:
         [what, value, origins.get(field, "").partition(": ")[0]]
         for what, value, field in _values(report.health, report.projection)
     ]
-    return Table("Metrics", columns("metric | value | read from"), rows)
+    value = Column("value", parts=("value", "unit", "remark"))
+    return Table("Metrics", [Column("metric"), value, Column("read from")], rows)
 
 
-def _values(health: Health, carried: Projection) -> list[tuple[str, str, str]]:
+def _values(health: Health, carried: Projection) -> list[tuple[str, Cell | str, str]]:
     """The rows of the table of one drive: what, value, field of its origin."""
     rows = list(_all_values(health, carried))
     # What drives of its kind have no word for is not missing.
@@ -121,16 +141,16 @@ def _values(health: Health, carried: Projection) -> list[tuple[str, str, str]]:
     return [row for row in rows if row[0] not in foreign]
 
 
-def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, str, str]]:
+def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, Cell | str, str]]:
     limit, waf = health.temperature_limit_c, health.write_amplification
-    warm = _maybe(health.temperature_c, "{} °C") + (f" (limit {limit} °C)" if limit else "")
-    spare = _percent(health.spare_percent)
+    warm = _maybe(health.temperature_c, "{} °C", f"limit {limit} °C" if limit else "")
+    threshold = ""
     if health.spare_threshold_percent is not None and health.spare_percent is not None:
-        spare += f" (threshold {_percent(health.spare_threshold_percent)})"
+        threshold = f"threshold {health.spare_threshold_percent:.3g} %"
     yield "family", health.family or NOT_REPORTED, ""
     yield "firmware", health.firmware or NOT_REPORTED, ""
     yield "serial number", health.serial or NOT_REPORTED, ""
-    yield "capacity", amount(health.capacity_bytes), ""
+    yield "capacity", _amount(health.capacity_bytes), ""
     yield "interface", _interface(health), ""
     yield "power-on time", _maybe(health.power_on_hours, "{:,.0f} h"), ""
     yield "power cycles", _maybe(health.power_cycles, "{:,}"), ""
@@ -138,17 +158,17 @@ def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, str,
     yield "temperature", warm, "temperature_limit_c"
     yield "time above limit", _maybe(health.minutes_too_warm, "{:,} min"), ""
     yield "percentage used", _percent(health.used_percent), "used_percent"
-    yield "available spare", spare, "spare_percent"
+    yield "available spare", _percent(health.spare_percent, threshold), "spare_percent"
     yield "media errors", _maybe(health.media_errors, "{:,}"), "media_errors"
     yield "uncorrectable errors", _maybe(health.uncorrectable, "{:,}"), "uncorrectable"
     yield "pending sectors", _maybe(health.pending, "{:,}"), "pending"
     yield "reallocated", _maybe(health.reallocated, "{:,}"), "reallocated"
     yield "CRC errors", _maybe(health.crc_errors, "{:,}"), "crc_errors"
-    yield "host writes", amount(health.written_bytes), "written_bytes"
-    yield "host reads", amount(health.read_bytes), "read_bytes"
-    yield "NAND writes", amount(health.nand_bytes), "nand_bytes"
+    yield "host writes", _amount(health.written_bytes), "written_bytes"
+    yield "host reads", _amount(health.read_bytes), "read_bytes"
+    yield "NAND writes", _amount(health.nand_bytes), "nand_bytes"
     yield "write amplification (WA)", _maybe(waf, units.number(waf)), "host_pages"
-    yield "host writes per day", amount(carried.written_bytes_per_day), ""
+    yield "host writes per day", _amount(carried.written_bytes_per_day), ""
 
 
 def _interface(health: Health) -> str:
@@ -220,7 +240,7 @@ def attribute_tables(reports: Sequence[HealthReport]) -> list[Table]:
                     Cell(number)
                     for number in (attribute.value, attribute.worst, attribute.threshold)
                 ),
-                attribute.text,
+                Cell(float(text), text=text) if (text := attribute.text).isdecimal() else text,
                 attribute.meaning or "unknown",
                 attribute.source or "",
             ]
@@ -238,9 +258,17 @@ def amount(size: float | None) -> str:
     return size_text(size)
 
 
-def _percent(value: float | None) -> str:
-    return _maybe(value, "{:.3g} %")
+def _percent(value: float | None, remark: str = "") -> Cell | str:
+    return _maybe(value, "{:.3g} %", remark)
 
 
-def _maybe(value: object, words: str) -> str:
-    return NOT_REPORTED if value is None else words.format(value)
+def _amount(size: float | None) -> Cell | str:
+    return NOT_REPORTED if size is None else Cell(size, text=amount(size), unit="B")
+
+
+def _maybe(value: float | None, words: str, remark: str = "") -> Cell | str:
+    """A value as ``words`` write it; what stands behind the number there is its unit."""
+    if value is None:
+        return NOT_REPORTED
+    text = words.format(value) + (f" ({remark})" if remark else "")
+    return Cell(float(value), text=text, unit=words.partition("}")[2].strip(), remark=remark)

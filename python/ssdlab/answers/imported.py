@@ -12,7 +12,16 @@ from typing import Any
 from ssdlab import units
 from ssdlab.analysis.comparison import Workload
 from ssdlab.analysis.measurement import JobMeasurement
-from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
+from ssdlab.answer import (
+    Answer,
+    Cell,
+    Cells,
+    Section,
+    Table,
+    Verdict,
+    columns,
+    duration_cell,
+)
 from ssdlab.engine import grids
 from ssdlab.engine.grids import PATTERNS, Found, Spec
 from ssdlab.histogram import NOTHING, Histogram, merge, us
@@ -159,12 +168,16 @@ def _numbers(rows: Sequence[_Row]) -> Table:
         line += [
             rw,
             option("bs", "blocksize") or option("bssplit", "bsrange") or size,
-            option("iodepth") or depth,
-            str(workload.workers) if workload.workers > 1 else option("numjobs") or jobs,
+            _whole(option("iodepth") or depth),
+            _whole(str(workload.workers) if workload.workers > 1 else option("numjobs") or jobs),
             *(row.cells[name] for name in ("iops", "mbps", "mean", "p50", "p99", "p99.9", "max")),
         ]
         lines.append(line)
     return Table("Every job", columns(" | ".join(heads)), lines)
+
+
+def _whole(text: str) -> Cell | str:
+    return Cell(float(text), text=text) if text.isdecimal() else text
 
 
 def short(foreign: ForeignDocument) -> str:
@@ -179,10 +192,11 @@ def _runs(items: Sequence[ImportedDocument]) -> Table:
         foreign = item.foreign
         place = foreign.shown.removeprefix(folder).lstrip("/")
         name = "" if item.run is None else item.run.name
-        series = "" if foreign.frames is None else f"{foreign.frames.interval_ms / 1000:g} s"
+        frames = foreign.frames
+        series = None if frames is None else duration_cell(frames.interval_ms / 1000)
         version = str(foreign.document.get("fio version", UNKNOWN))
         lines.append([short(foreign), place, version, series, name])
-    heads = columns("run | file | fio | series | kept as")
+    heads = columns("run | file | fio | series [=s] | kept as")
     return Table("Runs", heads, lines, f"Files below {folder}.")
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ssdlab import tuning, units
-from ssdlab.answer import Answer, Column, Section, Table
+from ssdlab.answer import Answer, Cell, Section, Table, columns, duration_cell
 from ssdlab.engine import steady_report
 from ssdlab.engine.findings import ProtocolRun
 
@@ -82,7 +82,7 @@ def _facts(run: ProtocolRun) -> dict[str, Mapping[str, str]]:
 
 
 def _steps(run: ProtocolRun) -> Table:
-    heads = [Column(name) for name in ("step", "what", "key", "took", "note")]
+    heads = columns("step | what | key | took [=s] | note")
     rows = [
         (str(step.number), step.title, step.key, _took(step.began, step.ended), step.note)
         for step in run.steps
@@ -90,6 +90,6 @@ def _steps(run: ProtocolRun) -> Table:
     return Table("Every step", heads, rows)
 
 
-def _took(began: str, ended: str) -> str:
+def _took(began: str, ended: str) -> Cell:
     spent = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
-    return units.duration(spent.total_seconds())
+    return duration_cell(spent.total_seconds())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from ssdlab import units
-from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
+from ssdlab.answer import INTERVAL, Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.care.refresh import Refreshed, RefreshPlan
 from ssdlab.safety import refusal
 from ssdlab.units import size_text
@@ -37,11 +38,12 @@ def answer(done: Refreshed) -> Answer:
         said.append(f"{size_text(done.unreadable_bytes)} could not be read and were left alone")
     measured = {"before": done.before, "after": done.after}
     rows: list[Cells] = [
-        [when, Cell(speed.best / 1e6), ", ".join(f"{one / 1e6:,.0f}" for one in speed.bytes_per_s)]
+        [when, Cell(speed.best / 1e6), _each(speed.bytes_per_s)]
         for when, speed in measured.items()
         if speed is not None
     ]
     heads = columns("sequential reads of 1 MiB | best [MB/s] | each [MB/s]")
+    heads[2] = replace(heads[2], parts=INTERVAL)
     lead = Section(
         [*said, *done.remarks],
         tables=[Table("Speed", heads, rows)],
@@ -50,6 +52,13 @@ def answer(done: Refreshed) -> Answer:
     )
     title = f"Refresh of {done.plan.place.path}"
     return Answer(title, "refresh", [lead], data=_document(done))
+
+
+def _each(speeds: Sequence[float]) -> Cell:
+    """All of them; for programs the least and the greatest."""
+    found = [one / 1e6 for one in speeds]
+    text = ", ".join(f"{one:,.0f}" for one in found)
+    return Cell(None, text=text, low=min(found, default=None), high=max(found, default=None))
 
 
 def _rewritten(done: Refreshed) -> str:

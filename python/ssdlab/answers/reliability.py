@@ -7,11 +7,13 @@ import math
 from ssdlab import units
 from ssdlab.analysis.losses import Chance
 from ssdlab.answer import (
+    INTERVAL,
     Answer,
     Cell,
     Cells,
     Column,
     Number,
+    Part,
     Section,
     Table,
     Verdict,
@@ -22,8 +24,10 @@ from ssdlab.studies.compare import share_cell
 from ssdlab.studies.reliability import Simulated, Study
 from ssdlab.units import number
 
+CHANCE: tuple[Part, ...] = ("value", *INTERVAL, "remark")
 ACCELERATED = "*"
 """Behind a chance from lives in which failures were made frequent."""
+FEW = "too few losses for an interval"
 
 
 def answer(study: Study) -> Answer:
@@ -61,11 +65,15 @@ def _tables(study: Study) -> list[Table]:
         ]
         for level in study.levels
     ]
-    simulated = Column("simulated (95 %)", head=f"simulated P(loss) {within}")
-    tables = [Table("Random failures alone", [*columns(heads), simulated], rows)]
-    names = [Column(head) for head in ("wear policy", *(level.name for level in study.levels))]
-    rated = [level.rated_years for level in study.levels if level.rated_years is not None]
-    lasts: Cells = ["the rating lasts", *(Cell(finite(one), text=_years(one)) for one in rated)]
+    simulated = Column("simulated (95 %)", head=f"simulated P(loss) {within}", parts=CHANCE)
+    shown = [*columns(heads), simulated]
+    if study.worn:
+        shown += columns("the rating lasts [=years]")
+        for row, level in zip(rows, study.levels, strict=True):
+            rated = level.rated_years
+            row.append(None if rated is None else Cell(finite(rated), text=_years(rated)))
+    tables = [Table("Random failures alone", shown, rows)]
+    names = [Column("wear policy"), *(Column(one.name, parts=CHANCE) for one in study.levels)]
     for alike in sorted({case.alike for case in study.worn}):
         spread = (
             "equal endurance within a model"
@@ -77,7 +85,7 @@ def _tables(study: Study) -> list[Table]:
             for case in study.worn
             if case.alike == alike
         ]
-        tables.append(Table(f"P(loss) {within} with wear, {spread}", names, [lasts, *policies]))
+        tables.append(Table(f"P(loss) {within} with wear, {spread}", names, policies))
     return tables
 
 
@@ -120,13 +128,17 @@ def _notes(study: Study) -> list[str]:
 def _chance(simulated: Simulated) -> Cell:
     chance: Chance = simulated.whole
     mark = ACCELERATED if simulated.accelerated else ""
+    remarks = ["rare losses weighted"] if simulated.accelerated else []
     if chance.value == 0:
-        return Cell(0.0, text=f"none seen{mark} (below {number(chance.high)})")
-    if not chance.carried:
-        text = f"about {number(chance.value)}{mark} (too few losses for an interval)"
-        return Cell(chance.value, text=text)
-    text = f"{number(chance.value)}{mark} ({number(chance.low)} to {number(chance.high)})"
-    return Cell(chance.value, text=text)
+        text = f"none seen{mark} (below {number(chance.high)})"
+        remarks.insert(0, "none seen")
+    elif not chance.carried:
+        text = f"about {number(chance.value)}{mark} ({FEW})"
+        remarks.insert(0, FEW)
+    else:
+        text = f"{number(chance.value)}{mark} ({number(chance.low)} to {number(chance.high)})"
+    low, high = finite([chance.low, chance.high])
+    return Cell(chance.value, (), text, low, high, remark="; ".join(remarks))
 
 
 def _years(value: float) -> str:

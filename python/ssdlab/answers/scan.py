@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ssdlab import units
 from ssdlab.answer import (
+    INTERVAL,
     Answer,
     Cell,
     Cells,
@@ -320,12 +322,13 @@ def _tables(scan: Scan) -> list[Table]:
             [
                 Cell(piece.offset, text=f"{piece.offset:,}"),
                 _time_cell(piece.ns),
-                ", ".join(units.latency(ns) for ns in piece.again_ns) or None,
+                _again(piece.again_ns),
                 _verdict(piece),
             ]
             for piece in worst
         ]
-        heads = columns_of("slow from byte [=B] | took [=ns] | read again | what it is")
+        heads = columns_of("slow from byte [=B] | took [=ns] | read again [=ns] | what it is")
+        heads[2] = replace(heads[2], parts=INTERVAL)
         tables.append(Table("Slow places and late pieces", heads, rows))
     rows = [
         [
@@ -339,6 +342,12 @@ def _tables(scan: Scan) -> list[Table]:
         Table("Zones", columns_of("from [=B] | to [=B] | speed [MB/s] | slowest piece [=ns]"), rows)
     )
     return tables
+
+
+def _again(times: Sequence[float]) -> Cell | None:
+    """Each time; for programs the least and the greatest."""
+    text = ", ".join(map(units.latency, times))
+    return Cell(None, text=text, low=min(times), high=max(times)) if times else None
 
 
 def _time_cell(ns: float) -> Cell:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import units
-from ssdlab.answer import Answer, Section, Table, Verdict, columns
+from ssdlab.answer import Answer, Section, Verdict
 from ssdlab.traces import profile
 
 SIZES_MAX = 20
@@ -15,7 +15,6 @@ SIZES_MAX = 20
 
 def answer(found: dict[str, Any]) -> Answer:
     """From what :func:`ssdlab.traces.profile.profile` found."""
-    sizes = profile.size_rows(found, SIZES_MAX)
     odd = found["remarks"]
     kinds = found["requests_by_kind"]
     told = units.listed([units.counted(count, kind) for kind, count in kinds.items() if count])
@@ -25,10 +24,7 @@ def answer(found: dict[str, Any]) -> Answer:
             + (f"{units.counted(len(odd), 'kind')} of anomaly." if odd else "no anomalies found."),
             *odd,
         ],
-        tables=[
-            Table("Summary", columns("property | value"), profile.facts(found)),
-            Table("Most common sizes", columns("size | reads | writes | trims | share"), sizes),
-        ],
+        tables=[profile.facts(found), profile.size_table(found, SIZES_MAX)],
         figures=profile.figures(found),
         key="facts",
         title="Access pattern",

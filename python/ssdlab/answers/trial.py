@@ -8,6 +8,7 @@ from dataclasses import replace
 from ssdlab import units
 from ssdlab.analysis.paired import Effect
 from ssdlab.answer import (
+    INTERVAL,
     Answer,
     Cell,
     Cells,
@@ -58,7 +59,7 @@ def _verdict(outcome: ab.TrialOutcome) -> Verdict:
 
 
 def _numbers(outcome: ab.TrialOutcome) -> Table:
-    interval = Column("95 %", "", "%", "B vs A interval", interval=True)
+    interval = Column("95 %", "", "%", "B vs A interval", INTERVAL)
     least = "minimum detectable effect (80 % power)"
     heads = [*columns("number | unit | A | B | B vs A [=%]"), interval, Column("verdict")]
     rows: list[Cells] = [

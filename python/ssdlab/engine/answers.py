@@ -386,8 +386,8 @@ def weighed(judged: Section, checks: Sequence[Check]) -> Section:
     )
 
 
-def _limit(demand: Demand, limit: float) -> str:
-    return f"{'at most' if demand.lower else 'at least'} {units.number(limit)}"
+def _limit(demand: Demand, limit: float) -> Cell:
+    return Cell(limit, text=f"{'at most' if demand.lower else 'at least'} {units.number(limit)}")
 
 
 # --- what steps came to

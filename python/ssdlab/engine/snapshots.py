@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ssdlab.answer import Table, columns
+from ssdlab.answer import Cell, Column, Table
 from ssdlab.errors import InputError
 from ssdlab.output import write_to
 from ssdlab.smart.change import HealthChange, compare
@@ -37,26 +37,34 @@ def counted(folder: Path, name: str) -> Table | None:
     except (InputError, ValueError):  # a drive that says little, or was changed for another
         return None
     rows = [(what, told) for what, told in _rows(change) if told is not None]
-    return Table("", columns("counter | change in the run"), rows)
+    grown = Column("change in the run", parts=("value", "unit"))
+    return Table("", [Column("counter"), grown], rows)
 
 
-def _rows(change: HealthChange) -> list[tuple[str, str | None]]:
+def _rows(change: HealthChange) -> list[tuple[str, Cell | None]]:
     before, after = change.temperature_before_c, change.temperature_after_c
+    known = before is not None and after is not None
     return [
         ("written by the host", _size(change.written_bytes)),
         ("read by the host", _size(change.read_bytes)),
         ("written to the flash", _size(change.nand_bytes)),
         ("write amplification", _number(change.write_amplification, "")),
-        ("wear", _number(change.used_percent, " % of its life")),
-        ("temperature", None if None in (before, after) else f"{before} to {after} °C"),
+        ("wear", _number(change.used_percent, "% of its life")),
+        ("temperature before", _number(before if known else None, "°C")),
+        ("temperature after", _number(after if known else None, "°C")),
         ("minutes too warm", _number(change.minutes_too_warm, "")),
-        *((name.replace("_", " "), f"{grown:,}") for name, grown in change.errors.items()),
+        *(
+            (name.replace("_", " "), Cell(float(grown), text=f"{grown:,}"))
+            for name, grown in change.errors.items()
+        ),
     ]
 
 
-def _size(count: int | None) -> str | None:
-    return None if count is None else size_text(count)
+def _size(count: int | None) -> Cell | None:
+    return None if count is None else Cell(float(count), text=size_text(count), unit="B")
 
 
-def _number(value: float | None, unit: str) -> str | None:
-    return None if value is None else f"{value:.3g}{unit}"
+def _number(value: float | None, unit: str) -> Cell | None:
+    if value is None:
+        return None
+    return Cell(float(value), text=f"{value:.3g} {unit}".rstrip(), unit=unit)

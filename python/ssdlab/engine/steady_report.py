@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ssdlab.analysis.steady import EXCURSION_MAX, SLOPE_EXCURSION_MAX, PtsWindow
-from ssdlab.answer import Cell, Column, Curve, Figure, Table
+from ssdlab.answer import Cell, Column, Curve, Figure, Part, Table
 from ssdlab.engine.records import RoundsRecord
 
 BAND = 0.10
@@ -58,14 +58,16 @@ def figures(record: RoundsRecord) -> list[Figure]:
 def table(record: RoundsRecord) -> Table:
     """The measurement window of each tracked value: limits, what was measured, the fitted line."""
     windows = record.windows()
-    columns = tuple(Column(name, record.units.get(name, "")) for name in record.values)
+    parts: tuple[Part, ...] = ("value", "unit", "remark")
+    columns = [Column(name, record.units.get(name, ""), parts=parts) for name in record.values]
     numbers = list(range(record.first_of_window(), record.count + 1))
     rows: list[tuple[Cell | str | None, ...]] = [
         (f"round {n}", *(_at(record, name, n) for name in record.values)) for n in numbers
     ]
     if windows:
         rows += _fit_rows(record, windows)
-    rows.append(("verdict", *(_one_verdict(record, windows.get(name)) for name in record.values)))
+    verdicts = [_one_verdict(record, windows.get(name)) for name in record.values]
+    rows.append(("verdict", *map(_said, verdicts)))
     title = f"Steady state: {record.title}"
     return Table(
         title,
@@ -107,8 +109,12 @@ def _fit_rows(
         ),
         ("measured slope over the window", *cells([w.slope_excursion for w in pts_windows])),
         ("slope, share of the mean", *(_percent(w.slope_share) for w in pts_windows)),
-        ("fitted line", *(formula(record, w) for w in pts_windows)),
+        ("fitted line", *(_said(formula(record, w)) for w in pts_windows)),
     ]
+
+
+def _said(text: str | None) -> Cell | None:
+    return None if text is None else Cell(None, text=text, remark=text)
 
 
 def _convergence(record: RoundsRecord, name: str, values: list[float], unit: str) -> Figure:
@@ -178,8 +184,10 @@ def _one_verdict(record: RoundsRecord, window: PtsWindow | None) -> str | None:
     return "not steady: " + ", ".join(wrong)
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share < float("inf") else "no mean"
+def _percent(share: float) -> Cell | None:
+    if share == float("inf"):
+        return _said("no mean")
+    return Cell(100 * share, text=f"{100 * share:.1f} %", unit="%")
 
 
 def _short(value: float) -> str:

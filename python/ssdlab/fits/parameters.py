@@ -65,6 +65,11 @@ class FitParameter:
             return f"{round(value)}ns"
         return f"{value / 1e3:.0f}kB/s" if self.kind == "rate" else f"{value:.6g}"
 
+    @property
+    def unit(self) -> str:
+        """Of its values."""
+        return {"time": "ns", "rate": "B/s", "number": ""}[self.kind]
+
     def shown(self, value: float) -> str:
         """A value as people read it."""
         if self.kind == "time":

@@ -200,21 +200,23 @@ def _price(plan: CachePlan) -> Table:
             "unsafe at most [=B]": partial(_risk, plan),
         },
         note,
+        {"unsafe at most": ("value", "remark")},
     )
 
 
 def _risk(plan: CachePlan, row: CacheRow) -> Cell | None:
     if plan.asked.ram is not None and plan.asked.ram.defers:
         most = row.ram_dirty_most + row.dirty_most
-        return Cell(most, text=f"{units.binary(most)} !")
+        return Cell(most, text=f"{units.binary(most)} !", remark="lost with the power")
     if plan.volatile and row.store.has_disk and not row.defers:
-        return Cell(None, text="disks' caches !")
+        return Cell(None, text="disks' caches !", remark="disks' caches, lost with the power")
     if row.candidate is None:
         return None
     if not row.defers:
         return Cell(0.0, text="nothing")
-    safe = " (mirrored)" if row.candidate.fast.redundant else " !"
-    return Cell(row.dirty_most, text=f"{units.binary(row.dirty_most)}{safe}")
+    mirrored = row.candidate.fast.redundant
+    text = units.binary(row.dirty_most) + (" (mirrored)" if mirrored else " !")
+    return Cell(row.dirty_most, text=text, remark="mirrored" if mirrored else "lost with one drive")
 
 
 def _time(plan: CachePlan) -> Table:

@@ -157,7 +157,7 @@ def histograms(
     rows: list[Cells] = [
         [
             name,
-            *(str(count) for count in (tc, qd, tc * qd)),
+            *(Cell(count) for count in (tc, qd, tc * qd)),
             records.cell("iops", key),
             records.cell("mean", key),
             *pts.percentile_cells(records, [key]),

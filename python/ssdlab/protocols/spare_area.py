@@ -43,6 +43,10 @@ def _shares(setup: Setup) -> list[int]:
     return setup.counts("shares", most=100)[::-1]
 
 
+def _left(size: int) -> Cell:
+    return Cell(float(size), text=units.binary(size) if size else "nothing")
+
+
 def judge(records: Records, setup: Setup) -> Section:
     """What each part keeps up, and what leaving room gains."""
     shares = _shares(setup)
@@ -63,13 +67,13 @@ def judge(records: Records, setup: Setup) -> Section:
     wear = {share: records.cell("waf", f"write-{share}") for share in shares}
     told = any(cell.value for cell in wear.values())
     heads = columns(
-        "part of the drive | left unwritten | random writes kept up [IOPS] | gain [x]"
+        "part of the drive | left unwritten [=B] | random writes kept up [IOPS] | gain [x]"
         + (" | write amplification [x]" if told else "")
     )
     rows: list[Cells] = [
         [
             f"{share} % ({units.binary(setup.part(share))})",
-            units.binary(setup.active - setup.part(share)) if share < 100 else "nothing",
+            _left(setup.active - setup.part(share) if share < 100 else 0),
             last[share],
             gains[share],
             *([wear[share]] if told else []),

@@ -142,7 +142,7 @@ def _table(table: Table, marks: Collection[str], *, first: bool) -> Mapping[str,
         "title": for_page(table.title),
         "head": [for_page(heading(column)) for column in columns],
         # Intervals are copied as they are written.
-        "copied": heads_of([replace(c, values="") if c.interval else c for c in columns]),
+        "copied": heads_of([c if "value" in c.parts else replace(c, values="") for c in columns]),
         "rows": shown,
         "labels": max(1, next(numeric, len(columns))),
         "anchors": table.anchors[:ROWS_MAX],
@@ -162,7 +162,7 @@ def _counts(cell: object) -> bool:
 
 def _cell(value: Cell | str | None, unit: str, marks: Collection[str]) -> tuple[str, str | None]:
     raw = value_of(value)
-    told = isinstance(raw, str) or (isinstance(value, Cell) and value.high is not None)
+    told = isinstance(raw, str) or (isinstance(value, Cell) and raw is None and bool(value.text))
     copied = None if told else "" if raw is None else repr(raw)
     return for_page(cell_text(value, unit, marks)), copied
 

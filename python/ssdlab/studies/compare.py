@@ -295,7 +295,8 @@ def difference_cells(difference: Difference | None) -> Cells:
     if difference is None:
         return [share_cell(None), None]
     low, high = (None if end is None else 100 * end for end in (difference.low, difference.high))
-    return [share_cell(difference.share), Cell(low, text=span_text(difference), high=high)]
+    span = Cell(None, text=span_text(difference), low=low, high=high)
+    return [share_cell(difference.share), span]
 
 
 def value_text(value: float | None, interval: tuple[float, float] | None) -> str:

@@ -201,13 +201,18 @@ class Dataset:
         def kind(name: str) -> pl.DataType:
             if name in varied:
                 return pl.Float64() if varied[name] else pl.String()
-            if name in TEXT:
-                return pl.String()
-            if name == "steady":
-                return pl.Boolean()
-            return pl.Int64() if name in WHOLE else pl.Float64()
+            return column_type(name)
 
         return pl.Schema({name: kind(name) for name in row})
+
+
+def column_type(name: str) -> pl.DataType:
+    """Of a column that does not say what varied, whatever is null in it."""
+    if name in (*TEXT, "source", "step"):
+        return pl.String()
+    if name == "steady":
+        return pl.Boolean()
+    return pl.Int64() if name in WHOLE else pl.Float64()
 
 
 @dataclass

@@ -25,7 +25,7 @@ from ssdlab.progress import ProgressCallback, tell
 from ssdlab.quantities import told_apart
 from ssdlab.store import MANIFEST, RunStore, open_run
 from ssdlab.store.folder import RunFolder
-from ssdlab.sweeps.dataset import ENDURANCE, SERIES, SUMMARY
+from ssdlab.sweeps.dataset import ENDURANCE, SERIES, SUMMARY, column_type
 from ssdlab.sweeps.measures import MEASURED
 
 TABLES = ("runs", "summary", "series")
@@ -174,7 +174,8 @@ def _write_kept(
                     names = [pl.lit(text).alias(name) for name, text in known.items()]
                     frames.append(result.series_frame.select(*names, pl.all()))
     if rows:
-        pl.DataFrame(rows, infer_schema_length=None).write_parquet(folder / "summary.parquet")
+        schema = {name: column_type(name) for row in rows for name in row}
+        pl.DataFrame(rows, schema=schema).write_parquet(folder / "summary.parquet")
     if frames:
         pl.concat(frames, how="diagonal_relaxed").write_parquet(folder / "series.parquet")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from ssdlab import _core, units
-from ssdlab.answer import Curve, Figure
+from ssdlab.answer import INTERVAL, Cell, Cells, Column, Curve, Figure, Table, columns, size_cell
 from ssdlab.progress import Progress, ProgressCallback, answering_ctrl_c
 from ssdlab.tracefile import Reading, existing
 
@@ -44,17 +45,27 @@ def profile(
     return {"trace": str(path), **found, "remarks": remarks(found)}
 
 
-def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Rows of name and value, for people."""
+def facts(found: dict[str, Any]) -> Table:
+    """What a trace is like, a property each row; :func:`profile` has all of it in numbers."""
+    heads = [Column("property"), Column("value", parts=("value", *INTERVAL, "unit", "remark"))]
+    return Table("Summary", heads, [[name, value] for name, value in _facts(found)])
+
+
+def _count(count: int, more: str = "") -> Cell:
+    return Cell(float(count), text=f"{count:,}" + (f" ({more})" if more else ""), remark=more)
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, Cell | str]]:
     kinds, amounts = found["requests_by_kind"], found["bytes_by_kind"]
-    rows = [("format", found["format"]), ("requests", f"{found['requests']:,}")]
+    rows: list[tuple[str, Cell | str]]
+    rows = [("format", found["format"]), ("requests", _count(found["requests"]))]
     for kind, title in KINDS.items():
         if kinds[kind]:
             amount = f", {units.binary(amounts[kind])}" if kind in amounts else ""
             share = 100 * kinds[kind] / max(1, found["requests"])
-            rows.append((title, f"{kinds[kind]:,} ({share:.1f} %){amount}"))
+            rows.append((title, _count(kinds[kind], f"{share:.1f} %{amount}")))
     if found["devices"] > 1:
-        rows.append(("devices", f"{found['devices']:,}"))
+        rows.append(("devices", _count(found["devices"])))
     return [*rows, *_time_rows(found), *_place_rows(found)]
 
 
@@ -62,23 +73,26 @@ def _percentiles(rows: Sequence[dict[str, Any]], value: str) -> dict[float, Any]
     return {row["percent"]: row[value] for row in rows}
 
 
-def _time_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _time_rows(found: dict[str, Any]) -> Iterator[tuple[str, Cell | str]]:
     arrivals = found["arrivals"]
     if arrivals is None:
         yield "times", "none in this format"
         return
     seconds = found["seconds"]
-    yield "time span", units.duration(seconds)
+    yield "time span", Cell(seconds, text=units.duration(seconds), unit="s")
     if seconds > 0:
-        yield "mean rate", f"{units.number(found['requests'] / seconds)} requests/s"
+        rate, unit = found["requests"] / seconds, "requests/s"
+        yield "mean rate", Cell(rate, text=f"{units.number(rate)} {unit}", unit=unit)
     for window in arrivals["windows"]:
         if window["window_ns"] in (10_000_000, 1_000_000_000, 60_000_000_000):
             peak = window["requests_max"]
-            yield (
-                f"busiest {units.duration(window['window_ns'] / 1e9)}",
-                f"{units.counted(peak, 'request')}, {units.number(peak / window['requests_mean'])} "
-                f"times the mean; variance/mean {units.number(window['dispersion'])} (Poisson: 1)",
+            more = (
+                f"{units.number(peak / window['requests_mean'])} times the mean; "
+                f"variance/mean {units.number(window['dispersion'])} (Poisson: 1)"
             )
+            told = f"{units.counted(peak, 'request')}, {more}"
+            name = f"busiest {units.duration(window['window_ns'] / 1e9)}"
+            yield name, Cell(float(peak), text=told, unit="requests", remark=more)
     responses = found["responses"] or {}
     for name, rows, high in (
         ("between requests", arrivals["gaps"], 90),
@@ -89,16 +103,19 @@ def _time_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, f"median {median}, {high} % within {most}"
 
 
-def _place_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _place_rows(found: dict[str, Any]) -> Iterator[tuple[str, Cell | str]]:
     foot, order = found["footprint"], found["order"]
     block, sampled = foot["block_bytes"], foot["estimated_from_one_in"]
     moved = max(1, found["requests_by_kind"]["read"] + found["requests_by_kind"]["write"])
-    all_, read, written = (
-        units.binary(foot[name] * block) for name in ("blocks", "blocks_read", "blocks_written")
-    )
-    yield "addresses", " to ".join(units.binary(found[k]) for k in ("lowest_byte", "end_byte"))
-    yield "footprint", f"{'about ' if sampled > 1 else ''}{all_} in blocks of 4 KiB"
-    yield "read, written", f"{read}, {written}"
+    low, high = found["lowest_byte"], found["end_byte"]
+    between = f"{units.binary(low)} to {units.binary(high)}"
+    yield "addresses", Cell(None, text=between, low=low, high=high, unit="B")
+    about, of = "about " if sampled > 1 else "", "in blocks of 4 KiB"
+    for name, key in (("footprint", "blocks"), ("of it read", "blocks_read"),
+                      ("of it written", "blocks_written")):  # fmt: skip
+        size = float(foot[key] * block)
+        text = f"{about}{units.binary(size)} {of}"
+        yield name, Cell(size, text=text, unit="B", remark=f"{about}{of}")
     yield (
         "sequential",
         f"{100 * order['continues_the_request_before'] / moved:.1f} % continue the request "
@@ -129,24 +146,30 @@ def _place_rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def size_rows(found: dict[str, Any], most: int = 12) -> list[list[str]]:
-    """Rows of the commonest sizes: size, reads, writes, trims, share of all."""
+def size_table(found: dict[str, Any], most: int = 12) -> Table:
+    """The commonest sizes: size, reads, writes, trims, share of all."""
     sizes = found["sizes"]
     count = {id(size): size["read"] + size["write"] + size["trim"] for size in sizes}
     total = max(1, sum(count.values()))
     kept = sorted(sizes, key=lambda one: -count[id(one)])[:most]
+
+    def row(size: Cell, *counts: int) -> Cells:
+        share = 100 * sum(counts) / total
+        told = (Cell(float(count), text=f"{count:,}") for count in counts)
+        return [size, *told, Cell(share, text=f"{share:.1f}")]
+
     rows = [
-        [units.binary(one["bytes"]), f"{one['read']:,}", f"{one['write']:,}", f"{one['trim']:,}",
-         f"{100 * count[id(one)] / total:.1f} %"]
+        row(size_cell(one["bytes"]), one["read"], one["write"], one["trim"])
         for one in sorted(kept, key=lambda one: one["bytes"])
-    ]  # fmt: skip
+    ]
     rest = [size for size in sizes if size not in kept]
     if rest:
-        sums = [sum(one[kind] for one in rest) for kind in ("read", "write", "trim")]
-        rows.append(
-            [f"{len(rest)} others", *(f"{n:,}" for n in sums), f"{100 * sum(sums) / total:.1f} %"]
-        )
-    return rows
+        sums = (sum(one[kind] for one in rest) for kind in ("read", "write", "trim"))
+        others = f"{len(rest)} others"
+        rows.append(row(Cell(None, text=others, remark=others), *sums))
+    heads = columns("size [=B] | reads | writes | trims | share [%]")
+    heads[0] = replace(heads[0], parts=("value", "remark"))
+    return Table("Most common sizes", heads, rows)
 
 
 def figures(found: dict[str, Any]) -> list[Figure]:
