@@ -14,7 +14,9 @@ from typing import Any
 import man
 
 from ssdlab import _core, knowledge, units
+from ssdlab.api.array import STUDIES
 from ssdlab.arrays.attachment import shipped_attachments
+from ssdlab.arrays.workloads import WORKLOADS
 from ssdlab.audits import CHECKS
 from ssdlab.care.methods import KINDS
 from ssdlab.checks import probes
@@ -25,8 +27,10 @@ from ssdlab.experiments.base import Line
 from ssdlab.experiments.measured.cells import table
 from ssdlab.experiments.score import Score, by, quantity, score
 from ssdlab.fio.options import ADDED, ADDED_FOR_LOGS, ALLOWED, REFUSED, REPLACED
+from ssdlab.plan.cache import PRESETS
+from ssdlab.plan.stores import MODES
 from ssdlab.protocols import protocols
-from ssdlab.rig import profiles
+from ssdlab.rig import profiles, registered
 from ssdlab.smart.attributes import Meaning, meanings
 from ssdlab.tuning import SETTINGS
 
@@ -83,6 +87,11 @@ def names() -> dict[str, Any]:
         "measured": list(measured.DRIVES),
         "controllers": list(shipped_attachments()),
         "methods": [name for name in KINDS if name != "punch"],
+        "workloads": [one.name for one in WORKLOADS],
+        "studies": list(STUDIES),
+        "replacement": list(registered("replacement policy")),
+        "modes": list(MODES),
+        "presets": list(registered(PRESETS)),
     }
 
 

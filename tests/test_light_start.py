@@ -100,6 +100,18 @@ def test_the_help_of_a_command_loads_nothing_that_runs_it(line: str) -> None:
         ("ssdlab list dri", "drives"),
         ("ssdlab trace info --for", "--format"),
         ("ssdlab plan cache --po", "--pool"),
+        ("ssdlab array demo-client --study scal", "scaling"),
+        ("ssdlab array demo-client --workload random-w", "random-write"),
+        ("ssdlab array demo-client --controller ada", "adaptec-3152-8i"),
+        ("ssdlab plan storage --workload seq", "sequential-read"),
+        ("ssdlab plan storage --candidate raid10:4:demo-c", "raid10:4:demo-client"),
+        ("ssdlab plan cache --preset cachec", "cachecade"),
+        ("ssdlab plan cache --modes write-back,write-t", "write-back,write-through"),
+        ("ssdlab plan cache --policies lru,a", "lru,arc"),
+        ("ssdlab plan cache --ram-policy s3", "s3-fifo"),
+        ("ssdlab plan cache --cache demo-c", "demo-client"),
+        ("ssdlab plan cache --pool raid1:2:hgst-c", "raid1:2:hgst-c15k600-300"),
+        ("ssdlab cache load.csv --policies al", "all"),
     ],
 )
 def test_a_completion_loads_nothing_but_names(line: str, offered: str) -> None:

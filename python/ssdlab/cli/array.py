@@ -30,7 +30,10 @@ def command(
     chunk: str = option("LIST", "Sizes of a chunk: 64k,512k or 64k..1mx2.", default="512k"),
     job: JobFile = None,
     workload: str | None = option(
-        "NAME", f"A load by name: {', '.join(load.name for load in WORKLOADS)}.", "--workload"
+        "NAME",
+        f"A load by name: {', '.join(load.name for load in WORKLOADS)}.",
+        "--workload",
+        autocompletion=light.complete("workloads"),
     ),
     depth: int = option("N", "I/Os in flight of a load by name.", default=DEPTH, min=1),
     study: list[str] | None = option(
@@ -38,6 +41,7 @@ def command(
         "arrays (levels, counts and chunks; the default), chunk (4 to 1024 KiB), scaling "
         "(against the number of drives, predicted and simulated), depth (1 to 256), "
         "degradation (fresh, used, rested, trimmed); may be given again.",
+        autocompletion=light.complete("studies"),
     ),
     prepare: str | None = option("STATE", "State at the start, as for run; else the load's own."),
     measured: Path | None = option(
@@ -49,6 +53,7 @@ def command(
         "NAME|FILE",
         "What the array stands behind: intel-dmi2, intel-rs25db080, adaptec-3152-8i, or a file "
         "with [controller] and [bus].",
+        autocompletion=light.complete("controllers"),
     ),
     bus: str | None = option("RATE", "Bandwidth that all members share, as 2GB/s."),
     scale: int | None = option("N", "Scale the capacity of drives down by N.", min=1),

@@ -9,18 +9,11 @@ from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import BenchOptions, Seed, argument, document, option
 from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.output import Output
-from ssdlab.rig import registered
 
 if light.BODIES:
     from io import BytesIO
 
     from ssdlab.api.cache import cache
-
-
-def _policies(incomplete: str) -> list[str]:
-    before, comma, last = incomplete.rpartition(",")
-    known = ["all", *registered("replacement policy")]
-    return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
 
 
 @answering
@@ -32,7 +25,7 @@ def command(
         "Replacement policies, such as lru,arc,s3-fifo, or all; with what is let in: "
         "lru+ghost,all+nhit:3 (ssdlab list policies).",
         default="all",
-        autocompletion=_policies,
+        autocompletion=light.complete_list("replacement", also=("all",)),
     ),
     sizes: str = option(
         "LIST",

@@ -48,6 +48,24 @@ def complete(*kinds: str) -> Callable[[str], list[str]]:
     return matching
 
 
+def complete_list(*kinds: str, also: Sequence[str] = ()) -> Callable[[str], list[str]]:
+    """The same for the last of several, joined by commas; ``also`` are more names."""
+
+    def matching(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        given = before.split(",")
+        known = [name for name in (*also, *names(*kinds)) if name not in given]
+        return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
+
+    return matching
+
+
+def complete_store(incomplete: str) -> list[str]:
+    """Drives, alone or where a store of several names one: ``raid10:4:DRIVE``."""
+    before, colon, last = incomplete.rpartition(":")
+    return [f"{before}{colon}{name}" for name in names("drives") if name.startswith(last)]
+
+
 def complete_runs(incomplete: str) -> list[str]:
     """Ids of kept runs, of which any piece will do, and what names the newest."""
     from ssdlab.store import LAST, RunStore

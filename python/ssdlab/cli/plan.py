@@ -29,8 +29,18 @@ app = typer.Typer(
 @app.command("cache")
 @answering
 def for_pool(
-    pool: str = option("STORE", f"What is cached: {FORMS}.", default=...),
-    cache: list[str] = option("STORE", "What to cache on; may be given again.", default=...),
+    pool: str = option(
+        "STORE",
+        f"What is cached: {FORMS}.",
+        default=...,
+        autocompletion=light.complete_store,
+    ),
+    cache: list[str] = option(
+        "STORE",
+        "What to cache on; may be given again.",
+        default=...,
+        autocompletion=light.complete_store,
+    ),
     trace: Path | None = option("TRACE", "The load, as a trace."),
     job: JobFile = None,
     sizes: str | None = option(
@@ -40,10 +50,20 @@ def for_pool(
     thresholds: str | None = option(
         "LIST", "Admission thresholds: admit a block on its Nth access: 1,2."
     ),
-    policies: str | None = option("LIST", "Replacement policies: lru,arc,s3-fifo."),
-    modes: str | None = option("LIST", f"Of {', '.join(MODES)}; else the first three."),
+    policies: str | None = option(
+        "LIST",
+        "Replacement policies: lru,arc,s3-fifo.",
+        autocompletion=light.complete_list("replacement"),
+    ),
+    modes: str | None = option(
+        "LIST",
+        f"Of {', '.join(MODES)}; else the first three.",
+        autocompletion=light.complete_list("modes"),
+    ),
     preset: list[str] | None = option(
-        "NAME", "A product's cache with all of its settings, besides; may be given again."
+        "NAME",
+        "A product's cache with all of its settings, besides; may be given again.",
+        autocompletion=light.complete("presets"),
     ),
     goal: str = option(
         "iops|p99|price",
@@ -69,7 +89,12 @@ def for_pool(
     ram: str | None = option(
         "SIZE", "RAM of the host as a cache before the pool and every cache alike: 4GiB."
     ),
-    ram_policy: str = option("NAME", "Its replacement policy.", default="lru"),
+    ram_policy: str = option(
+        "NAME",
+        "Its replacement policy.",
+        default="lru",
+        autocompletion=light.complete("replacement"),
+    ),
     ram_mode: str = option(
         "|".join(RAM_MODES),
         "Its mode; write-back loses acknowledged writes with the power.",
@@ -104,12 +129,14 @@ def stores(
         f"What may be bought: {SYNTAX}. STORE is a drive, a rig file, or "
         "LEVEL:COUNT:DRIVE[:CHUNK]. Given several times; without it two large disks, twelve "
         "fast ones, twelve SSDs, and two disks behind a cache are compared.",
+        autocompletion=light.complete_store,
     ),
     job: JobFile = None,
     workload: str | None = option(
         "NAME",
         f"A load by name instead: {', '.join(load.name for load in WORKLOADS)}.",
         "--workload",
+        autocompletion=light.complete("workloads"),
     ),
     prices: Prices = None,
     depth: int | None = option("N", "I/Os in flight; 256 unless given.", min=1),
