@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from conftest import Outcome
 from recorded import DISK_QUEUE, Recorded
 from scripted import Scripted
 from ssdlab import admin as identify
@@ -178,6 +180,9 @@ def test_presets_and_settings_are_read_and_later_ones_win() -> None:
         ("nr-requests=0", "expected a number"),
         ("affinity=1-", "expected local"),
         ("lba=four", "expected bytes"),
+        ("lba=777", "expected bytes"),
+        ("affinity=3-1", "expected local"),
+        ("affinity=0-99999999999", "expected local"),
         ("governor=", "expected performance"),
         ("scheduler=../../x", "expected none"),
     ],
@@ -377,6 +382,43 @@ def test_a_virtual_disk_is_a_line_and_no_failure(recorded: Recorded) -> None:
         assert "virtual disk" in by_setting(setup)["write-cache"]["why_not"]
     assert said[0].startswith("setup pts for /dev/vda: scheduler none")
     assert sum("not set: write-cache" in one for one in said) == 1
+
+
+@pytest.mark.parametrize("text", ["governor=warp", "scheduler=warp", "affinity=9999"])
+def test_a_dry_run_refuses_what_is_no_value_on_any_system(recorded: Recorded, text: str) -> None:
+    own = system(recorded)
+    shutil.rmtree(own.root / "sys/devices/system/cpu/cpufreq")
+    (own.root / "sys/class/block/sda/queue/scheduler").unlink()
+    setting = text.partition("=")[0]
+    with pytest.raises(InputError, match=f"^--setup {setting}: "):
+        tuning.preview("sda", text, own)
+    # What a system cannot set is told, and is no mistake.
+    told = tuning.preview("sda", "governor=ondemand,scheduler=bfq", own)
+    assert [record.why_not is None for record in told] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("governor=ondemand", "offers performance, powersave"), ("scheduler=cfq", "offers none, mq-")],
+)
+def test_a_dry_run_refuses_what_this_kernel_does_not_offer(
+    recorded: Recorded, text: str, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        tuning.preview("sda", text, system(recorded))
+
+
+@pytest.mark.parametrize("command", ["setup", "run"])
+def test_commands_that_only_look_refuse_an_impossible_value(
+    cli: Callable[..., Outcome], tmp_path: Path, command: str
+) -> None:
+    file, job = tmp_path / "f.bin", tmp_path / "j.fio"
+    file.write_bytes(bytes(1 << 20))
+    job.write_text("[r]\nrw=read\nbs=4k\nsize=1m\n")
+    what = (file,) if command == "setup" else (job, "--on", file)
+    done = cli(command, *what, "-n", "--setup", "governor=warp")
+    assert done.status == 2 and done.err.count("\n") == 1, done
+    assert "--setup governor: " in done.err
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,9 @@ class Fio:
     def preview(self, job: JobText, settings: Settings) -> Preview:
         """What :meth:`run` would do and what would be refused; changes nothing.
 
-        Raises InputError where the job is wrong.
+        Raises InputError where the job is wrong, or a value of the setup is none.
         """
+        tuning.preview(System().disk_below(self.path), self.setup)
         device = self.device()
         plan = self._seen(job, settings, device).plan
         path = self.path.absolute()

@@ -29,18 +29,21 @@ class _Line:
     record: Record
     knob: Knob | None
     """None where nothing is to be written."""
+    wrong: bool = False
+    """Whether there is no such value."""
 
 
 def preview(name: str | None, text: str, system: System | None = None) -> list[Record]:
     """What ``--setup`` would do to drive ``name`` and its system; changes nothing.
 
-    Raises InputError where ``text`` is no setup.
+    Raises InputError where ``text`` is no setup, or has a value that there is not.
     """
     own = system or System()
     request = parse(text)
     lines = _plan(
         _subject(own, name), request, [journal for journal in _journals() if journal.alive]
     )
+    _refuse_named(request, [line for line in lines if line.wrong])
     return [line.record for line in lines if line.knob is None or line.knob.want is not None]
 
 
@@ -162,7 +165,7 @@ def _plan(subject: SetupSubject, request: SetupRequest, living: Sequence[Journal
 def _line(system: System, setting: str, one: Knob | Closed, living: Sequence[Journal]) -> _Line:
     if isinstance(one, Closed):
         now, why = (one.why, None) if one.holds else (None, one.why)
-        return _Line(Record(setting, one.place, now, None, None, why), None)
+        return _Line(Record(setting, one.place, now, None, None, why), None, one.wrong)
     means = MEANS[one.means]
     shown, before = means.shown(one.place), means.read(system, one.place)
     if before is None:

@@ -40,6 +40,8 @@ class Closed:
     why: str
     holds: bool = False
     """Whether what is wanted holds all the same: off is what a cache is that is not there."""
+    wrong: bool = False
+    """Whether it is the value's fault: there is no such value, or none here."""
 
 
 @dataclass(frozen=True)

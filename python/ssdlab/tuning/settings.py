@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ssdlab.admin import abilities, controller, other_namespaces
 from ssdlab.audits.queue import scsi_cache
@@ -42,6 +42,21 @@ def one_of(*values: str) -> Callable[[str], bool]:
 def matching(pattern: str) -> Callable[[str], bool]:
     """Whether a text has a form."""
     return lambda text: re.fullmatch(pattern, text) is not None
+
+
+def _cpus(text: str) -> bool:
+    """Whether a text is a list of processors, or means those next to the drive."""
+    return text == "local" or (
+        re.fullmatch(CPUS, text) is not None and all(map(cpu_set, text.split(",")))
+    )
+
+
+def _block(text: str) -> bool:
+    """Whether a text is an LBA format: a power of two from 512 bytes on, and metadata."""
+    if re.fullmatch(r"[1-9]\d{2,4}(\+\d+)?", text) is None:
+        return False
+    size = block_bytes(text)
+    return size >= 512 and size & (size - 1) == 0
 
 
 def _file(system: System, place: str, want: str, means: str = "file") -> Plan:
@@ -90,7 +105,10 @@ def _queue(
     )
 
 
-CPUS = r"local|\d+(-\d+)?(,\d+(-\d+)?)*"
+SCHEDULERS = "none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq"
+GOVERNORS = "performance", "powersave", "userspace", "ondemand", "conservative", "schedutil"
+"""Those that Linux has, asked for where a system offers none."""
+CPUS = r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*"
 MERGES = {"on": "0", "simple": "1", "off": "2"}
 
 
@@ -145,8 +163,8 @@ def scheduler(system: System, drive: SystemDrive, value: str) -> Plan:
     """The I/O scheduler, and what is lost when it changes."""
     place = f"{drive.place}/queue/scheduler"
     there = (system.read(place) or "").replace("[", "").replace("]", "").split()
-    if there and value not in there:
-        yield Closed(f"/{place}", f"the kernel offers {', '.join(there)}")
+    if value not in (there or SCHEDULERS):
+        yield _not_among(f"/{place}", value, there, SCHEDULERS)
         return
     # Another scheduler begins with a queue depth and parameters of its own.
     own = [f"{drive.place}/queue/iosched/{one}" for one in system.listed(f"{place[:-9]}iosched")]
@@ -159,24 +177,33 @@ def scheduler(system: System, drive: SystemDrive, value: str) -> Plan:
 # --- processors
 
 
+def _not_among(place: str, value: str, there: Sequence[str], known: Sequence[str]) -> Closed:
+    if there:
+        return Closed(place, f"the kernel offers {', '.join(there)}", wrong=True)
+    return Closed(place, f'Linux has no "{value}"; it has {", ".join(known)}', wrong=True)
+
+
 def governor(subject: SetupSubject, value: str) -> Plan:
     """The frequency governor of every processor."""
     base = "sys/devices/system/cpu/cpufreq"
     policies = [f"{base}/{one}" for one in subject.system.listed(base) if one.startswith("policy")]
-    if not policies:
+    if not policies and value not in GOVERNORS:
+        yield _not_among(f"/{base}", value, (), GOVERNORS)
+    elif not policies:
         why = "this system does not let frequencies be set, as in most virtual machines"
         yield Closed(f"/{base}", why)
     for policy in policies:
-        offered = (subject.system.read(f"{policy}/scaling_available_governors") or value).split()
+        told = subject.system.read(f"{policy}/scaling_available_governors") or ""
+        offered = told.split()
         place = f"{policy}/scaling_governor"
         # What these hold is lost when the governor changes.
         for one in (f"{policy}/scaling_setspeed", f"{policy}/energy_performance_preference"):
             if (said := subject.system.read(one)) and said != "<unsupported>":
                 yield Knob("file", one, None)
-        if value in offered:
+        if value in (offered or GOVERNORS):
             yield from _file(subject.system, place, value)
         else:
-            yield Closed(f"/{place}", f"the kernel offers {', '.join(offered)}")
+            yield _not_among(f"/{place}", value, offered, GOVERNORS)
 
 
 def local_cpus(system: System, drive: SystemDrive | None) -> set[int] | None:
@@ -203,7 +230,7 @@ def affinity(subject: SetupSubject, value: str) -> Plan:
         yield Closed("fio's processes", UNKNOWN_NODE)
     elif not wanted & allowed:
         why = f"this process may run on {cpu_list(allowed)} only"
-        yield Closed("fio's processes", why)
+        yield Closed("fio's processes", why, wrong=value != "local")
     else:
         yield Knob("process", "", cpu_list(wanted & allowed))
 
@@ -257,7 +284,8 @@ def lba(system: System, drive: SystemDrive, value: str) -> Plan:
     if not can.format:
         yield Closed(node, "the drive does not know Format NVM")
     elif value not in names:
-        yield Closed(node, f"the drive offers {', '.join(names) or 'no formats'}")
+        why = f"the drive offers {', '.join(names) or 'no formats'}"
+        yield Closed(node, why, wrong=bool(names))
     elif can.format_shared and (others := other_namespaces(drive.name, control)):
         yield Closed(node, f"it would format more than this namespace: {others}")
     else:
@@ -269,7 +297,7 @@ SETTINGS: tuple[Setting, ...] = (
         "lba",
         "LBA format; erases the drive twice, so it needs --destroy",
         "bytes, such as 4096 or 512",
-        matching(r"[1-9]\d{2,4}(\+\d+)?"),
+        _block,
         {},
         "NVM Express, Format NVM",
         lba,
@@ -306,7 +334,7 @@ SETTINGS: tuple[Setting, ...] = (
         "affinity",
         "processors that fio runs on",
         "local (the drive's NUMA node), or a list such as 0-3",
-        matching(CPUS),
+        _cpus,
         both("local"),
         BOTTLENECK,
         affinity,
@@ -316,7 +344,7 @@ SETTINGS: tuple[Setting, ...] = (
         "irq",
         "processors that answer an NVMe drive's interrupts",
         "local (the drive's NUMA node), or a list such as 0-3",
-        matching(CPUS),
+        _cpus,
         both("local"),
         BOTTLENECK,
         irq,
