@@ -128,6 +128,14 @@ def test_the_explanation_of_a_mix_says_whose_time_it_tells() -> None:
         "lab-reference, read: mean", "lab-reference, write: mean"
     ]  # fmt: skip
     assert len(tables["Write amplification by cause"].columns) == 2
+    # Wear is the drive's: told once, beside the writes, though reads are more.
+    assert [column.name for column in tables["SMART counters at the end"].columns] == [
+        "counter", "lab-reference"
+    ]  # fmt: skip
+    drawn = [(figure.group, figure.title) for figure in told.lead.figures]
+    both = ["lab-reference, read", "lab-reference, write"]
+    assert drawn == [(group, one) for group in dict.fromkeys(g for g, _ in drawn) for one in both]
+    assert len(drawn) == 4
     assert tables["With one thing changed"].note == "Of the reads of a mix."
 
 

@@ -274,6 +274,19 @@ def test_an_array_loses_data_by_the_chance_of_ssdlab_reliability(tmp_path: Path)
     assert loss_per_year(both, dirty=False) == pytest.approx(mirrored)
 
 
+@pytest.mark.parametrize(
+    ("drive", "uber"), [("samsung-860-pro-512", 1e-15), ("samsung-pm883-480", 1e-17)]
+)
+def test_an_array_of_ssds_has_the_read_errors_of_their_kind(drive: str, uber: float) -> None:
+    from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, p_loss
+
+    one = candidate(f"raid5:4:{drive}")
+    size = float(capacity_of(drive))
+    hazards = Hazards(0.01 / HOURS_PER_YEAR, 24 + size / 204.8e6 / 3600, uber)
+    lost = p_loss(Array("5", 4, size), hazards, HOURS_PER_YEAR)
+    assert loss_per_year(one, dirty=False) == pytest.approx(lost)
+
+
 def test_life_is_what_the_rated_cycles_allow() -> None:
     (found,) = run("raid1:2:lab-reference", hot=HotSet(1 << 62), depth=32)
     one = candidate("raid1:2:lab-reference")

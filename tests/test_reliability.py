@@ -31,7 +31,7 @@ from ssdlab.analysis.reliability import (
 )
 from ssdlab.answers.reliability import answer
 from ssdlab.errors import InputError
-from ssdlab.rig import profiles
+from ssdlab.rig import capacity_of, profiles
 from ssdlab.studies.reliability import Question, chance_text, study
 from ssdlab.units import for_page
 
@@ -561,13 +561,21 @@ def test_wrong_use_from_python_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("drive", "uber"),
-    [("samsung-860-pro-512", 1e-15), ("samsung-pm883-480", 1e-17), ("hgst-he10-10000", 1e-15)],
-)
+    [
+        ("samsung-860-pro-512", 1e-15), ("samsung-pm883-480", 1e-17), ("hgst-he10-10000", 1e-15),
+        ("hitachi-5k320-320", 1e-15), ("toshiba-xg6-512", 1e-15),
+    ],
+)  # fmt: skip
 def test_read_errors_are_those_of_the_kind_of_drive(drive: str, uber: float) -> None:
-    told = ssdlab.reliability(drive=drive, runs=100, level=5)
-    assert any(f"per bit: {uber:.3g}." in note for note in told.answer.notes)
-    own = ssdlab.reliability(drive=drive, runs=100, level=5, uber=1e-14)
-    assert any("per bit: 1e-14." in note for note in own.answer.notes)
+    size = float(capacity_of(drive))
+    for given, rate in ((None, uber), (1e-14, 1e-14)):
+        told = ssdlab.reliability(drive=drive, runs=100, level=5, members=4, uber=given)
+        assert any(f"per bit: {rate:.3g}." in note for note in told.answer.notes)
+        hazards = Hazards(0.01 / HOURS_PER_YEAR, 24 + size / 204.8e6 / 3600, rate)
+        lost = p_loss(Array("5", 4, size), hazards, 5 * HOURS_PER_YEAR)
+        assert told.frame("random-failures-alone")["p_loss_within_5_years"][0] == pytest.approx(
+            lost
+        )
 
 
 def test_every_shipped_drive_says_of_which_kind_it_is() -> None:

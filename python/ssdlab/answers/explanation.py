@@ -24,7 +24,7 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     # Both directions of a mix: what one waits for is not what the other does.
     main = [trace for trace in own if trace.job in [one.job for one in first]]
     tables = [_tried(outcomes, first)] if outcomes else []
-    tables += [time_table(main), causes_table(main), smart_table(first)]
+    tables += [time_table(main), causes_table(main), smart_table(main)]
     said = [*dict.fromkeys(text for trace in main for text in run.reasons(trace))]
     figures = [*charts.where_the_time_goes(main), *charts.time_by_part(main)]
     lead = Section(
