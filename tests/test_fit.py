@@ -351,6 +351,38 @@ def test_single_jobs_tell_the_time_of_submission_where_none_is_shallow() -> None
     assert FitTarget.of(rows).submission_us == pytest.approx(10)
 
 
+def test_littles_law_tells_the_time_of_submission_where_clat_is_alone() -> None:
+    """Rows of fio's libaio at depth 1: 7,419 IOPS of 109 us clat, of which 24 us more are slat."""
+    first = FitWorkload("randread", 4096)
+    rows = [
+        Observation(first, {"iops": 7419.0, "clat_mean_us": 108.78}),
+        Observation(replace(first, rw="randwrite"), {"iops": 3289.0, "clat_mean_us": 275.53}),
+        # Whoever is held back waits for something else, and several in flight for each other.
+        Observation(replace(first, limits=("rate_iops=100",)),
+                    {"iops": 100.0, "clat_mean_us": 109.0}),
+        Observation(replace(first, iodepth=4), {"iops": 20_000.0, "clat_mean_us": 150.0}),
+    ]  # fmt: skip
+    target = FitTarget.of(rows)
+    assert target.submission_us == pytest.approx((1e6 / 7419 - 108.78 + 1e6 / 3289 - 275.53) / 2)
+    # What a drive of this latency would be found to do is what was measured.
+    model = [{"iops": 7419.0, "clat_mean_us": 1e6 / 7419}]
+    off = FitTarget.of(rows[:1]).take(model) - FitTarget.of(rows[:1]).logs
+    assert off == pytest.approx([0.0, 0.0])
+
+
+def test_clat_that_is_next_to_nothing_of_the_time_is_taken_and_bends_no_model(
+    tmp_path: Path,
+) -> None:
+    """Buffered I/O through libaio: 95.7 us of 96.9 are those of submission."""
+    table = tmp_path / "t.csv"
+    table.write_text("rw,bs,iodepth,iops,clat_mean_us\nrandread,4k,1,9940,1.23\n")
+    (row,) = observations.read(table)
+    assert FitTarget.of([row]).columns == ["iops"]
+    table.write_text("rw,bs,iodepth,iops,clat_mean_us\nrandread,4k,1,9940,0.098\n")
+    with pytest.raises(InputError, match="latencies means in microseconds"):
+        observations.read(table)
+
+
 def test_dies_are_counted_by_the_fit_where_nothing_told_them() -> None:
     start = Start("x", with_keys(BASE, {}).to_toml())
     tried = of_dies(start)

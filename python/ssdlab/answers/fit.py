@@ -92,6 +92,8 @@ def answer(fit: Fit, twin: Twin) -> Answer:
         f"fitted to {len(fit.observed)} workloads; intervals are of 90 %",
         "held-out: each curve over depth was predicted by a fit without it, to first order",
     ]
+    if (submission := end.target.submission_us) and any(n.startswith("clat") for n in names):
+        notes.append(f"clat is lat less {units.microseconds(submission)} of submission")
     return Answer(
         f"Fit of {twin.name}", "fit", [lead], notes=notes, texts={f"{twin.name}.toml": twin.text}
     )

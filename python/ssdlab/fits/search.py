@@ -43,6 +43,8 @@ MEANS = ("iops", "lat_mean_us", "clat_mean_us")
 """Columns that say the same thing of a closed loop (Little's law)."""
 SMALL = 8
 """Depths at which the time of submission is not that of waiting for a processor."""
+LEAST = 0.3
+"""Share of a request's time that is the device's, at least."""
 LEAPS = 3
 LEAP = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
 """Of a parameter, in standard deviations of what is known of it beforehand."""
@@ -84,6 +86,8 @@ class FitTarget:
             for name in MEASURED:
                 if (value := observation.measured.get(name)) is None:
                     continue
+                if name.startswith("clat") and value < LEAST * (alone(observation) or 0.0):
+                    continue  # almost all of the time is that of submission: not the device's
                 rows.append(place)
                 columns.append(name)
                 logs.append(math.log(value))
@@ -121,11 +125,20 @@ def value_of(answer: Mapping[str, float], name: str, submission_us: float) -> fl
     value = answer.get(name)
     if value is None or not name.startswith("clat"):
         return value
-    return max(value - submission_us, 0.3 * value)
+    return max(value - submission_us, LEAST * value)
+
+
+def alone(observation: Observation) -> float | None:
+    """All the time of a request, us, by Little's law, where one is in flight at a time and nothing
+    holds the job back."""
+    iops = observation.measured.get("iops")
+    held = observation.load.depth > 1 or bool(observation.load.limits)
+    return 1e6 / iops if iops and not held else None
 
 
 def _submission(observed: Sequence[Observation]) -> float:
-    """Median of lat - clat at small depth, else of single jobs; 0 where they are not both known."""
+    """Median of lat - clat at small depth, else of single jobs; where they are not both known, of
+    what Little's law leaves beside clat at depth 1; 0 where that is not known either."""
     gaps = [
         (
             observation.load,
@@ -136,6 +149,12 @@ def _submission(observed: Sequence[Observation]) -> float:
     ]
     small = [gap for load, gap in gaps if load.depth <= SMALL]
     found = small or [gap for load, gap in gaps if load.numjobs == 1]
+    if not found:
+        found = [
+            whole - clat
+            for observation in observed
+            if (whole := alone(observation)) and (clat := observation.measured.get("clat_mean_us"))
+        ]
     return max(0.0, float(np.median(found))) if found else 0.0
 
 
