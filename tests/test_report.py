@@ -18,11 +18,12 @@ import report_samples as samples
 import ssdlab
 from ssdlab.analysis import names
 from ssdlab.analysis.flash import activity
-from ssdlab.answer import Answer, Section, Table, value_of
+from ssdlab.answer import Answer, Section, Table, by_name, value_of
 from ssdlab.answers import run as run_answer
 from ssdlab.answers.charts import Trace, first_of_each
 from ssdlab.answers.run import answer
 from ssdlab.errors import InputError, SsdlabError
+from ssdlab.output import Output
 from ssdlab.report import answer_page, style
 from ssdlab.report.downsample import keep_extremes
 from ssdlab.results import Result
@@ -462,3 +463,45 @@ def test_names_stay_text(desktop: browser.Tab) -> None:
         == 0
     )
     quiet(desktop)
+
+
+NAMES_OVERLAP = """Bokeh.documents[0].roots().map((plot) => {
+  const axis = plot.below[0], pen = document.createElement("canvas").getContext("2d");
+  pen.font = "11px " + axis.major_label_text_font.value;
+  const names = [...axis.major_label_overrides.values()];
+  const widest = Math.max(...names.map((name) => pen.measureText(name).width));
+  const each = plot.inner_width / (plot.x_range.end - plot.x_range.start);
+  const shown = axis.ticker.ticks.length, upright = axis.major_label_orientation !== "horizontal";
+  const drawn = plot.height - plot.inner_height;
+  return [upright ? each * names.length / shown < 11 || drawn < widest : each < widest, upright,
+          shown, plot.inner_height];
+})"""
+"""Of each chart whether its names overlap each other or what is below; whether they are upright,
+how many there are, and how high the chart is."""
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
+@pytest.mark.parametrize(("width", "phone"), [(1400, False), (390, True)])
+def test_many_long_names_below_bars_do_not_overlap(tmp_path: Path, width: int, phone: bool) -> None:
+    names_ = [f"{n} x RAID {level}, {chunk} KiB" for n in (4, 8) for level in (10, 5, 6, 0)
+              for chunk in (64, 1024)]  # fmt: skip
+    rates = [1000.0 * n for n in range(1, 17)]
+    figures = [
+        by_name("Rate", "IOPS", names_, {"simulated": rates}, wide=True),
+        by_name("Few", "IOPS", ["RAID 5", "RAID 6"], {"simulated": rates[:2]}, wide=True),
+        by_name("Many", "IOPS", names_ * 4, {"simulated": rates * 4}, wide=True),
+    ]
+    page = tmp_path / "page.html"
+    answer_page.render(Answer("", "arrays", [Section(["x"], figures=figures)]), Output(page))
+    with browser.tab() as tab:
+        tab.open(page, width, phone=phone)
+        tab.settle()
+        told = tab.run(NAMES_OVERLAP)
+        assert tab.complaints == []
+        assert [(overlap, upright) for overlap, upright, *_ in told] == [
+            (False, True), (False, False), (False, True)
+        ], told  # fmt: skip
+        assert [shown for _, _, shown, _ in told] == [16, 2, 16 if phone else 64]
+        heights = [height for *_, height in told]
+        assert max(heights) - min(heights) < 40, heights  # the names take nothing of the bars
+        assert tab.run("document.documentElement.scrollWidth <= innerWidth")

@@ -18,6 +18,7 @@
     }
     for (const axis of models()) if (axis.tags?.includes("log")) followZoom(axis);
     for (const source of models()) if (source.type === "ColumnDataSource") followTaps(source);
+    for (const axis of models()) if (axis.tags?.includes("names")) turnNames(axis);
     for (const renderer of models()) if (renderer.tags?.includes("field")) followWidth(renderer);
     themed();
     document.documentElement.dataset.ready = "yes";
@@ -61,6 +62,32 @@
     };
     range.properties.start.change.connect(update);
     range.properties.end.change.connect(update);
+    update();
+  };
+
+  // Names below an axis stand upright where they would overlap, and some are left out where even
+  // then there is no room for each; the chart is higher by what that takes.
+  const LINE_PX = 14;
+  const turnNames = (axis) => {
+    const plot = Bokeh.documents[0].roots().find((root) => root.below.includes(axis));
+    if (!plot) return;
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `${axis.major_label_text_font_size.value} ${axis.major_label_text_font.value}`;
+    const lines = [...axis.major_label_overrides.values()].map((name) => name.split("\n"));
+    const widest = Math.max(0, ...lines.flat().map((line) => pen.measureText(line).width));
+    const most = Math.max(1, ...lines.map((one) => one.filter((line) => line).length));
+    const deepest = Math.max(1, ...lines.map((one) => one.length));
+    const [height, ticks] = [plot.height, [...axis.ticker.ticks]];
+    const update = () => {
+      const each = plot.inner_width / (Math.abs(plot.x_range.end - plot.x_range.start) || 1);
+      // Those that are set lower in turn have the room of two.
+      const overlap = widest + 4 > each * (deepest > most ? 2 : 1);
+      const skip = overlap ? Math.ceil(LINE_PX * most / each) : 1;
+      axis.major_label_orientation = overlap ? Math.PI / 2 : "horizontal";
+      axis.ticker.ticks = ticks.filter((_, place) => place % skip === 0);
+      plot.height = height + (overlap ? Math.max(0, Math.ceil(widest) - LINE_PX * deepest) : 0);
+    };
+    plot.properties.inner_width.change.connect(update);
     update();
   };
 

@@ -145,6 +145,7 @@ def name_ticks(axis: Any, grid: Any, names: Sequence[str]) -> None:
     named = {float(place): name for place, name in enumerate(names) if name}
     _fix_ticks(axis, grid, list(named))
     axis.major_label_overrides = named
+    axis.tags = ["names"]
     grid.grid_line_color = None
 
 
