@@ -16,7 +16,7 @@ import ssdlab
 from conftest import Outcome
 from scheduling import LONG
 from ssdlab.analysis.endurance import WearOut
-from ssdlab.analysis.losses import UNREADABLE, WORN, simulate
+from ssdlab.analysis.losses import UNREADABLE, WORN, Losses, simulate
 from ssdlab.analysis.reliability import (
     HOURS_PER_YEAR,
     LEVELS,
@@ -552,6 +552,17 @@ def test_bad_input_is_one_sentence(cli: Cli, arguments: tuple[object, ...], sent
     assert ran.out == ""
     assert ran.err.count("\n") == 1, ran.err
     assert sentence in ran.err
+
+
+@pytest.mark.parametrize("losses", [1, 20])
+def test_weighted_lives_never_tell_a_chance_above_one(losses: int) -> None:
+    """Weights of few lives add up to more than there are lives."""
+    one = np.ones(losses)
+    weights = one * 24 / losses
+    seen = Losses(20, True, np.arange(losses), one, weights, np.zeros(losses, dtype=np.int64))
+    chance = seen.by(2.0)
+    assert chance.value == 1.0
+    assert chance.carried == (losses == 20) and not chance.low > 1.0 and not chance.high > 1.0
 
 
 def test_wrong_use_from_python_is_told() -> None:

@@ -99,15 +99,16 @@ def _weighted(each: Floats, unseen: float) -> Chance:
     usual mean and 1.96 standard errors. Few losses that weigh all carry no interval: how heavy
     those are that were not seen, they do not tell.
     """
-    if float(each.sum()) ** 2 < CARRIED_MIN * float((each**2).sum()):
-        return Chance(float(each.mean()), math.nan, math.nan)
     mean = float(each.mean())
+    if float(each.sum()) ** 2 < CARRIED_MIN * float((each**2).sum()):
+        return Chance(min(1.0, mean), math.nan, math.nan)
     square = float((each**2).sum()) / len(each) ** 2
     heaviest = max(unseen, float(each.max())) / len(each)
     low = mean * _chi_square_share(-Z_95, 2 * mean**2 / square)
     above, wider = mean + heaviest, square + heaviest**2
     high = above * _chi_square_share(Z_95, 2 * above**2 / wider)
-    return Chance(mean, low, min(1.0, high))
+    # Weights of few lives may add up to more than there are lives.
+    return Chance(min(1.0, mean), min(1.0, low), min(1.0, high))
 
 
 def _chi_square_share(z: float, freedom: float) -> float:
