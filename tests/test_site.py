@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import browser
+from ssdlab.experiments import measured
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -113,6 +114,18 @@ def test_the_page_of_an_experiment_has_its_numbers_and_charts(
     assert page.charts >= 1 and f"{REPEATED}-report.html" in page.links
     text = page.path.read_text("utf-8")
     assert "within 15 %" in text and f"{REPEATED}-example.fio" in text
+
+
+def test_an_experiment_of_several_publications_lists_them(site: Path) -> None:
+    page = Page(site / "experiments" / "measured.html")
+    text = page.path.read_text("utf-8")
+    items = [one.partition("</li>")[0] for one in text.split("<li>")[1:]]
+    assert sum("(licence: " in item for item in items) == len(measured.EXPERIMENT.articles) > 1
+    assert "../scorecard.html" in page.links and "docs/scorecard.md" not in text
+
+
+def test_the_site_has_no_compiled_files(site: Path) -> None:
+    assert not [*site.rglob("*.py[co]")]
 
 
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "there")

@@ -119,7 +119,8 @@ class Experiment:
 
     name: str
     title: str
-    article: str
+    articles: tuple[str, ...]
+    """What was published, each with what is known of how it was measured."""
     procedure: str
     """In a few sentences, what was done and how it is repeated."""
     scaling: str
@@ -127,6 +128,11 @@ class Experiment:
     factors: Mapping[Mode, int]
     plan: Callable[[int], list[Task]]
     judge: Callable[[Runs, int], Reproduced]
+
+    @property
+    def article(self) -> str:
+        """All of :attr:`articles` in one."""
+        return ". ".join(self.articles)
 
     def job_files(self) -> dict[str, str]:
         """The job files at full size, as they run on a real drive, by file name.
@@ -151,12 +157,14 @@ def experiment(
     name: str,
     plan: Callable[[int], list[Task]],
     judge: Callable[[Runs, int], Reproduced],
-    **own: str,
+    articles: tuple[str, ...] = (),
 ) -> Experiment:
-    """The published experiment of that name; ``own`` are fields that no file says."""
+    """The published experiment of that name; ``articles`` where no file says them."""
     told = dict(described()[name])
     like = described()[told.pop("like")] if "like" in told else {}
-    return Experiment(name=name, plan=plan, judge=judge, **{**like, **told, **own})
+    about = {**like, **told}
+    published = articles or (about.pop("article"),)
+    return Experiment(name=name, plan=plan, judge=judge, articles=published, **about)
 
 
 @dataclass(frozen=True)

@@ -84,17 +84,17 @@ def of(drives: Sequence[str]) -> Experiment:
     """The experiment with these drives alone."""
     return replace(
         EXPERIMENT,
-        article=_sources(drives),
+        articles=_sources(drives),
         plan=lambda factor: plan(drives, factor),
         judge=lambda runs, _factor: judge(drives, runs),
     )
 
 
-def _sources(drives: Sequence[str]) -> str:
+def _sources(drives: Sequence[str]) -> tuple[str, ...]:
     """Where the numbers of these drives come from, and how they were measured."""
     found = dict.fromkeys(cell.source for cell in table().cells if cell.drive in drives)
     known = [table().sources[key] for key in found]
-    return ". ".join(
+    return tuple(
         f"{source.what} (licence: {source.licence}): {source.procedure}" for source in known
     )
 
@@ -103,5 +103,5 @@ EXPERIMENT = experiment(
     "measured",
     plan=lambda factor: plan(DRIVES, factor),
     judge=lambda runs, _factor: judge(DRIVES, runs),
-    article=_sources(DRIVES),
+    articles=_sources(DRIVES),
 )
