@@ -16,6 +16,7 @@ import pytest
 
 import warm
 from ssdlab import _core
+from ssdlab.rig import registered
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -103,6 +104,17 @@ def test_a_rig_example_is_a_rig(block: Block) -> None:
 def test_the_readme_shows_a_run_in_the_shell_and_in_python() -> None:
     languages = {one.language for one in blocks(ROOT / "README.md")}
     assert {"sh", "python"} <= languages
+
+
+def test_the_page_of_caches_has_every_replacement_policy() -> None:
+    text = (ROOT / "docs" / "caches.md").read_text("utf-8")
+    table = text.partition("| policy | parameters |")[2].partition("\n\n")[0]
+    assert sorted(re.findall(r"^\| `(.*?)`", table, re.MULTILINE)) == sorted(
+        registered("replacement policy")
+    )
+    told = re.search(r"^(.*) hold objects of different sizes", text, re.MULTILINE)
+    assert told is not None
+    assert sorted(re.findall(r"`(.*?)`", told[1])) == sorted(_core.object_policies())
 
 
 def places(page: Path) -> set[str]:

@@ -31,7 +31,7 @@ LOG_FROM = 20
 
 
 def answer(found: MissRatios | ObjectsFound) -> Answer:
-    """From what :meth:`ssdlab.studies.caches.CacheStudy.carry_out` found."""
+    """From what :meth:`ssdlab.studies.caches.MissRatioStudy.carry_out` found."""
     return _objects(found) if isinstance(found, ObjectsFound) else _blocks(found)
 
 
