@@ -540,6 +540,34 @@ def test_a_simulated_drive_tells_its_slc_cache() -> None:
     assert run(2_100_000_000) == "good"
 
 
+def test_a_simulated_device_without_flash_has_no_slc_cache() -> None:
+    """A disk has the RAM that its rig gives it: a short job fits into nothing else."""
+    disk = (
+        '[device]\nkind = "hdd"\ncapacity = "64GiB"\nrpm = 7200\nseek_average = "8.5ms"\n'
+        'sustained_outer = "200MB/s"\nsustained_inner = "100MB/s"\n'
+    )
+    rigs = {
+        '[device]\nkind = "null"\ncapacity = "64GiB"\n': "good",
+        disk: "good",
+        disk + 'write_cache = "64GiB"\n': "bad",
+        disk + 'write_cache = "64GiB"\nwrite_cache_enabled = false\n': "good",
+    }
+    for rig, status in rigs.items():
+        result = make_result("x")
+        result.rig_toml = rig
+        result.document["jobs"][0]["job options"] |= {"size": "1g"}
+        result.document["jobs"][0]["write"]["io_bytes"] = 4096
+        (found,) = of_name(examine(of_result(result)), "span")
+        assert found.status == status and "SLC" not in found.evidence, (rig, found)
+
+
+def test_a_replay_at_recorded_times_does_not_tell_whether_the_drive_is_steady() -> None:
+    falling = [2000.0 - 45 * second for second in range(SECONDS)]
+    for more, status in (({}, "unknown"), ({"replay_no_stall": "1"}, "doubt")):
+        result = of_result(real(options={"read_iolog": "t.iolog", **more}, rates=falling))
+        assert of_name(examine(result), "steady")[0].status == status
+
+
 def test_sampling_tells_gaps_from_seconds_without_io() -> None:
     gap = sampling(gap_result().series_frame, 1.0)
     stall = sampling(stall_result().series_frame, 1.0)

@@ -99,6 +99,11 @@ class JobFacts(Workload):
         return self.rw.startswith("rand")
 
     @property
+    def recorded(self) -> bool:
+        """Whether it replays a trace at the trace's own times."""
+        return self.rw == "replay" and not self.flag("replay_no_stall")
+
+    @property
     def engine(self) -> str:
         """fio's engine."""
         return self.option("ioengine") or "psync"
@@ -129,7 +134,7 @@ class RigFacts:
     buffer_bytes: int
     slc_bytes: int
     flash: bool
-    """False where a hard disk is part of it."""
+    """False where not all of it is: with a hard disk, or a device that is none."""
 
 
 @dataclass(frozen=True)
@@ -349,16 +354,18 @@ def _rig(text: str | None) -> RigFacts | None:
         rig = _core.Rig(text or "", rig_name="rig")
     except InputError:
         return None  # a kept run whose rig is gone is judged by what is left
-    ssds = rig.find("ssd")
+    ssds, disks = rig.find("ssd"), rig.find("hdd")
     if not ssds:
-        return None
+        on = bool(disks) and rig.get(f"{disks[0]}write_cache_enabled") != "false"
+        ram = (rig.bytes(f"{disks[0]}write_cache") or 0) if on else 0
+        return RigFacts(compresses=False, buffer_bytes=ram, slc_bytes=0, flash=False)
     first = ssds[0]
     cache = [rig.bytes(f"{first}ftl.slc_cache.{part}_size") or 0 for part in ("static", "dynamic")]
     return RigFacts(
         compresses=rig.get(f"{first}ftl.compression") is not None,
         buffer_bytes=rig.bytes(f"{first}write_buffer.size") or 0,
         slc_bytes=sum(cache),
-        flash=not rig.find("hdd"),
+        flash=not disks,
     )
 
 

@@ -40,7 +40,10 @@ def _series(case: Case) -> Iterator[Symptom]:
             if work.name in facts.fills:
                 continue
             window, key = work.window, of_job(facts.key, work.name)
-            if window is not None and window.verdict == "unknown":
+            if work.recorded:
+                text = f"{work.name}: how many I/Os come when is the trace's, not the drive's"
+                yield Symptom("unknown", text, key)
+            elif window is not None and window.verdict == "unknown":
                 yield Symptom("unknown", f"{work.name}: there is no series to judge by", key)
             elif window is None or window.verdict == "short":
                 # Writes begin with the speed of a rested drive; reads are steady soon.
