@@ -219,6 +219,18 @@ def test_the_fill_is_brief_and_does_not_lead() -> None:
     assert fill["waf"] == pytest.approx(1.0)
 
 
+def test_seconds_without_io_stand_in_the_chart(tmp_path: Path) -> None:
+    """A log axis has no place for them: its line goes across, as if there had been I/Os."""
+    for pause, log in ((4, False), (1, True)):
+        times = [pause * n * 10**9 + k * 10**6 for n in range(9) for k in range(1 if n % 2 else 99)]
+        trace = tmp_path / f"{pause}.csv"
+        lines = [f"{time},read,0,4096,0,\n" for time in times]
+        trace.write_text("time_ns,kind,offset,length,device,response_ns\n" + "".join(lines))
+        found = answer([ssdlab.replay(trace, "lab-reference", set={"capacity": "128MiB"})])
+        chart = next(f for f in found.lead.figures if f.title == "IOPS over time")
+        assert (chart.log_y, min(chart.curves[0].y) == 0) == (log, not log)
+
+
 def test_directions_of_a_mixed_job_are_apart() -> None:
     found = traces(samples.mixed())
     assert [t.measured.ddir for t in found] == ["read", "write"]

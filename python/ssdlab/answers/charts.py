@@ -105,8 +105,10 @@ def over_time(traces: Sequence[Trace]) -> list[Figure]:
         for t in traces
         if t.measured.bins.height
     ]
-    values = np.array([y for curve in curves for y in curve.y if y > 0])
-    spread = float(values.max() / np.percentile(values, 1)) if len(values) else 1.0
+    values = np.array([y for curve in curves for y in curve.y])
+    # Seconds without any I/O have no place on a log axis: a line would be drawn across them.
+    wide = bool(len(values)) and values.min() > 0
+    spread = float(values.max() / np.percentile(values, 1)) if wide else 1.0
     window = traces[0].measured.window if len({t.run.place for t in traces}) == 1 else None
     return [
         Figure(
