@@ -30,7 +30,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "move_wait": ("extent on the move", "waiting for extents that are being moved between tiers"),
     "card": ("controller card", "the controller card: its processor and its queue"),
     "bus": ("shared bandwidth", "crossing a shared bandwidth, and waiting for it"),
-    "service": ("service", "plain service by the device"),
+    "service": ("service", "the device itself, its queue included"),
 }
 """By name in results (`stats::PART_NAMES`): a label, and what the time is spent on."""
 
