@@ -270,6 +270,21 @@ def test_bad_input_is_one_sentence(
     assert not (tmp_path / "x.bin").exists()
 
 
+def test_blocks_of_devices_that_differ_in_their_driver_alone_are_different_blocks(
+    tmp_path: Path,
+) -> None:
+    """8:0, 9:0, 253:0 and 259:0: a disk, an array of it, a volume on that, and an NVMe drive."""
+    drivers = (8, 9, 253, 259)
+    lines = ["time_ns,kind,offset,length,device,response_ns"]
+    lines += [f"{n},read,{n // 4 * 4096},4096,{drivers[n % 4] << 20}," for n in range(400)]
+    trace = tmp_path / "t.csv"
+    trace.write_text("\n".join(lines) + "\n")
+    found = profile.profile(trace)
+    assert (found["footprint"]["blocks"], found["reuse"]["reused"]) == (400, 0)
+    caches = ssdlab.cache(trace, policies="lru", sizes="1blocks").frame()
+    assert caches["working_set_blocks"].to_list() == [400]
+
+
 def test_a_damaged_archive_is_a_sentence(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "t.csv.gz"
     whole = gzip.compress(small(tmp_path).read_bytes() * 2000)

@@ -83,14 +83,22 @@ impl Select {
 
     fn takes_place(&self, request: &Request) -> bool {
         let chunk = request.offset / CHUNK_BYTES;
-        let hash = mix(chunk ^ (u64::from(request.device) << 44));
+        let hash = place_hash(request.device, chunk);
         (hash >> 11) as f64 / (1u64 << 53) as f64 <= self.share
     }
 }
 
+/// A hash of the `number`th chunk or block of a device; of one device, no two have the same. Numbers of devices
+/// may take all of their bits (Linux: 12 of the driver and 20 of the device), so that those of devices cannot
+/// stand beside those of blocks.
+#[inline]
+pub(super) fn place_hash(device: u32, number: u64) -> u64 {
+    mix(number ^ u64::from(device).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
 /// A hash of 64 bits (the finisher of splitmix64, Steele et al. 2014).
 #[inline]
-pub(super) fn mix(value: u64) -> u64 {
+fn mix(value: u64) -> u64 {
     let mut x = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -6,13 +6,13 @@
 //! numbers, and every count stands for its inverse (SHARDS, Waldspurger et al., FAST 2015): memory is
 //! bounded however much a trace touches.
 
-use super::super::select::mix;
+use super::super::select::place_hash;
 use crate::stats::{BINS, bin_of};
 
 /// Blocks that are followed at most; beyond, a half of them is let go.
 const BLOCKS_MAX: usize = 1 << 22;
 
-/// One block; the hash stands for its number, since mixing is one to one.
+/// One block; the hash stands for its number and device.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     /// 0: free.
@@ -71,7 +71,7 @@ impl Blocks {
     /// Touches block `number` of `device`; `None` where it is not followed.
     #[inline]
     pub fn touch(&mut self, device: u32, number: u64, time_ns: u64, kind: u8) -> Option<Touch> {
-        let hash = mix(number ^ (u64::from(device) << 44)).max(1);
+        let hash = place_hash(device, number).max(1);
         if hash > self.threshold {
             return None;
         }
