@@ -270,6 +270,24 @@ def test_bad_input_is_one_sentence(
     assert not (tmp_path / "x.bin").exists()
 
 
+@pytest.mark.parametrize(
+    ("first", "damaged"),
+    [
+        ("time_ns,kind,offset,length,device,response_ns", "0,read,-4096,4096,0,"),
+        ("fio version 2 iolog", "f read x 4096"),
+        ("fio version 3 iolog", "0 f read x 4096"),
+    ],
+)
+def test_a_trace_that_names_its_format_is_of_it_even_if_its_first_request_is_damaged(
+    tmp_path: Path, first: str, damaged: str
+) -> None:
+    trace = tmp_path / "t"
+    trace.write_text(f"{first}\n{damaged}\n")
+    with pytest.raises(InputError) as error:
+        profile.profile(trace)
+    assert str(error.value).startswith(f'{trace}:2: found "{damaged}", expected')
+
+
 def test_blocks_of_devices_that_differ_in_their_driver_alone_are_different_blocks(
     tmp_path: Path,
 ) -> None:

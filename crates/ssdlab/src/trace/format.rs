@@ -60,8 +60,7 @@ pub type MakeEncoder = fn(&WriteOptions) -> Box<dyn Encoder>;
 /// What a format can do.
 #[derive(Clone, Copy)]
 pub struct FormatBuild {
-    /// Whether the beginning of a file looks like this format, before it is tried.
-    pub(super) looks_like: fn(&[u8]) -> bool,
+    pub(super) known_by: KnownBy,
     pub(super) decoder: fn(&ReadOptions) -> Box<dyn Decoder>,
     /// Writes the format; `None`: it can only be read.
     pub encoder: Option<MakeEncoder>,
@@ -69,6 +68,15 @@ pub struct FormatBuild {
     pub loses: &'static str,
     /// Whether it tells how long requests took.
     pub has_response_times: bool,
+}
+
+/// What a file of a format is known by.
+#[derive(Clone, Copy)]
+pub(super) enum KnownBy {
+    /// All files of it begin so, and no others: one whose requests cannot be read is a damaged one.
+    Beginning(&'static [u8]),
+    /// Whether the beginning of a file looks like it, before it is tried.
+    Look(fn(&[u8]) -> bool),
 }
 
 /// All formats.
@@ -100,7 +108,7 @@ pub const FORMATS: Registry<FormatBuild> = Registry {
 
 /// The format of a trace that begins with `head`.
 ///
-/// A format is taken where the beginning looks like it and most of its first requests can be read.
+/// A format is taken where the beginning names it, or looks like it and most of its first requests can be read.
 ///
 /// # Errors
 /// What is wrong, without the file's name: no format fits, or several do.
@@ -111,7 +119,10 @@ pub fn detect(head: &[u8], options: &ReadOptions) -> Result<&'static Entry<Forma
     let fitting: Vec<_> = FORMATS
         .entries
         .iter()
-        .filter(|entry| (entry.build.looks_like)(head) && reads(entry, head, options))
+        .filter(|entry| match entry.build.known_by {
+            KnownBy::Beginning(own) => head.starts_with(own),
+            KnownBy::Look(like) => like(head) && reads(entry, head, options),
+        })
         .collect();
     match fitting[..] {
         [one] => Ok(one),

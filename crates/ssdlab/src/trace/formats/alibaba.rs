@@ -6,6 +6,7 @@
 use super::text::{columns, device, number, read_or_write};
 use super::{ByLine, Lines, Raw, reads_or_writes};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 use crate::trace::{Encoder, FormatBuild, Kind, Request, WriteOptions};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "Alibaba Cloud's CSV of virtual disks, 2020",
     reference: "Li et al., IISWC 2020; columns device_id,opcode,offset,length,timestamp",
     build: FormatBuild {
-        looks_like: |head| first_line(head, |line| request(line).is_some()),
+        known_by: KnownBy::Look(|head| first_line(head, |line| request(line).is_some())),
         decoder: |_| Box::new(ByLine(Alibaba)),
         encoder: Some(|_: &WriteOptions| Box::new(Alibaba)),
         loses: "trims, flushes, times below a microsecond",

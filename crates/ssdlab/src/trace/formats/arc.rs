@@ -6,6 +6,7 @@
 use super::text::{number, words};
 use super::{ByLine, Kind, Lines, Raw};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "ARC's .lis: first block, number of blocks, 0, number of the request",
     reference: "Megiddo & Modha, ARC: a self-tuning, low overhead replacement cache, FAST 2003",
     build: FormatBuild {
-        looks_like: |head| first_line(head, |line| request(line, 1).is_some()),
+        known_by: KnownBy::Look(|head| first_line(head, |line| request(line, 1).is_some())),
         decoder: |options| Box::new(ByLine(Arc::new(options.block_bytes))),
         encoder: Some(|options: &WriteOptions| Box::new(Arc::new(options.block_bytes))),
         loses: "times, reads and writes alike, devices, trims, flushes; parts of blocks",

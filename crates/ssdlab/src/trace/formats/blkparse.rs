@@ -7,6 +7,7 @@ use super::text::{number, word_iter};
 use super::{ByLine, Kind, Lines, Raw, ReadOptions, sectors, text};
 use crate::registry::Entry;
 use crate::trace::FormatBuild;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 
 pub const ENTRY: Entry<FormatBuild> = Entry {
@@ -14,7 +15,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "text that blkparse prints of a Linux block-layer trace",
     reference: "blkparse(1), default output format",
     build: FormatBuild {
-        looks_like: |head| first_line(head, |line| major_minor(line).is_some()),
+        known_by: KnownBy::Look(|head| first_line(head, |line| major_minor(line).is_some())),
         decoder: |options| Box::new(ByLine(Blkparse::new(options))),
         encoder: None,
         loses: "",

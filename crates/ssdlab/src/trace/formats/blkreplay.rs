@@ -6,6 +6,7 @@
 use super::text::{decimal, number};
 use super::{ByLine, Kind, Lines, Raw, reads_or_writes, sectors, touched_sectors};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
 use std::io::{self, Write};
 
@@ -14,7 +15,9 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "blkreplay's load, recorded on servers with blktrace",
     reference: "Schoebel-Theuer, blkreplay",
     build: FormatBuild {
-        looks_like: |head| head.split(|byte| *byte == b'\n').any(|line| request(line).is_some()),
+        known_by: KnownBy::Look(|head| {
+            head.split(|byte| *byte == b'\n').any(|line| request(line).is_some())
+        }),
         decoder: |_| Box::new(ByLine(Blkreplay { began: false })),
         encoder: Some(|_: &WriteOptions| Box::new(Blkreplay { began: false })),
         loses: "trims, flushes, parts of sectors, devices",

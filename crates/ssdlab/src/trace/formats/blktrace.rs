@@ -8,6 +8,7 @@
 use super::super::format::Decoder;
 use super::{Input, Kind, Problem, Raw, ReadOptions, sectors};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
 use std::io::{self, Write};
 
@@ -16,7 +17,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "binary records of a Linux block-layer trace",
     reference: "linux/blktrace_api.h; blkparse -d merges the files of several processors",
     build: FormatBuild {
-        looks_like: |head| byte_order(head).is_some(),
+        known_by: KnownBy::Look(|head| byte_order(head).is_some()),
         decoder: |options| Box::new(Blktrace::new(options)),
         encoder: Some(|_: &WriteOptions| Box::new(Writer { sequence: 0 })),
         loses: "parts of sectors",

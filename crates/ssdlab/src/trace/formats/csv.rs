@@ -6,6 +6,7 @@
 use super::text::{columns, device, number};
 use super::{ByLine, Kind, Lines, Raw};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::{Encoder, FormatBuild, KINDS, Request, WriteOptions};
 use std::io::{self, Write};
 
@@ -14,7 +15,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "ssdlab's own CSV, which keeps everything",
     reference: "",
     build: FormatBuild {
-        looks_like: |head| head.starts_with(HEADER.as_bytes()),
+        known_by: KnownBy::Beginning(HEADER.as_bytes()),
         decoder: |_| Box::new(ByLine(Csv)),
         encoder: Some(|_: &WriteOptions| Box::new(Csv)),
         loses: "",

@@ -6,6 +6,7 @@
 use super::text::{decimal, device, number, words};
 use super::{ByLine, Lines, Raw, reads_or_writes, sectors, touched_sectors};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 use crate::trace::{Encoder, FormatBuild, Kind, Request, WriteOptions};
 use std::io::{self, Write};
@@ -16,7 +17,9 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     reference: "DiskSim 4.0 reference manual, CMU-PDL-08-101",
     build: FormatBuild {
         // SSDSim's lines look alike but for the point.
-        looks_like: |head| first_line(head, |l| request(l).is_some()) && has_point(head),
+        known_by: KnownBy::Look(|head| {
+            first_line(head, |l| request(l).is_some()) && has_point(head)
+        }),
         decoder: |_| Box::new(ByLine(DiskSim)),
         encoder: Some(|_: &WriteOptions| Box::new(DiskSim)),
         loses: "trims, flushes, parts of sectors",

@@ -8,13 +8,14 @@
 use super::{Decoder, Input, Kind, Problem, Raw};
 use crate::registry::Entry;
 use crate::trace::FormatBuild;
+use crate::trace::format::KnownBy;
 
 pub const ENTRY: Entry<FormatBuild> = Entry {
     name: "hp-srt",
     summary: "HP Labs' SRT 1.3 of Unix systems of 1992, with response times",
     reference: "Ruemmler, Wilkes: UNIX disk access patterns, USENIX Winter 1993",
     build: FormatBuild {
-        looks_like: |head| head.starts_with(b"$$TR_IOREC-1.3"),
+        known_by: KnownBy::Beginning(b"$$TR_IOREC-1.3"),
         decoder: |_| Box::new(HpSrt { block_bytes: None }),
         encoder: None,
         loses: "",

@@ -8,6 +8,7 @@
 use super::text::{number, word_iter};
 use super::{Decoder, Input, Kind, Problem, Raw, text};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
 use std::io::{self, Write};
 
@@ -16,7 +17,7 @@ pub const V2: Entry<FormatBuild> = Entry {
     summary: "fio's trace without times",
     reference: "fio(1), trace file format v2",
     build: FormatBuild {
-        looks_like: |head| head.starts_with(b"fio version 2 iolog"),
+        known_by: KnownBy::Beginning(b"fio version 2 iolog"),
         decoder: |_| Box::new(Iolog::new(2)),
         encoder: Some(|options| Box::new(Writer::new(2, options))),
         loses: "times",
@@ -29,7 +30,7 @@ pub const V3: Entry<FormatBuild> = Entry {
     summary: "fio's trace with times, since fio 3.31",
     reference: "fio(1), trace file format v3; times in us as fio 3.33 writes and reads them",
     build: FormatBuild {
-        looks_like: |head| head.starts_with(b"fio version 3 iolog"),
+        known_by: KnownBy::Beginning(b"fio version 3 iolog"),
         decoder: |_| Box::new(Iolog::new(3)),
         encoder: Some(|options| Box::new(Writer::new(3, options))),
         loses: "times below a microsecond",

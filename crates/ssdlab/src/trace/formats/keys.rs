@@ -6,6 +6,7 @@
 use super::oracle_general::block_of;
 use super::{Decoder, Input, Kind, Problem, Raw};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
 use std::io::{self, Write};
 
@@ -16,7 +17,7 @@ pub const U32: Entry<FormatBuild> = Entry {
     summary: "raw numbers of blocks, 32 bits each, little-endian (not found by content)",
     reference: "",
     build: FormatBuild {
-        looks_like: |_| false,
+        known_by: KnownBy::Look(|_| false),
         decoder: |options| Box::new(Keys::<4>(options.block_bytes)),
         encoder: Some(|options: &WriteOptions| Box::new(Keys::<4>(options.block_bytes))),
         loses: LOSES,
@@ -29,7 +30,7 @@ pub const U64: Entry<FormatBuild> = Entry {
     summary: "raw numbers of blocks, 64 bits each, little-endian (not found by content)",
     reference: "",
     build: FormatBuild {
-        looks_like: |_| false,
+        known_by: KnownBy::Look(|_| false),
         decoder: |options| Box::new(Keys::<8>(options.block_bytes)),
         encoder: Some(|options: &WriteOptions| Box::new(Keys::<8>(options.block_bytes))),
         loses: LOSES,

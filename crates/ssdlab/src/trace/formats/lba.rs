@@ -6,6 +6,7 @@
 use super::text::{number, read_or_write, word_iter};
 use super::{ByLine, Kind, Lines, Raw};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 use crate::trace::{Encoder, FormatBuild, Request};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "plain list of block numbers, one a line, with R or W behind where known",
     reference: "",
     build: FormatBuild {
-        looks_like: |head| first_line(head, |line| block(line).is_some()),
+        known_by: KnownBy::Look(|head| first_line(head, |line| block(line).is_some())),
         decoder: |options| Box::new(ByLine(Lba::new(options.block_bytes))),
         encoder: Some(|options| Box::new(Lba::new(options.block_bytes))),
         loses: "times, devices, trims, flushes; one line a block",

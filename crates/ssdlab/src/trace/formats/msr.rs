@@ -6,6 +6,7 @@
 use super::text::{columns, device, number, read_or_write};
 use super::{ByLine, Lines, Raw, reads_or_writes};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 use crate::trace::{Encoder, FormatBuild, KINDS, Request, WriteOptions};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "Microsoft Research Cambridge's CSV of servers' volumes, with response times",
     reference: "Narayanan, Donnelly, Rowstron: Write off-loading, FAST 2008; SNIA IOTTA",
     build: FormatBuild {
-        looks_like: |head| first_line(head, |line| request(line).is_some()),
+        known_by: KnownBy::Look(|head| first_line(head, |line| request(line).is_some())),
         decoder: |_| Box::new(ByLine(Msr)),
         encoder: Some(|_: &WriteOptions| Box::new(Msr)),
         loses: "trims, flushes, times below 100 ns",

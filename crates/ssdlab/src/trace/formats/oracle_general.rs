@@ -7,6 +7,7 @@
 
 use super::{Decoder, Input, Kind, Object, Problem, Raw, ReadOptions};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
 use std::io::{self, Write};
 
@@ -15,7 +16,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "libCacheSim's cache trace: objects and their next access, times in whole seconds",
     reference: "libCacheSim, oracleGeneral (24-byte records)",
     build: FormatBuild {
-        looks_like,
+        known_by: KnownBy::Look(looks_like),
         decoder: |options| Box::new(OracleGeneral::new(options)),
         encoder: Some(|options| Box::new(Writer::new(options))),
         loses: "reads and writes alike, devices, times below a second; one record a block",

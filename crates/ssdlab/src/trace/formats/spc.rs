@@ -6,6 +6,7 @@
 use super::text::{decimal, device, number, read_or_write};
 use super::{ByLine, Lines, Raw, reads_or_writes, sectors, touched_sectors};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 use crate::trace::{Encoder, FormatBuild, Kind, Request, WriteOptions};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "Storage Performance Council's CSV (UMass Financial and WebSearch)",
     reference: "SPC trace file format specification 1.0.1",
     build: FormatBuild {
-        looks_like: |head| first_line(head, |line| request(line).is_some()),
+        known_by: KnownBy::Look(|head| first_line(head, |line| request(line).is_some())),
         decoder: |_| Box::new(ByLine(Spc)),
         encoder: Some(|_: &WriteOptions| Box::new(Spc)),
         loses: "trims, flushes, offsets within sectors",

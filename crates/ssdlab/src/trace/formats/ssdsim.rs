@@ -6,6 +6,7 @@
 use super::text::{device, number, words};
 use super::{ByLine, Lines, Raw, reads_or_writes, sectors, touched_sectors};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 use crate::trace::{Encoder, FormatBuild, Kind, Request, WriteOptions};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "SSDSim's and MQSim's ASCII trace, times in whole ns",
     reference: "Hu et al., ICS 2011; Tavakkol et al., MQSim, FAST 2018",
     build: FormatBuild {
-        looks_like: |head| first_line(head, |line| request(line).is_some()),
+        known_by: KnownBy::Look(|head| first_line(head, |line| request(line).is_some())),
         decoder: |_| Box::new(ByLine(SsdSim)),
         encoder: Some(|_: &WriteOptions| Box::new(SsdSim)),
         loses: "trims, flushes, parts of sectors",

@@ -6,6 +6,7 @@
 use super::text::{columns, device, number};
 use super::{ByLine, Lines, Raw, reads_or_writes, sectors, touched_sectors};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::format::first_line;
 use crate::trace::{Encoder, FormatBuild, Kind, Request, WriteOptions};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
     summary: "Tencent Cloud's CSV of virtual disks, 2018, times in whole seconds",
     reference: "Zhang et al., OSCA, USENIX ATC 2020; SNIA IOTTA 27917",
     build: FormatBuild {
-        looks_like: |head| first_line(head, |line| request(line).is_some()),
+        known_by: KnownBy::Look(|head| first_line(head, |line| request(line).is_some())),
         decoder: |_| Box::new(ByLine(Tencent)),
         encoder: Some(|_: &WriteOptions| Box::new(Tencent)),
         loses: "trims, flushes, times below a second, parts of sectors",

@@ -8,6 +8,7 @@
 
 use super::{Decoder, Input, Kind, Problem, Raw, sectors};
 use crate::registry::Entry;
+use crate::trace::format::KnownBy;
 use crate::trace::{Encoder, FormatBuild, Request, WriteOptions};
 use std::io::{self, Write};
 
@@ -16,7 +17,7 @@ pub const V1: Entry<FormatBuild> = Entry {
     summary: "CloudPhysics' trace of a virtual disk, version 1",
     reference: "Waldspurger et al., FAST 2015; records as libCacheSim reads them",
     build: FormatBuild {
-        looks_like: |head| versions(head, 32, 14, 1),
+        known_by: KnownBy::Look(|head| versions(head, 32, 14, 1)),
         decoder: |_| Box::new(Vscsi::<1>),
         encoder: Some(|_: &WriteOptions| Box::new(Writer { serial: 0, version: 1 })),
         loses: "times below a microsecond, parts of sectors, devices",
@@ -29,7 +30,7 @@ pub const V2: Entry<FormatBuild> = Entry {
     summary: "CloudPhysics' trace of a virtual disk, version 2, with response times",
     reference: "records as libCacheSim reads them",
     build: FormatBuild {
-        looks_like: |head| versions(head, 40, 2, 2),
+        known_by: KnownBy::Look(|head| versions(head, 40, 2, 2)),
         decoder: |_| Box::new(Vscsi::<2>),
         encoder: Some(|_: &WriteOptions| Box::new(Writer { serial: 0, version: 2 })),
         loses: "times below a microsecond, parts of sectors, devices",
