@@ -23,6 +23,7 @@ from ssdlab.errors import InputError
 from ssdlab.fio import job as fio_job
 from ssdlab.fits import observations
 from ssdlab.jobfile import JobText
+from ssdlab.plan.workload import trace_load
 from ssdlab.tracefile import Reading, Replay
 from ssdlab.traces import fit, profile
 from test_report import COLOURED
@@ -268,6 +269,39 @@ def test_bad_input_is_one_sentence(
     assert done.status == 2
     assert said in done.err and done.err.count("\n") == 1, done.err
     assert not (tmp_path / "x.bin").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "trace info t.csv",
+        "trace convert t.csv x.msr --to msr",
+        "trace sample t.csv x.csv --share 99",
+        "trace to-fio t.csv x.fio",
+        "trace to-fio t.csv x.fio --fit",
+        "trace replay t.csv --on lab-reference --set capacity=128MiB",
+        "cache t.csv --policies lru --sizes 2blocks",
+        "cache t.csv --policies lru --sizes 1k --columns key=offset,size=length",
+    ],
+)
+def test_what_is_left_out_as_damaged_is_counted(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: str
+) -> None:
+    text = small(tmp_path, "t.csv").read_text().splitlines()
+    (tmp_path / "t.csv").write_text("\n".join([*text[:9], "9,read,foo,bar,0,", *text[9:], ""]))
+    monkeypatch.chdir(tmp_path)
+    assert cli(*arguments.split()).status == 2
+    done = cli(*arguments.split(), "--skip-damaged")
+    assert done.status == 0, done.err
+    said = '1 damaged line or record is left out; the first: t.csv:10: found "9,read,foo,bar,0,"'
+    assert said in done.out + done.err
+
+
+def test_a_plan_says_what_of_its_trace_is_left_out(tmp_path: Path) -> None:
+    trace = small(tmp_path)
+    trace.write_text(trace.read_text() + "foo\n")
+    load = trace_load(trace, Reading(skip_damaged=True), "as-is", 1 << 30, 1)
+    assert any("1 damaged line" in note for note in load.notes)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
+from ssdlab import _core
 from ssdlab.errors import InputError
 
 TIME_MAX_NS = 2**64 - 1
@@ -84,3 +86,19 @@ def existing(name: str | Path, folder: Path | None = None) -> Path:
     if not path.is_file():
         raise InputError(f"{path}: is not a plain file, so it cannot be a trace")
     return path
+
+
+def damage(counted: Mapping[str, Any]) -> list[str]:
+    """That damaged lines were left out, as a sentence, where the core has ``counted`` any."""
+    count = counted["damaged"]
+    if not count:
+        return []
+    what = "line or record is" if count == 1 else "lines or records are"
+    return [f"{count:,} damaged {what} left out; the first: {counted['first_damage']}."]
+
+
+def left_out(trace: Path, reading: Reading) -> list[str]:
+    """What was asked to be left out of a trace, as a sentence; counted in a pass of its own."""
+    if not reading.skip_damaged:
+        return []
+    return damage(_core.trace_convert(trace, reading.options(), None))

@@ -273,7 +273,8 @@ fn full(name: &str, error: &std::io::Error) -> Error {
 /// the k-th on. Where `out` is None nothing is
 /// written, and what would be is counted. Answers a dict of `requests`, `left_out` (what the format
 /// cannot say), `reads`, `writes`, `trims`, `flushes`, `read_bytes`, `write_bytes`, `trim_bytes`,
-/// `end_byte`, `seconds`, `format` (that was read).
+/// `end_byte`, `seconds`, `format` (that was read), `damaged` (lines or records that were passed over) and
+/// `first_damage` (None: none was).
 #[pyfunction]
 #[pyo3(signature = (path, options, out, *, to="csv", name="", file="trace.dat", block_bytes=4096,
     place=None, lane=(0, 1), progress=None))]
@@ -316,9 +317,10 @@ pub fn trace_convert<'py>(
             }
         }
         output.map_or(Ok(()), Output::finish)?;
-        Ok((written, trace.format()))
+        let oddities = trace.oddities();
+        Ok((written, trace.format(), oddities.damaged, oddities.first_damage.clone()))
     });
-    let (written, format) = outcome(py, result, &mut observer)?;
+    let (written, format, damaged, first_damage) = outcome(py, result, &mut observer)?;
     let dict = PyDict::new(py);
     dict.set_item("requests", written.requests)?;
     dict.set_item("left_out", written.left_out)?;
@@ -331,6 +333,8 @@ pub fn trace_convert<'py>(
     dict.set_item("end_byte", written.end)?;
     dict.set_item("seconds", written.last_ns as f64 / 1e9)?;
     dict.set_item("format", format)?;
+    dict.set_item("damaged", damaged)?;
+    dict.set_item("first_damage", first_damage)?;
     Ok(dict)
 }
 

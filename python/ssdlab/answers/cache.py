@@ -45,6 +45,7 @@ def _blocks(ratios: MissRatios) -> Answer:
             f"First touches are {units.percent(first)} of {ratios.accesses:,} block "
             "accesses and miss in a cache of any size.",
             *_best(ratios),
+            *ratios.left_out,
         ],
         [
             Number("working set", ratios.working_set * ratios.block / 2**30, "GiB"),
@@ -109,6 +110,7 @@ def _objects(objects: ObjectsFound) -> Answer:
             f"of {units.counted(objects.requests, 'request')} and "
             f"{units.percent(first_bytes)} of the bytes, and miss in a cache of any size.",
             *_best(objects),
+            *objects.left_out,
         ],
         [
             Number("working set", objects.working_set_bytes / 2**30, "GiB"),

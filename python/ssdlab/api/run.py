@@ -17,7 +17,7 @@ from ssdlab.rating import Rating
 from ssdlab.results import Result
 from ssdlab.rig import SUPERBLOCKS_MIN, scale_doubt
 from ssdlab.target import Settings, Target
-from ssdlab.tracefile import FITS, Replay, existing
+from ssdlab.tracefile import FITS, Replay, existing, left_out
 from ssdlab.units import parse_bytes
 
 DEPTH_OPEN = 32
@@ -182,6 +182,9 @@ def replay(
     given = Replay(how, fit, open_loop=simulated and depth is None, capacity_bytes=capacity)
     job = _replay_job(existing(Path(trace)), speed, depth, given, simulated=simulated)
     settings = settings_of(target, set=set, seed=seed, prepare=prepare, notice=notice)
+    if notice is not None:
+        for sentence in left_out(existing(Path(trace)), how):
+            notice(sentence)
     return watched(target, job, settings, progress)
 
 

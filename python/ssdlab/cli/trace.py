@@ -14,7 +14,7 @@ from ssdlab.cli.options import Json, Quiet, argument, flag, opened, option
 from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.tracefile import Reading
+from ssdlab.tracefile import Reading, damage
 
 if light.BODIES:
     from ssdlab.api.given import share as share_of
@@ -111,6 +111,8 @@ def _written(
     console = results(json_, out)
     left = f", {done['left_out']:,} that it cannot say are left out" if done["left_out"] else ""
     say(console, f"{out}: {done['requests']:,} requests as {done['to']}{left}")
+    for sentence in damage(done):
+        say(console, sentence)
     if done["loses"]:
         say(console, f"this format does not keep: {done['loses']}")
 
@@ -147,6 +149,7 @@ def to_fio(
             convert_trace(trace, iolog, "iolog-v3", how.reading(), file=file, progress=callback)
         text = fit.replay_job(trace.name, iolog.path.name, found)
         files.append(str(iolog))
+    notes += damage(found["oddities"])
     job.write(text)
     write_json(json_, {"files": files, "job": text, "notes": notes})
     if quiet:

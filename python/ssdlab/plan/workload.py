@@ -23,7 +23,7 @@ from ssdlab.memory import available_bytes
 from ssdlab.progress import ProgressCallback, tell
 from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
-from ssdlab.tracefile import Reading, Replay, existing
+from ssdlab.tracefile import Reading, Replay, existing, left_out
 
 SECTOR = 512
 DEVICE_ALIGN = 1 << 20
@@ -237,7 +237,7 @@ def trace_load(
         raise InputError(f"{file}: a job file cannot carry this path; rename the trace")
     columns = read_trace(file, reading, timed_max)
     stream = place(columns, fit, capacity)
-    notes = []
+    notes = left_out(file, reading)
     timed = reading
     if columns.cut_ns is not None and columns.cut_ns > 0:
         timed = replace(reading, to_ns=reading.from_ns + columns.cut_ns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from ssdlab.plan.workload import Stream, one_behind_another, read_trace
 from ssdlab.progress import ProgressCallback, within
 from ssdlab.rig import registered
 from ssdlab.studies.objects import READING, ObjectsFound, named, play, read_objects
-from ssdlab.tracefile import Reading, existing
+from ssdlab.tracefile import Reading, existing, left_out
 
 SIZES = "1%..100%/8"
 SAMPLE_MAX = 1 / SAMPLES
@@ -99,6 +99,8 @@ class MissRatios:
     share: float
     """Of the blocks, in all samples; 1 where all were followed."""
     points: Sequence[MissRatioPoint]
+    left_out: Sequence[str] = ()
+    """What of the trace is not in them, in sentences."""
 
     @property
     def accesses(self) -> int:
@@ -237,6 +239,7 @@ class MissRatioStudy:
             working_set=working_set,
             share=1.0 if self.sample is None else min(1.0, self.sample * SAMPLES),
             points=points,
+            left_out=left_out(existing(self.trace), self.reading),
         )
 
     def _objects(self, progress: ProgressCallback) -> ObjectsFound:
@@ -245,7 +248,8 @@ class MissRatioStudy:
                 "--sample: the trace names objects, which are all followed; leave it out, or give "
                 "--block to play it in blocks"
             )
-        asked = read_objects(existing(self.trace), self.reading, progress)
+        trace = existing(self.trace)
+        asked = read_objects(trace, self.reading, progress)
         known, chosen = _core.object_policies(), list(self.policies)
         if set(known_policies()) <= {one.partition("+")[0] for one in chosen}:
             chosen = [one for one in chosen if one.partition("+")[0] in known]
@@ -256,7 +260,8 @@ class MissRatioStudy:
                     f"objects; give one of {', '.join(known)}, or --block to play it in blocks"
                 )
         sizes = sorted({size.of_objects(asked.total) for size in self.sizes})
-        return play(self.trace.name, asked, chosen, sizes, self.seed, progress)
+        found = play(self.trace.name, asked, chosen, sizes, self.seed, progress)
+        return replace(found, left_out=left_out(trace, self.reading))
 
     def _counts(self, working_set: int, block: int) -> list[int]:
         counts = sorted({size.frames(working_set, block) for size in self.sizes})

@@ -68,6 +68,8 @@ class ObjectsFound:
     """Different objects: each misses when it is asked for first, whatever the cache."""
     working_set_bytes: int
     points: Sequence[ObjectPoint]
+    left_out: Sequence[str] = ()
+    """What of the trace is not in them, in sentences."""
 
     def ratio(self, point: ObjectPoint) -> float:
         """Misses per request."""

@@ -12,7 +12,7 @@ from typing import Any
 from ssdlab import _core, units
 from ssdlab.answer import INTERVAL, Cell, Cells, Column, Curve, Figure, Table, columns, size_cell
 from ssdlab.progress import Progress, ProgressCallback, answering_ctrl_c
-from ssdlab.tracefile import Reading, existing
+from ssdlab.tracefile import Reading, damage, existing
 
 KINDS = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
 """Kinds of requests, and many of them."""
@@ -287,13 +287,7 @@ def _time_unit(seconds: float) -> tuple[str, float]:
 def remarks(found: dict[str, Any]) -> list[str]:
     """What is odd about a trace and how it was treated; each a sentence."""
     odd, total = found["oddities"], max(1, found["requests"])
-    said = []
-    if odd["damaged"]:
-        said.append(
-            f"{odd['damaged']:,} damaged "
-            f"{'line or record is' if odd['damaged'] == 1 else 'lines or records are'} left out; "
-            f"the first: {odd['first_damage']}."
-        )
+    said = damage(odd)
     if odd["duplicates"]:
         share = 100 * odd["duplicates"] / total
         what = "a recording may hold requests twice, so look before you trust its rates; "
