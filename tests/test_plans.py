@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -15,7 +17,7 @@ import small_protocol
 from conftest import Loop, Outcome, needs_fio
 from scheduling import LONG
 from ssdlab import safety
-from ssdlab.engine import estimate, ratings, sources
+from ssdlab.engine import estimate, ratings, rehearsal, sources
 from ssdlab.engine.plans import Announcement, ProtocolOrder, plan
 from ssdlab.engine.runs import begin
 from ssdlab.engine.setup import MIB, Setup
@@ -23,13 +25,15 @@ from ssdlab.engine.speed import GUESS, SpeedPoint, Speeds, assumed, measured, re
 from ssdlab.engine.steps import Idle, Job, Shape
 from ssdlab.engine.tally import RunTally
 from ssdlab.errors import InputError, Interrupted
+from ssdlab.jobfile import JobText
 from ssdlab.progress import Progress
 from ssdlab.protocols import find, pts_iops
 from ssdlab.rating import Rating
 from ssdlab.rig import profile, resolve
 from ssdlab.store import RunStore
 from ssdlab.store.folder import RunFolder
-from ssdlab.target import Sim
+from ssdlab.target import Sim, SimSession
+from ssdlab.target.simulated import Begun
 
 Cli = Callable[..., Outcome]
 
@@ -133,6 +137,39 @@ def test_a_long_job_on_a_small_drive_is_planned_at_the_speed_that_it_comes_to(
     what, folder = done(order, tmp_path)
     assert what.speeds.source == "profile"
     hold(what, sum(one.seconds for one in moved(folder)), folder)
+
+
+def test_a_plan_does_not_depend_on_how_fast_the_machine_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = ProtocolOrder(find("mixed-load"), resolve("demo-client"))
+    here = plan(order, RunStore(tmp_path)).document()
+    assert here["assumption"].endswith("by a simulation of the jobs on a small drive")
+    slow = itertools.count(0, 60)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(slow)))
+    assert plan(order, RunStore(tmp_path)).document() == here
+
+
+def test_a_rehearsal_ends_with_its_work_and_the_plan_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = ProtocolOrder(find("mixed-load"), resolve("demo-client"))
+    monkeypatch.setattr(rehearsal, "MOST_WORK", 100_000)
+    done: list[int] = []
+    begin_job = SimSession.begin
+
+    def begun(self: SimSession, job: JobText, *, seed: int, most_work: int) -> Begun:
+        found = begin_job(self, job, seed=seed, most_work=most_work)
+        done.append(found.work)
+        return found
+
+    monkeypatch.setattr(SimSession, "begin", begun)
+    what = plan(order, RunStore(tmp_path))
+    # What is in flight, and what happens between two looks at the work, comes on top.
+    assert 50_000 < sum(done) < 150_000
+    assert "simulation of some of the jobs or their beginnings" in what.assumption
+    assert what.speeds.source == "profile" and not what.guessed
+    assert plan(order, RunStore(tmp_path)).document() == what.document()
 
 
 @needs_fio()

@@ -245,6 +245,12 @@ class RunOutput:
     def logs(self) -> list[tuple[str, str]]: ...
     @property
     def rig_toml(self) -> str: ...
+    @property
+    def work(self) -> int:
+        """About what the simulation took, in I/Os: the same on every machine."""
+    @property
+    def cut(self) -> bool:
+        """Whether it ended before its jobs did, ``most_work`` being used up."""
 
 @final
 class Drive:
@@ -288,6 +294,7 @@ class Drive:
         progress: Callable[[Progress], bool] | None = None,
         interval_ms: int = 1000,
         log_avg_msec: int | None = None,
+        most_work: int | None = None,
     ) -> RunOutput: ...
     def idle(self, seconds: float) -> None: ...
     def power_cut(self) -> float: ...

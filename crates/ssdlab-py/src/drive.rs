@@ -118,9 +118,10 @@ impl Drive {
     /// replays (`read_iolog`): path, options as of `TraceReader`, fit, open loop. `log_avg_msec` asks for
     /// all of fio's logs, as means over so long; those that the job does not ask for are named
     /// `ssdlab<job>_<type>.<process>.log`. `progress` is called about five times a second; False stops
-    /// the run: `ssdlab.errors.Interrupted`, and `KeyboardInterrupt` on Ctrl-C.
+    /// the run: `ssdlab.errors.Interrupted`, and `KeyboardInterrupt` on Ctrl-C. What is more than `most_work`
+    /// ends there, with what it has done as its result.
     #[pyo3(signature = (job, *, job_name, seed=None, environment=None, include=None, traces=None,
-        progress=None, interval_ms=1000, log_avg_msec=None))]
+        progress=None, interval_ms=1000, log_avg_msec=None, most_work=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
     fn run(
         &self,
@@ -134,6 +135,7 @@ impl Drive {
         progress: Option<Py<PyAny>>,
         interval_ms: u64,
         log_avg_msec: Option<u64>,
+        most_work: Option<u64>,
     ) -> PyResult<RunOutput> {
         let traces = Traces::Read(&traces);
         let mut jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
@@ -151,7 +153,7 @@ impl Drive {
                 preconditioning: session.state(),
             };
             let power_loss_ns = self.rig.power_loss.iter().map(|time| time.0).collect();
-            let options = RunOptions { seed, interval_ns, elapsed_ns: 0, power_loss_ns };
+            let options = RunOptions { seed, interval_ns, elapsed_ns: 0, power_loss_ns, most_work };
             let result = session.run(&jobs, &options, &mut observer)?;
             Ok((document(&result, &jobs, &context), result))
         });

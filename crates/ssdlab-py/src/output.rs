@@ -28,6 +28,12 @@ pub struct RunOutput {
     /// The rig as run, overrides applied.
     #[pyo3(get)]
     rig_toml: String,
+    /// About what the simulation took, in I/Os: the same on every machine.
+    #[pyo3(get)]
+    work: u64,
+    /// Whether it ended before its jobs did, `most_work` being used up.
+    #[pyo3(get)]
+    cut: bool,
 }
 
 impl RunOutput {
@@ -41,6 +47,8 @@ impl RunOutput {
     ) -> PyResult<Self> {
         Ok(RunOutput {
             json,
+            work: result.work,
+            cut: result.cut,
             series: job_series(py, result.series, jobs)?.unbind(),
             latency: latency(py, result.latencies, jobs)?.unbind(),
             device_series: device_series(py, result.device_series)?.unbind(),

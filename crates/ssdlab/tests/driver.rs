@@ -3,6 +3,7 @@
 use crate::support;
 
 use ssdlab::Error;
+use ssdlab::rig::Rig;
 use ssdlab::run::{Observer, Progress, RunOptions, RunResult, run};
 use ssdlab::stats::Part;
 use support::{jobs, null, play};
@@ -298,4 +299,46 @@ fn jobs_that_wait_for_each_other_are_an_error() {
     let outcome = run(device.as_mut(), &jobs, &RunOptions::default(), &mut ());
     let message = outcome.err().unwrap().to_string();
     assert!(message.contains("\"a\"") && message.contains("wait_for"), "{message}");
+}
+
+#[test]
+fn a_run_of_limited_work_ends_there_with_what_it_has_done() {
+    let job = "[a]\nrw=randread\nbs=4k\nnumber_ios=50000\n\
+               [b]\nstonewall\nrw=read\nbs=4k\nsize=4m\n";
+    let limited = |most_work| {
+        let options = RunOptions { most_work, ..RunOptions::default() };
+        run(null("10us", 1).as_mut(), &jobs(job), &options, &mut ()).unwrap()
+    };
+    let whole = limited(None);
+    assert!(!whole.cut);
+    // Each I/O is one, and its 4 KiB are a quarter.
+    assert_eq!(whole.work, (50_000 + 1024) * 5 / 4);
+    let part = limited(Some(20_000));
+    assert!(part.cut);
+    assert!((20_000..22_000).contains(&part.work), "{}", part.work);
+    let done = ios(&part, 0, READ);
+    assert!((16_000..17_600).contains(&done), "{done}");
+    assert_eq!(ios(&part, 1, READ), 0);
+    assert!((part.simulated_ns / 1000).abs_diff(10 * done) <= 10, "{}", part.simulated_ns);
+    let enough = limited(Some(whole.work));
+    assert!(!enough.cut);
+    assert_eq!((enough.work, enough.simulated_ns), (whole.work, whole.simulated_ns));
+}
+
+#[test]
+fn what_a_drive_moves_by_itself_is_work() {
+    let work = |size: &str| {
+        let rig = "[device]\nkind = \"ssd\"\ncapacity = \"16MiB\"\n[device.nand]\nchannels = 1\nways = 1\n\
+                   page = \"4KiB\"\npages_per_block = 16\nt_read = \"50us\"\nt_program = \"500us\"\n\
+                   t_erase = \"3ms\"\ntransfer_mts = 400\n";
+        let device = Rig::parse(rig, "small").unwrap().build(1, false).unwrap();
+        let (ios, bytes) = (40_000, 40_000 * 4096);
+        let job =
+            format!("[a]\nrw=randwrite\nbs=4k\nsize={size}\nio_size={bytes}\nnorandommap=1\n");
+        let result = play(device, &job);
+        let beyond = (result.waf.unwrap() - 1.0) * f64::from(ios);
+        assert!((result.work as f64 - (1.25 * f64::from(ios) + beyond)).abs() < 2.0);
+        beyond
+    };
+    assert!(work("100%") > 20.0 * work("10%").max(100.0));
 }

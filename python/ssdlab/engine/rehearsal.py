@@ -6,7 +6,6 @@ so amounts and durations are made smaller with it, and the speeds come out alike
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,11 @@ from pathlib import Path
 from ssdlab._core import Rig
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import Protocol
-from ssdlab.engine.setup import KIB, LEAST_SIM_S, MIB, Setup
+from ssdlab.engine.setup import LEAST_SIM_S, MIB, Setup
 from ssdlab.engine.speed import SpeedPoint, Speeds, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Repeated, Rounds, Then, Trim
-from ssdlab.errors import InputError, Interrupted
+from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
-from ssdlab.progress import Progress
 from ssdlab.target import Sim, SimSession, Terms
 
 LEAST_CAPACITY = 512 << 20
@@ -29,15 +27,20 @@ LEAST_SUPERBLOCKS = 128
 into, its write amplification is nothing like that of the whole drive."""
 MOST_CAPACITY = 16 << 30
 """What is larger takes too long to rehearse on."""
+TIMED_CAPACITY = 4 << 30
+"""So that short jobs need not become too short, a drive is not made larger than this."""
 FIRST_S = 0.2
 """Virtual seconds of the shortest job at first; from what is done in it follows..."""
-BUDGET = 500_000
-"""...for how long they can go on, by the blocks of 4 KiB that all jobs move: how slow a drive gets
-once it has nothing left that is erased shows late."""
+BUDGET = 750_000
+"""...for how long they can go on, by the work that all jobs are: how slow a drive gets once it has
+nothing left that is erased shows late."""
 ROUNDS = 3
 """Rounds that are rehearsed: in the first the drive is hardly ever as slow as it will be."""
-PATIENCE_S = 20.0
-"""Of the whole rehearsal; what it has not come to by then is guessed."""
+MOST_WORK = 6_000_000
+"""The work of the whole rehearsal; what goes beyond it is left out. Never a time, of which a busy
+machine would make another answer."""
+JOB_WORK = 4_000
+"""Starting a job, and reading what it did."""
 
 
 def small_drive(rig: Rig, capacity: int, seed: int) -> SimSession:
@@ -66,9 +69,9 @@ def rehearse(protocol: Protocol, setup: Setup, rig: Rig, *, seed: int = 1) -> Sp
     wanted = LEAST_CAPACITY
     if shortest is not None:
         # No job may become shorter than can be simulated.
-        wanted = max(wanted, min(MOST_CAPACITY, int(setup.capacity * LEAST_SIM_S / shortest)))
+        wanted = max(wanted, min(TIMED_CAPACITY, int(setup.capacity * LEAST_SIM_S / shortest)))
     try:
-        began, timed_s = time.monotonic(), FIRST_S
+        timed_s, done = FIRST_S, 0
         best: _Rehearsal | None = None
         while True:
             session = small_drive(rig, min(wanted, setup.capacity), seed)
@@ -82,30 +85,34 @@ def rehearse(protocol: Protocol, setup: Setup, rig: Rig, *, seed: int = 1) -> Sp
                 active=int(session.capacity * setup.active / setup.capacity) // MIB * MIB,
                 divisor=setup.divisor * shorter,
             )
-            going = _Rehearsal(session, began)
+            going = _Rehearsal(session, MOST_WORK - done)
             going.steps(protocol.plan(small))
-            if best is None or not going.late():
+            if best is None or not going.short:
                 best = going
-            longer = (BUDGET - going.blocks[False]) / max(1.0, going.blocks[True])
-            if shorter == least or longer < 2 or going.late():
+            done += sum(going.work.values())
+            longer = (BUDGET - going.work[False]) / max(1.0, going.work[True])
+            if shorter == least or longer < 2 or going.short:
                 break
             timed_s *= longer
     except InputError:
         return None
     if not best.moved:
         return None
-    words = f"like the profile {rig.name}, by a simulation of the jobs on a small drive"
+    what = "some of the jobs or their beginnings" if best.short else "the jobs"
+    words = f"like the profile {rig.name}, by a simulation of {what} on a small drive"
     return Speeds(measured(best.moved), "profile", words)
 
 
 class _Rehearsal:
-    def __init__(self, session: SimSession, began: float) -> None:
+    def __init__(self, session: SimSession, most: int) -> None:
         self.session = session
         self.moved: list[SpeedPoint] = []
-        self.blocks = {True: 0.0, False: 0.0}
-        """Of 4 KiB, or smaller ones, by whether their jobs are bounded by time."""
+        self.work = {True: 0, False: 0}
+        """By whether the jobs are bounded by time; starting them is not."""
+        self.short = False
+        """Whether jobs were left out, or did not come to their end."""
+        self._most = most
         self._count = 0
-        self._began = began
 
     def steps(self, steps: Iterable[estimate.Expected]) -> None:
         for step in steps:
@@ -115,11 +122,7 @@ class _Rehearsal:
             elif isinstance(step, Then):
                 self.steps(step.expected)
             elif isinstance(step, Repeated):
-                moved = 0
-                for _ in range(step.most):
-                    if moved >= step.amount or self.late() or (more := self._job(step.job)) is None:
-                        break
-                    moved += more.bytes
+                self._job(_in_one(step))
             elif isinstance(step, Job):
                 self._job(step)
             elif isinstance(step, Purge):
@@ -130,26 +133,28 @@ class _Rehearsal:
             else:
                 self.session.idle(step.seconds, lambda _news: True)
 
-    def late(self) -> bool:
-        return time.monotonic() - self._began > PATIENCE_S
-
-    def _go_on(self, _news: Progress) -> bool:
-        return not self.late()
-
-    def _job(self, job: Job) -> SpeedPoint | None:
-        if self.late():
-            return None
+    def _job(self, job: Job) -> None:
+        left = self._most - sum(self.work.values()) - JOB_WORK
+        if left <= 0:
+            self.short = True
+            return
         text = JobText(job.key, job.text, Path.cwd())
-        try:
-            # A seed of its own for each: the same one would write the same places again.
-            self._count += 1
-            result = self.session.run(text, self._go_on, seed=self._count)
-        except Interrupted:
-            if self.late():
-                return None
-            raise
-        point = moved_by(job, result)
+        # A seed of its own for each: the same one would write the same places again.
+        self._count += 1
+        # None takes more than half of what is left, so that something remains for those behind it.
+        begun = self.session.begin(text, seed=self._count, most_work=left // 2)
+        self.short |= begun.cut
+        self.work[False] += JOB_WORK
+        self.work[job.seconds is not None] += begun.work
+        point = moved_by(job, begun.result)
         if point is not None:
             self.moved.append(point)
-            self.blocks[job.seconds is not None] += point.bytes / min(point.shape.bs, 4 * KIB)
-        return point
+
+
+def _in_one(step: Repeated) -> Job:
+    """Jobs alike that follow one another as one that goes on for as long: the drive cannot tell."""
+    job = step.job
+    assert job.seconds is not None
+    most_s = step.most * job.seconds
+    ends = f"time_based=0\nruntime={round(most_s * 1000)}ms\nio_size={step.amount}\n"
+    return replace(job, text=job.text + ends, seconds=None, amount=step.amount, most_s=most_s)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from ssdlab import _core, tuning, wear
 from ssdlab.errors import InputError
@@ -88,6 +88,16 @@ class Sim:
             )
 
 
+class Begun(NamedTuple):
+    """A job as far as it was let go."""
+
+    result: Result
+    work: int
+    """About what simulating it took, in I/Os: the same on every machine."""
+    cut: bool
+    """Whether it would have gone on."""
+
+
 class SimSession(AbstractContextManager["SimSession"]):
     """A simulated drive in virtual time: what a job leaves behind, the next one finds."""
 
@@ -143,7 +153,29 @@ class SimSession(AbstractContextManager["SimSession"]):
 
         Raises InputError, and Interrupted on Ctrl-C or where ``progress`` answers False.
         """
-        output = heard(
+        output = self._play(job, progress, seed, interval_ms, logs=logs, phases=phases)
+        return sim_result(self.name, job, output, self.target.shapes(job) if logs else [])
+
+    def begin(self, job: JobText, *, seed: int, most_work: int) -> Begun:
+        """Runs a job as far as ``most_work`` goes.
+
+        Raises InputError, and Interrupted on Ctrl-C.
+        """
+        output = self._play(job, None, seed, 1000, most_work=most_work)
+        return Begun(sim_result(self.name, job, output, []), output.work, output.cut)
+
+    def _play(
+        self,
+        job: JobText,
+        progress: ProgressCallback | None,
+        seed: int | None,
+        interval_ms: int,
+        *,
+        logs: bool = False,
+        phases: Sequence[str] = (),
+        most_work: int | None = None,
+    ) -> _core.RunOutput:
+        return heard(
             progress,
             lambda report: self.core.run(
                 job.text,
@@ -155,10 +187,10 @@ class SimSession(AbstractContextManager["SimSession"]):
                 progress=report,  # also without a listener: it is where Ctrl-C arrives
                 interval_ms=interval_ms,
                 log_avg_msec=log_interval(interval_ms) if logs else None,
+                most_work=most_work,
             ),
             phases=phases,
         )
-        return sim_result(self.name, job, output, self.target.shapes(job) if logs else [])
 
     def purge(self, progress: ProgressCallback) -> str:
         """Back to fresh out of the box as far as that goes; says what was done."""

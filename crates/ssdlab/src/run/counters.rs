@@ -59,6 +59,10 @@ impl FlashWrites {
             FlashWrites { host: sum.host + below.host, flash: sum.flash + below.flash }
         })
     }
+    /// Bytes programmed beyond those written since `earlier`.
+    pub fn beyond_since(self, earlier: FlashWrites) -> u64 {
+        (self.flash - earlier.flash).saturating_sub(self.host - earlier.host)
+    }
     /// Bytes programmed per byte written since `earlier`; `None` without any.
     pub fn amplification_since(self, earlier: FlashWrites) -> Option<f64> {
         let host = self.host - earlier.host;

@@ -11,7 +11,9 @@ use super::counters::{FlashWrites, built};
 use super::process::{Next, Process, Stage, direction};
 use super::recorder::{Done, JobSpan, Recorder};
 use super::replay::Replayed;
-use super::{DeviceSeries, IOS_PER_PROGRESS, Observer, Progress, RunOptions, RunResult};
+use super::{
+    DeviceSeries, IOS_PER_LOOK, IOS_PER_PROGRESS, Observer, Progress, RunOptions, RunResult,
+};
 use crate::device::{Command, Completion, Device, Op};
 use crate::error::{Error, Result};
 use crate::job::{Generator, Io, JobFile};
@@ -80,6 +82,11 @@ pub(super) struct Driver<'a> {
     /// Something ended or a delay is over: waiting jobs may start.
     launch: bool,
     ios: u64,
+    /// Work after which the run ends.
+    most_work: Option<u64>,
+    /// It did.
+    cut: bool,
+    flash_at_start: FlashWrites,
     /// Flash writes when the first job began to be measured.
     flash_at_measure: Option<FlashWrites>,
     /// When power is lost, the last first.
@@ -130,6 +137,7 @@ impl<'a> Driver<'a> {
             live: processes.len() as u32,
             interval_end: options.interval_ns,
             hints: device.heeds_hints(),
+            flash_at_start: FlashWrites::of(device),
             device,
             jobs,
             processes,
@@ -142,6 +150,8 @@ impl<'a> Driver<'a> {
             running: 0,
             launch: true,
             ios: 0,
+            most_work: options.most_work,
+            cut: false,
             flash_at_measure: None,
             power_losses: power::planned(&options.power_loss_ns),
         })
@@ -154,7 +164,8 @@ impl<'a> Driver<'a> {
         self.launch_jobs(0);
         let mut done: Vec<Completion> = Vec::new();
         let mut now = 0;
-        let mut look_at = IOS_PER_PROGRESS;
+        let between = self.most_work.map_or(IOS_PER_PROGRESS, |_| IOS_PER_LOOK);
+        let mut look_at = between;
         let mut instant = (0, 0);
         while self.live > 0 {
             let limit = self.next_timer().min(self.interval_end).min(self.next_power_loss());
@@ -187,9 +198,12 @@ impl<'a> Driver<'a> {
                 self.lose_power(now);
             }
             if self.ios >= look_at {
-                look_at = self.ios + IOS_PER_PROGRESS;
+                look_at = self.ios + between;
                 if !observer.progress(&self.progress(now)) {
                     return Err(Error::Cancelled);
+                }
+                if self.most_work.is_some_and(|most| !self.cut && self.work(now) > most) {
+                    self.stop(now);
                 }
             }
         }
@@ -198,8 +212,8 @@ impl<'a> Driver<'a> {
         Ok(self.finish(now))
     }
 
-    fn finish(self, now: u64) -> RunResult {
-        self.device.take_stock(now);
+    fn finish(mut self, now: u64) -> RunResult {
+        let work = self.work(now);
         let flash = FlashWrites::of(self.device);
         let recorded = self.recorder.finish();
         RunResult {
@@ -216,6 +230,27 @@ impl<'a> Driver<'a> {
             waf: self.flash_at_measure.and_then(|start| flash.amplification_since(start)),
             waf_lifetime: flash.amplification_since(FlashWrites::default()),
             logs: recorded.logs,
+            work,
+            cut: self.cut,
+        }
+    }
+
+    /// See [`RunResult::work`].
+    fn work(&mut self, now: u64) -> u64 {
+        self.device.take_stock(now);
+        let beyond = FlashWrites::of(self.device).beyond_since(self.flash_at_start);
+        let moved: u64 = self.processes.iter().map(|process| process.issued_bytes).sum();
+        self.ios + beyond / 4096 + moved / (4 * 4096)
+    }
+
+    /// Ends the run as if all runtimes were over, also those of jobs that have not started.
+    fn stop(&mut self, now: u64) {
+        self.cut = true;
+        for index in 0..self.processes.len() {
+            if self.processes[index].stage == Stage::Running {
+                self.processes[index].end = now;
+                self.fill(index, now);
+            }
         }
     }
 
@@ -275,6 +310,9 @@ impl<'a> Driver<'a> {
         let process = &mut self.processes[index];
         let job = process.job as usize;
         let measure_from = process.start(now, self.jobs.jobs[job].schedule.runtime_ns);
+        if self.cut {
+            process.end = now;
+        }
         let span = self.job_states[job].span.get_or_insert(JobSpan {
             started_ns: now,
             measured_from_ns: measure_from,

@@ -38,11 +38,20 @@ pub struct RunOptions {
     pub elapsed_ns: u64,
     /// When the device loses power, ns since the start of the run (see [`crate::rig::Rig::power_loss`]).
     pub power_loss_ns: Vec<u64>,
+    /// The run ends, and what it has done is its result, as soon as it is seen to have been more
+    /// work than this (see [`RunResult::work`]); a look is taken every 1,024 I/Os and intervals.
+    pub most_work: Option<u64>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        RunOptions { seed: 1, interval_ns: 1_000_000_000, elapsed_ns: 0, power_loss_ns: Vec::new() }
+        RunOptions {
+            seed: 1,
+            interval_ns: 1_000_000_000,
+            elapsed_ns: 0,
+            power_loss_ns: Vec::new(),
+            most_work: None,
+        }
     }
 }
 
@@ -79,6 +88,9 @@ const LOOK_AHEAD: usize = 16;
 /// I/Os between two looks at the observer.
 pub(crate) const IOS_PER_PROGRESS: u64 = 65_536;
 
+/// The same where work is limited: among writes that have much collected, an I/O may be a hundred.
+const IOS_PER_LOOK: u64 = 1_024;
+
 /// Everything a run found out.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -109,6 +121,11 @@ pub struct RunResult {
     pub waf_lifetime: Option<f64>,
     /// Log files that the jobs asked for.
     pub logs: Vec<LogFile>,
+    /// About what the simulation took, the same on every machine: 1 for each I/O and each 4 KiB that
+    /// flash programmed beyond what was written to it, 1/4 for each 4 KiB of the I/Os.
+    pub work: u64,
+    /// It ended before its jobs did: [`RunOptions::most_work`] was used up.
+    pub cut: bool,
 }
 
 /// Plays `jobs` on `device` from virtual time 0.
