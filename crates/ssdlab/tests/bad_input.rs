@@ -223,3 +223,30 @@ fn keys_that_need_each_other_are_set_together_in_any_order() {
     let said = plain().set_all(&wrong).unwrap_err().to_string();
     assert!(said.starts_with("ftl.slc_cache.t_program: found 100, expected a time"), "{said}");
 }
+
+#[test]
+fn what_a_key_needs_beside_it_is_not_taken_from_another_device() {
+    let cache = DRIVE.replace("[device", "[device.cache");
+    let below = DRIVE.replace("[device", "[device.below");
+    let both = format!("[device]\nkind = \"cache\"\nmode = \"write-through\"\n{cache}{below}");
+    let set = |keys: &[(&str, &str)]| {
+        let mut rig = Rig::parse(&both, "both").unwrap();
+        let pairs: Vec<_> =
+            keys.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        rig.set_all(&pairs).map(|()| rig)
+    };
+    let size = ("cache.write_buffer.size", "1MiB");
+    let others =
+        [("below.write_buffer.power_loss_protected", "true"), ("below.write_buffer.size", "2MiB")];
+    let said = set(&[size, others[0], others[1]]).unwrap_err().to_string();
+    assert_eq!(said, "write_buffer.power_loss_protected: is missing, and has no default");
+    let own = ("cache.write_buffer.power_loss_protected", "false");
+    let rig = set(&[size, others[0], own, others[1]]).unwrap();
+    for (key, value) in [size, own, others[0], others[1]] {
+        assert_eq!(rig.get(key).as_deref(), Some(value), "{key}");
+    }
+    // Without a place it is that of the first device that knows it: here of the one below.
+    let bare = ("write_buffer.power_loss_protected", "true");
+    assert!(set(&[others[1], bare]).is_ok());
+    assert!(set(&[size, bare]).is_err());
+}

@@ -74,7 +74,7 @@ impl Rig {
             let mut device = self.device.clone();
             let Some(target) = descend(&mut device, &place) else { break };
             put(target, own, value.clone())?;
-            match check_beside(target, still_to_come) {
+            match self.check_beside(&mut device, &place, still_to_come) {
                 Err(e) if explain::knowledge(&e).is_some() => unknown.push(e),
                 said => return Ok(Offered { place, own, said: said.map(|()| device) }),
             }
@@ -84,6 +84,34 @@ impl Rig {
         }
         let none = || Error::rig(key, "there is no device below that one");
         Err(explain::nearest_miss(unknown).unwrap_or_else(none))
+    }
+
+    /// Checks the device at a place, into which what it misses is put from what is `still_to_come` for it.
+    fn check_beside(
+        &self,
+        device: &mut Table,
+        place: &[&str],
+        still_to_come: &[(String, String)],
+    ) -> Result<()> {
+        while let Some(target) = descend(device, place) {
+            let said = check(target.clone());
+            let Some(field) = said.as_ref().err().and_then(explain::missing) else { return said };
+            let mut beside = still_to_come.iter().filter(|(key, _)| device_of(key).1 == field);
+            let so_far = Rig { device: device.clone(), ..self.clone() };
+            let Some((key, value)) = beside.find(|(key, value)| so_far.is_for(place, key, value))
+            else {
+                return said;
+            };
+            let value = read_value(key, value)?.0;
+            descend(device, place).map_or(Ok(()), |target| put(target, device_of(key).1, value))?;
+        }
+        Ok(())
+    }
+
+    /// Whether it is the device at that place that takes a key.
+    fn is_for(&self, place: &[&str], key: &str, value: &str) -> bool {
+        let offered = read_value(key, value).and_then(|(value, _)| self.offered(key, &value, &[]));
+        offered.is_ok_and(|offered| offered.place == place)
     }
 
     /// Sets a key of the table at a place, whatever it is.
@@ -103,20 +131,6 @@ impl Rig {
         let below = format!("{key}.");
         self.sources.retain(|one| one.key != key && !one.key.starts_with(&below));
         self.sources.push(Sourced { key, value: plain(value), source, origin: String::new() });
-    }
-}
-
-/// Checks a device, into which what it misses is put from what is `still_to_come` for it.
-fn check_beside(device: &mut Table, still_to_come: &[(String, String)]) -> Result<()> {
-    loop {
-        let said = check(device.clone());
-        let missing = said.as_ref().err().and_then(explain::missing);
-        let Some((key, value)) = missing
-            .and_then(|field| still_to_come.iter().find(|(key, _)| device_of(key).1 == field))
-        else {
-            return said;
-        };
-        put(device, device_of(key).1, read_value(key, value)?.0)?;
     }
 }
 
