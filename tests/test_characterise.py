@@ -168,6 +168,18 @@ KINDS = {
         {"channels": 2, "dies": 8, "SLC cache folded when full": 1, "SLC cache": 64 * MIB},
         ("tPROG", "programs suspended for reads"),
     ),
+    "SLC cache in front of all, too small to be seen": Kind(
+        rig(
+            {"planes": 2},
+            "over_provisioning = 0.25\n"
+            'slc_cache = { static_size = "8MiB", t_read = "25us", t_program = "150us", '
+            'when_full = "fold" }',
+            ssd="",
+        ),
+        {"tPROG of the SLC cache": 150.0},
+        ("tPROG", "SLC cache"),
+        {"parts": "link,size,stride,fill,flush,burst"},
+    ),
     "cached map": Kind(
         rig({"planes": 2}, 'over_provisioning = 0.25\nmap = { kind = "cached", cache = "32KiB" }'),
         {"map cache": 32768, "dies": 8, "tR": 60.0, "tPROG": 600.0},

@@ -248,6 +248,11 @@ class Writes:
                     why = "the SLC cache is folded while the fill goes on"
                 return [*conclusions, PROGRAM.unknown(why, steps)]
             return [*conclusions, self._program_together(speed, steps)]
+        if self.folds:
+            # All goes through a cache that the fill does not show by a fall of its speed.
+            why = "what is written is folded out of an SLC cache while the fill goes on"
+            own = [] if alone is None else [alone]
+            return [*conclusions, *own, PROGRAM.unknown(why, steps)]
         return [*conclusions, alone if alone is not None else self._program_together(speed, steps)]
 
     @property
