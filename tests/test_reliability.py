@@ -31,7 +31,7 @@ from ssdlab.analysis.reliability import (
 )
 from ssdlab.answers.reliability import answer
 from ssdlab.errors import InputError
-from ssdlab.rig import capacity_of, profiles
+from ssdlab.rig import capacity_of, profile, profiles, registered
 from ssdlab.studies.reliability import Question, chance_text, study
 from ssdlab.units import for_page
 
@@ -589,7 +589,36 @@ def test_read_errors_are_those_of_the_kind_of_drive(drive: str, uber: float) -> 
         )
 
 
-def test_every_shipped_drive_says_of_which_kind_it_is() -> None:
-    kinds = r"\b(client|notebook|OEM|enterprise|data-centre)\b"
-    silent = [one.name for one in profiles() if not re.search(kinds, one.summary, re.I)]
-    assert silent == ["lab-reference"]
+def test_every_shipped_drive_states_its_class_and_its_summary_says_no_other() -> None:
+    assert [one.name for one in profiles() if one.rig().drive_class is None] == []
+    words = {
+        "notebook": "client",
+        "OEM": "oem",
+        **{word: word for word in registered("class of drive")},
+    }
+    for one in profiles():
+        said = {words[word] for word in re.findall(rf"\b({'|'.join(words)})\b", one.summary)}
+        assert said <= {one.rig().drive_class}, one.name
+        assert said or one.name == "lab-reference"
+
+
+def test_read_errors_follow_the_class_that_a_rig_states_and_not_its_words(tmp_path: Path) -> None:
+    text = profile("samsung-860-pro-512").text
+
+    def told(name: str, text: str) -> list[str]:
+        file = tmp_path / f"{name}.toml"
+        file.write_text(text.replace('name = "samsung-860-pro-512"', f'name = "{name}"'))
+        return [*ssdlab.reliability(drive=str(file), runs=100, level=5).answer.notes]
+
+    wordless = re.sub(r'summary = ".*"', 'summary = "mine"', text)
+    notes = told("mine", wordless)
+    assert any("per bit: 1e-15." in note for note in notes)
+    assert "The read errors are those of a client SSD: mine says client." in notes
+    unknown = told("other", text.replace('class = "client"\n', ""))
+    assert any("per bit: 1e-17." in note for note in unknown)
+    said = "The read errors are those of a data centre SSD: other says no class of drive."
+    assert said in unknown
+
+
+def test_show_tells_the_class_of_a_drive(cli: Cli) -> None:
+    assert "class of drive: oem\n" in cli("show", "toshiba-xg6-512").out

@@ -196,6 +196,9 @@ class Rig:
     @property
     def summary(self) -> str: ...
     @property
+    def drive_class(self) -> str | None:
+        """Client, oem, enterprise or data-centre, as it says; None where it says none."""
+    @property
     def memory_bytes(self) -> int: ...
     @property
     def capacity_bytes(self) -> int: ...

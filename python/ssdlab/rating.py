@@ -15,7 +15,8 @@ Number = TypeVar("Number", int, float)
 UBER, UBER_MORE = 1e-17, 1e-15
 """Unrecoverable errors per bit read: as data sheets of data centre SSDs promise, and as those of
 server disks do and JESD218 asks of client SSDs (of enterprise SSDs 1e-16)."""
-_CLIENT = re.compile(r"\b(client|notebook|OEM)\b")
+_CLIENTS = ("client", "oem")
+"""Classes of drives that are sold for PCs and notebooks."""
 _UNITS = {"GB": 1e9, "TB": 1e12, "PB": 1e15}
 
 
@@ -29,9 +30,11 @@ class Rating:
     """Such as ``--tbw``."""
 
 
-def uber(summary: str, *, disk: bool) -> float:
-    """Unrecoverable errors per bit read of a drive, by what it says that it is."""
-    return UBER_MORE if disk or _CLIENT.search(summary) else UBER
+def uber(drive_class: str | None, *, disk: bool) -> tuple[float, str]:
+    """Unrecoverable errors per bit read of a drive by its class, and of what kind that is."""
+    if disk:
+        return UBER_MORE, "a disk"
+    return (UBER_MORE, "a client SSD") if drive_class in _CLIENTS else (UBER, "a data centre SSD")
 
 
 def parse_tbw(text: str) -> float:

@@ -68,6 +68,12 @@ impl PyRig {
         &self.0.summary
     }
 
+    /// The class of drive that it says it is: client, oem, enterprise, data-centre; None where it says none.
+    #[getter]
+    fn drive_class(&self) -> Option<&'static str> {
+        self.0.class
+    }
+
     /// Memory that a run on it takes, bytes, estimated.
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<u64> {
@@ -127,10 +133,14 @@ impl PyRig {
         self.0.part(place).map(PyRig)
     }
 
-    /// Another one that says the same, called otherwise where a name is given.
+    /// Another one that says the same, called otherwise where a name is given. What is summed up otherwise is another
+    /// drive, whose class is unknown.
     #[pyo3(signature = (*, name=None, summary=None))]
     fn copy(&self, name: Option<&str>, summary: Option<&str>) -> PyRig {
-        let rig = self.0.clone();
+        let mut rig = self.0.clone();
+        if summary.is_some() {
+            rig.class = None;
+        }
         let (own, said) = (rig.name.clone(), rig.summary.clone());
         PyRig(rig.called(name.unwrap_or(&own), summary.unwrap_or(&said)))
     }

@@ -41,6 +41,7 @@ pub fn catalogue() -> Vec<Listing> {
         .chain(list(&crate::cache::device::PRESETS))
         .chain(list(&crate::device::hdd::schedule::DISK_SCHEDULES))
         .chain(list(&crate::trace::FORMATS))
+        .chain(list(&crate::rig::CLASSES))
         .collect()
 }
 

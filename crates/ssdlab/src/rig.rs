@@ -3,6 +3,7 @@
 //! ```toml
 //! name = "my-drive"
 //! summary = "what it stands for"
+//! class = "client"
 //! [device]
 //! kind = "link"
 //! bandwidth = "550MB/s"
@@ -15,6 +16,7 @@
 //! Any value may be a table `{ value, source }`: the source is kept for reports. The structs that
 //! the devices' keys are read into are the schema; nothing else knows it.
 
+mod class;
 mod compare;
 mod compose;
 mod explain;
@@ -24,6 +26,7 @@ mod set;
 mod supply;
 mod write;
 
+pub use class::CLASSES;
 pub use compose::Attachment;
 pub use supply::part_values;
 
@@ -56,6 +59,8 @@ pub struct Rig {
     pub name: String,
     /// One line: what it stands for.
     pub summary: String,
+    /// The class of drive that it says it is, one of [`CLASSES`]; `None` where it says none.
+    pub class: Option<&'static str>,
     /// When all of it loses power, in the time of a run.
     pub power_loss: Vec<Nanos>,
     device: Table,
@@ -66,6 +71,8 @@ impl Rig {
     /// Reads a rig; `name` stands in errors and where the rig does not name itself.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let (mut table, own_name, summary) = read_table(text, name)?;
+        let class = text_of(&mut table, "class", "", name)?;
+        let class = class::named(&class).map_err(|e| e.under("class").in_file(name))?;
         let power_loss = take_power_loss(&mut table).map_err(|e| e.in_file(name))?;
         let mut device = match table.remove("device") {
             Some(Value::Table(device)) => device,
@@ -75,13 +82,13 @@ impl Rig {
         if let Some(key) = table.keys().next() {
             return Err(Error::rig(
                 format!("{name}: {key}"),
-                "unknown key, expected name, summary, power_loss, [device] or [fit]",
+                "unknown key, expected name, summary, class, power_loss, [device] or [fit]",
             ));
         }
         let mut sources = Vec::new();
         strip_sources(&mut device, "", &mut sources).map_err(|e| e.in_file(name))?;
         let file = name.to_string();
-        let rig = Rig { file, name: own_name, summary, power_loss, device, sources };
+        let rig = Rig { file, name: own_name, summary, class, power_loss, device, sources };
         rig.supplied().map_err(|e| e.in_file(name))
     }
 
@@ -122,6 +129,9 @@ impl Rig {
         let mut table = Table::new();
         table.insert("name".into(), Value::String(self.name.clone()));
         table.insert("summary".into(), Value::String(self.summary.clone()));
+        if let Some(class) = self.class {
+            table.insert("class".into(), Value::String(class.into()));
+        }
         if !self.power_loss.is_empty() {
             table.insert(POWER_LOSS.into(), self.power_loss_value());
         }
@@ -151,16 +161,21 @@ fn read_table(text: &str, file: &str) -> Result<(Table, String, String)> {
         let what = e.message().lines().next().unwrap_or("not TOML").to_string();
         Error::rig(format!("{file}:{line}"), what)
     })?;
-    let mut text_of = |key: &str, default: &str| match table.remove(key) {
+    let name = text_of(&mut table, "name", file, file)?;
+    let summary = text_of(&mut table, "summary", "", file)?;
+    Ok((table, name, summary))
+}
+
+/// Takes a text out of the table of a file; what it is where it is not said.
+fn text_of(table: &mut Table, key: &str, default: &str, file: &str) -> Result<String> {
+    match table.remove(key) {
         None => Ok(default.to_string()),
         Some(Value::String(s)) => Ok(s),
         Some(other) => {
             let problem = format!("found {other}, expected a text");
             Err(Error::rig(format!("{file}: {key}"), problem))
         }
-    };
-    let (name, summary) = (text_of("name", file)?, text_of("summary", "")?);
-    Ok((table, name, summary))
+    }
 }
 
 /// A table beside the device that says how its values were fitted, for those who predict with them: nothing of it

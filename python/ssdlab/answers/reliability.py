@@ -101,6 +101,8 @@ def _notes(study: Study) -> list[str]:
         "The closed form takes repairs of that length on average, the simulation of exactly that.",
         f"{question.runs:,} lives each, seed {question.seed}.",
     ]
+    if question.uber_source:
+        said.append(f"The read errors are {question.uber_source}.")
     every = [level.simulated for level in study.levels]
     every += [simulated for case in study.worn for simulated in case.simulated]
     if any(simulated.accelerated for simulated in every):

@@ -152,8 +152,12 @@ def _of_drive(
     rig = given if isinstance(given, DriveRig) else named(given)
     tree = rig.tree()
     if uber is None:
-        uber = rating.uber(tree.summary, disk=bool(tree.find("hdd")))
-    found = replace(question, capacity_bytes=tree.capacity_bytes, uber=uber)
+        disk = bool(tree.find("hdd"))
+        errors, kind = rating.uber(tree.drive_class, disk=disk)
+        said = tree.drive_class or "no class of drive"
+        why = f"{rig.name} is one" if disk else f"{rig.name} says {said}"
+        question = replace(question, uber=errors, uber_source=f"those of {kind}: {why}")
+    found = replace(question, capacity_bytes=tree.capacity_bytes)
     if question.writes_per_day_bytes is None or question.tbw_bytes is not None:
         return found
     sim = Sim(rig.name, rig.rig, rig.source)

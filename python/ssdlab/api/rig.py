@@ -156,6 +156,12 @@ class Rig:
         return self._core.summary
 
     @property
+    def drive_class(self) -> str | None:
+        """The class of drive that it says it is (``class`` of its file): client, oem, enterprise or
+        data-centre; None where it is unknown. An array has that of its members, if they agree."""
+        return self._core.drive_class
+
+    @property
     def capacity(self) -> int:
         """Bytes that the host can address. Raises InputError where it cannot be built, or takes
         more memory than there is."""

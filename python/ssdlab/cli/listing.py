@@ -91,7 +91,7 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
             for option in _core.job_options()
         ]
     own = {"devices": "device", "parts": "NAND part"}
-    other = (*own.values(), "trace format")
+    other = (*own.values(), "trace format", "class of drive")
     entries_ = [
         e
         for e in _core.registries()

@@ -72,6 +72,7 @@ class _Thing:
     headings: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     last: str = ""
+    drive_class: str | None = None
 
     def as_json(self, name: str) -> dict[str, Any]:
         return {
@@ -79,6 +80,7 @@ class _Thing:
             "kind": self.kind,
             "summary": self.head.partition(": ")[2],
             "source": self.reference,
+            "class": self.drive_class,
             "rows": [dict(zip(self.headings, row, strict=True)) for row in self.rows],
             "note": self.last,
         }
@@ -88,6 +90,8 @@ class _Thing:
         say(console, self.head)
         if self.reference:
             say(console, f"  {self.reference}")
+        if self.drive_class:
+            say(console, f"  class of drive: {self.drive_class}")
         if self.rows:
             print_rows(console, self.headings, self.rows)
         if self.last:
@@ -131,7 +135,8 @@ def _profile(profile: Profile) -> _Thing:
         for value in knowledge.values(profile.rig())
     )
     headings = ("key", "value", "supplied by", "source")
-    return _Thing("drive", head, "", headings, rows, "\n".join(knowledge.told(profile)))
+    told = "\n".join(knowledge.told(profile))
+    return _Thing("drive", head, "", headings, rows, told, profile.rig().drive_class or "unknown")
 
 
 def _protocol(protocol: Protocol) -> _Thing:

@@ -61,6 +61,8 @@ class Question:
     failures_per_year: float = 0.01
     """Of a member."""
     uber: float = UBER
+    uber_source: str = ""
+    """Whose read errors these are, where a drive was given and not they."""
     rebuild_bytes_per_s: float = 204.8e6
     replace_hours: float = 24.0
     one_at_a_time: bool = False

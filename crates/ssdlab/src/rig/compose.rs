@@ -31,11 +31,13 @@ impl Rig {
             keys.insert((*part).to_string(), value);
         }
         let (file, name) = (kind.to_string(), kind.to_string());
-        let rigs = parts.iter().flat_map(|(_, rigs)| rigs);
+        let rigs = parts.iter().flat_map(|(_, rigs)| rigs.iter().copied());
+        let class = super::class::shared(rigs.clone());
         let mut power_loss: Vec<Nanos> = rigs.flat_map(|rig| rig.power_loss.clone()).collect();
         power_loss.sort_unstable();
         power_loss.dedup();
-        Ok(Rig { file, name, summary: String::new(), power_loss, device: keys, sources })
+        let summary = String::new();
+        Ok(Rig { file, name, summary, class, power_loss, device: keys, sources })
     }
 
     /// The device at a place that [`Rig::find`] answers, as a rig of its own.
@@ -95,14 +97,16 @@ impl Attachment {
         let mut sources = Vec::new();
         strip_sources(&mut device, "", &mut sources).map_err(|e| e.in_file(file))?;
         let (file, power_loss) = (file.into(), Vec::new());
-        Ok(Attachment { keys: Rig { file, name, summary, power_loss, device, sources } })
+        Ok(Attachment {
+            keys: Rig { file, name, summary, class: None, power_loss, device, sources },
+        })
     }
 
     /// Nothing: each member is at the host by itself.
     pub fn direct() -> Self {
         let (file, name, summary) = Default::default();
         let (power_loss, device, sources) = Default::default();
-        Attachment { keys: Rig { file, name, summary, power_loss, device, sources } }
+        Attachment { keys: Rig { file, name, summary, class: None, power_loss, device, sources } }
     }
 
     /// The values, as those of a rig: `controller.cache.size`, `bus.bandwidth`.

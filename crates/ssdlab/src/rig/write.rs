@@ -10,6 +10,9 @@ impl Rig {
     pub fn write(&self) -> String {
         let text = |text: &str| Value::String(text.into());
         let mut out = format!("name = {}\nsummary = {}\n", text(&self.name), text(&self.summary));
+        if let Some(class) = self.class {
+            let _ = writeln!(out, "class = {}", text(class));
+        }
         if !self.power_loss.is_empty() {
             let _ = writeln!(out, "{POWER_LOSS} = {}", self.power_loss_value());
         }

@@ -174,7 +174,7 @@ def _store_loss(store: Store) -> float | None:
     disk = store.has_disk
     hours = REPLACE_HOURS + capacity / (REBUILD_DISK if disk else REBUILD_SSD) / 3600
     assert store.profile is not None
-    errors = uber(profile(store.profile).summary, disk=disk)
+    errors, _kind = uber(profile(store.profile).rig().drive_class, disk=disk)
     hazards = Hazards(FAILURES_PER_YEAR / HOURS_PER_YEAR, hours, errors)
     level, count = ("0", 1) if shape is None else (shape.level, shape.count)
     level = {"linear": "0"}.get(level, level)
