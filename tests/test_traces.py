@@ -18,6 +18,7 @@ import browser
 import ssdlab
 import ssdlab.traces
 from conftest import Outcome, needs_fio
+from ssdlab import _core
 from ssdlab.api.traces import reading
 from ssdlab.errors import InputError
 from ssdlab.fio import job as fio_job
@@ -26,6 +27,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.plan.workload import trace_load
 from ssdlab.tracefile import Reading, Replay
 from ssdlab.traces import fit, profile
+from ssdlab.traces.convert import convert
 from test_report import COLOURED
 
 Cli = Callable[..., Outcome]
@@ -174,6 +176,15 @@ def test_a_converted_trace_is_the_same_trace(
     (want,), (got,) = list(ssdlab.traces.open(source)), list(ssdlab.traces.open(out))
     for column in ("time_ns", "offset", "length", "kind"):
         assert np.array_equal(getattr(want, column), getattr(got, column)), column
+
+
+def test_the_name_of_a_file_says_in_which_format_it_is_written(tmp_path: Path) -> None:
+    formats = {one["suffix"]: one for one in _core.trace_formats() if one["suffix"]}
+    assert len(formats) == sum(bool(one["suffix"]) for one in _core.trace_formats()) >= 7
+    for suffix, one in formats.items():
+        assert one["writable"], one["name"]
+        done = convert(small(tmp_path), tmp_path / f"out{suffix}.gz")
+        assert done["to"] == one["name"]
 
 
 def test_nothing_half_written_is_left(tmp_path: Path, cli: Cli) -> None:

@@ -165,6 +165,7 @@ class TraceFormat(TypedDict):
     writable: bool
     loses: str
     has_response_times: bool
+    suffix: str
 
 @final
 class TraceReader:

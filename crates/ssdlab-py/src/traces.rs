@@ -401,7 +401,7 @@ pub fn attach(py: Python<'_>, mut jobs: JobFile, traces: Traces<'_>) -> PyResult
 }
 
 /// Formats of traces: dicts of `name`, `summary`, `reference`, `writable`, `loses`,
-/// `has_response_times`.
+/// `has_response_times`, `suffix`.
 #[pyfunction]
 pub fn trace_formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let entries = FORMATS.entries.iter().map(|entry| {
@@ -412,6 +412,7 @@ pub fn trace_formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         dict.set_item("writable", entry.build.encoder.is_some())?;
         dict.set_item("loses", entry.build.loses)?;
         dict.set_item("has_response_times", entry.build.has_response_times)?;
+        dict.set_item("suffix", entry.build.suffix)?;
         Ok(dict)
     });
     entries.collect()

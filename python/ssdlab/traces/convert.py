@@ -13,12 +13,6 @@ from ssdlab.progress import ProgressCallback, answering_ctrl_c
 from ssdlab.tracefile import Reading, existing
 from ssdlab.traces.profile import told
 
-SUFFIXES = {
-    ".csv": "csv", ".vscsi": "vscsi-v1", ".iolog": "iolog-v3", ".spc": "spc", ".lba": "lba",
-    ".load": "blkreplay", ".oracleGeneral": "oracle-general",
-}  # fmt: skip
-"""What a file's name says of its format, where it says something."""
-
 
 def writable() -> list[str]:
     """Names of the formats that can be written."""
@@ -38,8 +32,9 @@ def format_of(name: Path, asked: str | None) -> str:
             raise unknown_name("trace format", asked, writable())
         return asked
     bare = name.with_suffix("") if name.suffix in (".gz", ".zst", ".xz") else name
-    if bare.suffix in SUFFIXES:
-        return SUFFIXES[bare.suffix]
+    for one in _core.trace_formats():
+        if bare.suffix and bare.suffix == one["suffix"]:
+            return one["name"]
     raise InputError(f"{name}: say with --to which format to write: {', '.join(writable())}")
 
 

@@ -64,10 +64,15 @@ pub struct FormatBuild {
     pub(super) decoder: fn(&ReadOptions) -> Box<dyn Decoder>,
     /// Writes the format; `None`: it can only be read.
     pub encoder: Option<MakeEncoder>,
-    /// What is lost when a trace is written in it; empty where nothing is.
+    /// What is lost when a trace is written in it; empty where nothing is. The law that what is written reads back
+    /// goes by these words: `trims`, `flushes`, `devices`, `times`, `times below a second` (`a millisecond`,
+    /// `a microsecond`, `100 ns`), and `block` of formats of whole blocks, which it leaves out.
     pub loses: &'static str,
     /// Whether it tells how long requests took.
     pub has_response_times: bool,
+    /// How names of files in it end, such as `.csv`: a trace written to one is written in this format; empty where
+    /// names say nothing.
+    pub suffix: &'static str,
 }
 
 /// What a file of a format is known by.

@@ -1,6 +1,6 @@
 //! Admission: whether what missed is let in at all. Written behind a replacement policy: `lru+ghost`, `lru+nhit:3`.
 //!
-//! To add one: a file here that implements [`Admission`], and a line in [`ADMISSIONS`].
+//! To add one: a file here that implements [`Admission`], and an entry in [`ADMISSIONS`].
 
 mod ghost;
 mod hotspot;

@@ -1,6 +1,6 @@
 //! Replacement policies: which frame of a full cache is given to another key.
 //!
-//! To add one: a file here that implements [`Policy`], and a line in [`REPLACEMENTS`].
+//! To add one: a file here that implements [`Policy`], and an entry in [`REPLACEMENTS`].
 
 mod arc;
 mod clock;

@@ -4,7 +4,7 @@
 //! map says how much RAM the drive has for that knowledge, and which flash operations a look-up or
 //! an update takes because of it.
 //!
-//! To add one: a file here, a variant of [`Mapping`], and a line in [`MAPS`].
+//! To add one: a file here, a variant of [`Mapping`], and an entry in [`MAPS`].
 
 mod cached;
 mod extent;

@@ -1,6 +1,6 @@
 //! Placement policies: which region the next program unit of host data goes to.
 //!
-//! To add one: a file here that implements [`Placement`], and a line in [`PLACEMENTS`].
+//! To add one: a file here that implements [`Placement`], and an entry in [`PLACEMENTS`].
 
 mod least_busy;
 mod round_robin;

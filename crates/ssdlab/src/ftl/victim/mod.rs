@@ -1,6 +1,6 @@
 //! Victim policies: which superblock is collected next.
 //!
-//! To add one: a file here that implements [`VictimPolicy`], and a line in [`VICTIMS`].
+//! To add one: a file here that implements [`VictimPolicy`], and an entry in [`VICTIMS`].
 
 mod cost_benefit;
 mod d_choices;

@@ -1,7 +1,7 @@
 //! Wear levelling. Dynamic: which free block is written next. Static: moving data that never changes off
 //! blocks that are hardly worn.
 //!
-//! To add a policy: a file here that implements [`WearLeveling`], and a line in [`WEAR_LEVELINGS`].
+//! To add a policy: a file here that implements [`WearLeveling`], and an entry in [`WEAR_LEVELINGS`].
 
 mod dynamic;
 mod threshold;

@@ -21,6 +21,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Alibaba)),
         loses: "trims, flushes, times below a microsecond",
         has_response_times: false,
+        suffix: "",
     },
 };
 

@@ -21,6 +21,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|options: &WriteOptions| Box::new(Arc::new(options.block_bytes))),
         loses: "times, reads and writes alike, devices, trims, flushes; parts of blocks",
         has_response_times: false,
+        suffix: "",
     },
 };
 

@@ -20,6 +20,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: None,
         loses: "",
         has_response_times: false,
+        suffix: "",
     },
 };
 

@@ -22,6 +22,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Blkreplay { began: false })),
         loses: "trims, flushes, parts of sectors, devices",
         has_response_times: true,
+        suffix: ".load",
     },
 };
 

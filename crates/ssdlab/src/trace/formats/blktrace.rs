@@ -22,6 +22,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Writer { sequence: 0 })),
         loses: "parts of sectors",
         has_response_times: false,
+        suffix: "",
     },
 };
 

@@ -20,6 +20,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Csv)),
         loses: "",
         has_response_times: true,
+        suffix: ".csv",
     },
 };
 

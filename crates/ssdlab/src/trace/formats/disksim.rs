@@ -24,6 +24,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(DiskSim)),
         loses: "trims, flushes, parts of sectors",
         has_response_times: false,
+        suffix: "",
     },
 };
 

@@ -22,6 +22,7 @@ pub const V2: Entry<FormatBuild> = Entry {
         encoder: Some(|options| Box::new(Writer::new(2, options))),
         loses: "times",
         has_response_times: false,
+        suffix: "",
     },
 };
 
@@ -35,6 +36,7 @@ pub const V3: Entry<FormatBuild> = Entry {
         encoder: Some(|options| Box::new(Writer::new(3, options))),
         loses: "times below a microsecond",
         has_response_times: false,
+        suffix: ".iolog",
     },
 };
 

@@ -22,6 +22,7 @@ pub const U32: Entry<FormatBuild> = Entry {
         encoder: Some(|options: &WriteOptions| Box::new(Keys::<4>(options.block_bytes))),
         loses: LOSES,
         has_response_times: false,
+        suffix: "",
     },
 };
 
@@ -35,6 +36,7 @@ pub const U64: Entry<FormatBuild> = Entry {
         encoder: Some(|options: &WriteOptions| Box::new(Keys::<8>(options.block_bytes))),
         loses: LOSES,
         has_response_times: false,
+        suffix: "",
     },
 };
 

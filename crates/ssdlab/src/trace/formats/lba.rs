@@ -21,6 +21,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|options| Box::new(Lba::new(options.block_bytes))),
         loses: "times, devices, trims, flushes; one line a block",
         has_response_times: false,
+        suffix: ".lba",
     },
 };
 

@@ -21,6 +21,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Msr)),
         loses: "trims, flushes, times below 100 ns",
         has_response_times: true,
+        suffix: "",
     },
 };
 

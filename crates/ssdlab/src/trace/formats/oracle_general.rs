@@ -21,6 +21,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|options| Box::new(Writer::new(options))),
         loses: "reads and writes alike, devices, times below a second; one record a block",
         has_response_times: false,
+        suffix: ".oracleGeneral",
     },
 };
 

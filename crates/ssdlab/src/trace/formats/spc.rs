@@ -21,6 +21,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Spc)),
         loses: "trims, flushes, offsets within sectors",
         has_response_times: false,
+        suffix: ".spc",
     },
 };
 

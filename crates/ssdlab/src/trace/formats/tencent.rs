@@ -21,6 +21,7 @@ pub const ENTRY: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Tencent)),
         loses: "trims, flushes, times below a second, parts of sectors",
         has_response_times: false,
+        suffix: "",
     },
 };
 

@@ -22,6 +22,7 @@ pub const V1: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Writer { serial: 0, version: 1 })),
         loses: "times below a microsecond, parts of sectors, devices",
         has_response_times: false,
+        suffix: ".vscsi",
     },
 };
 
@@ -35,6 +36,7 @@ pub const V2: Entry<FormatBuild> = Entry {
         encoder: Some(|_: &WriteOptions| Box::new(Writer { serial: 0, version: 2 })),
         loses: "times below a microsecond, parts of sectors, devices",
         has_response_times: true,
+        suffix: "",
     },
 };
 

@@ -2,7 +2,7 @@
 //!
 //! What has been let go is placed in flash, and a write to it finds it there; what is still held is replaced
 //! by the next write to it. So the longer a policy holds data, the more it absorbs, and the less room
-//! is left for bursts. To add one: a struct here that implements [`Drain`], and a line in [`DRAINS`].
+//! is left for bursts. To add one: a struct here that implements [`Drain`], and an entry in [`DRAINS`].
 
 use crate::registry::{Entry, Registry};
 
