@@ -144,15 +144,9 @@ fn a_fresh_area_is_read_at_the_speed_of_the_dies_at_depth_one() {
 #[test]
 fn a_fresh_area_is_read_at_the_speed_of_the_link_at_depth_one() {
     let drive = wide("256MiB", Some("2MiB"), &[]);
-    let toml = drive.to_toml().replace("[device", "[device.below");
-    let text = format!(
-        "[device]\nkind = \"link\"\nbandwidth = \"2GB/s\"\nqueue_slots = 32\n{}",
-        toml.lines()
-            .filter(|l| !l.starts_with("summary") && !l.starts_with("name"))
-            .collect::<Vec<_>>()
-            .join("\n")
-    );
-    let mut device = Rig::parse(&text, "linked").unwrap().build(1, false).unwrap();
+    let link = "bandwidth = \"2GB/s\"\nqueue_slots = 32".parse().unwrap();
+    let rig = Rig::wrap("link", link, &[("below", vec![&drive])]).unwrap();
+    let mut device = rig.build(1, false).unwrap();
     fill_sequentially(&mut *device, MIB);
     near("link", MIB as f64 * 1e9 / read_through(&mut *device, 0).0, 2e9, 0.01);
 }

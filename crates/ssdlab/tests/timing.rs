@@ -118,17 +118,9 @@ fn buffered() -> Rig {
 
 #[test]
 fn controller_link_and_flash_add_up_on_an_idle_drive() {
-    // Text about the drive under a link of 400 MB/s and 2 us.
-    let drive = lab_reference(&[("capacity", "64MiB"), ("controller.command_time", "5us")])
-        .to_toml()
-        .replace("[device", "[device.below")
-        .replace("name = \"lab-reference\"", "");
-    let text = format!(
-        "[device]\nkind = \"link\"\nbandwidth = \"400MB/s\"\ncommand_time = \"2us\"\n\
-         queue_slots = 32\n{}",
-        drive.lines().filter(|l| !l.starts_with("summary")).collect::<Vec<_>>().join("\n")
-    );
-    let rig = Rig::parse(&text, "linked").unwrap();
+    let drive = lab_reference(&[("capacity", "64MiB"), ("controller.command_time", "5us")]);
+    let link = "bandwidth = \"400MB/s\"\ncommand_time = \"2us\"\nqueue_slots = 32";
+    let rig = Rig::wrap("link", link.parse().unwrap(), &[("below", vec![&drive])]).unwrap();
     let reads = random_reads(&rig, 4096, 1, 100);
     // 2 us, 5 us, 75 us, 12.3 us, and 4096 B at 400 MB/s: 10.24 us.
     assert_eq!((reads.latency_max, reads.mean_latency()), (104_540, 104_540.0));
