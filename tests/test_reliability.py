@@ -464,6 +464,12 @@ def test_chances_are_said_as_people_say_them() -> None:
         "1 in 480",
         "less than 1 in a million million",
     ]
+    assert [chance_text(p, rough=True) for p in (0.137, 1, 1 / 480, 1e-15)] == [
+        "about 13.7 %",
+        "more than 99.9 %",
+        "about 1 in 480",
+        "less than 1 in a million million",
+    ]
 
 
 def test_the_command_prints_and_writes_the_same(cli: Cli, tmp_path: Path) -> None:

@@ -522,17 +522,17 @@ def _seen(simulated: Simulated) -> str:
     """A chance that was simulated: where no life showed a loss, that is not zero."""
     if not simulated.whole.value:
         return "none seen"
-    about = "" if simulated.whole.carried else "about "
-    return about + chance_text(simulated.whole.value)
+    return chance_text(simulated.whole.value, rough=not simulated.whole.carried)
 
 
-def chance_text(chance: float) -> str:
-    """A chance as people say it."""
+def chance_text(chance: float, *, rough: bool = False) -> str:
+    """A chance as people say it; ``rough``: about."""
     if chance <= 0:
         return "0"
-    if chance >= 0.01:
-        return f"{100 * chance:.3g} %" if chance < 0.9995 else "more than 99.9 %"
+    if chance >= 0.9995:
+        return "more than 99.9 %"
     if chance < 1e-12:
         return "less than 1 in a million million"
     one_in = float(f"{1 / chance:.2g}")
-    return f"1 in {one_in:,.0f}"
+    text = f"{100 * chance:.3g} %" if chance >= 0.01 else f"1 in {one_in:,.0f}"
+    return f"about {text}" if rough else text
