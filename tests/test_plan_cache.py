@@ -868,20 +868,6 @@ def test_of_a_long_trace_the_first_requests_are_run_in_time(tmp_path: Path) -> N
     assert "100 of 300 requests" in load.notes[0]
 
 
-def test_writes_that_share_a_sub_block_are_told_to_wait_for_each_other() -> None:
-    def said(shift: int, step: int, writes: bool = True) -> str | None:
-        offset = np.arange(100, dtype=np.uint64) * np.uint64(step) + np.uint64(shift)
-        length, kind = np.full(100, 8192, np.uint64), np.full(100, writes)
-        return candidates.in_line(workload.Stream(offset, length, kind), 65536)
-
-    assert (told := said(512, 8192)) is not None
-    assert told.startswith("100 % of the writes share a sub-block of the cache (4 KiB)")
-    assert said(0, 8192) is None  # aligned
-    assert said(512, 16384) is None  # apart from each other
-    assert said(512, 4096) is None  # the same bytes once more, which any storage takes in turn
-    assert said(512, 8192, writes=False) is None
-
-
 def test_a_trace_that_does_not_fit_into_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

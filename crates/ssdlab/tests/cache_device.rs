@@ -228,6 +228,49 @@ fn a_hit_takes_the_time_of_the_cache_and_a_miss_that_of_the_pool() {
     }
 }
 
+/// Does two writes that begin together, at half a sub-block each and so many bytes apart; how long both take.
+fn together(device: &mut dyn Device, now: &mut u64, key: u64, apart: u64) -> u64 {
+    for (tag, offset) in [(0, 0), (1, apart)] {
+        let half = command(Op::Write, key * BLOCK + offset, BLOCK / 2);
+        device.submit(*now, Command { tag, ..half });
+    }
+    let (begun, mut done) = (*now, Vec::new());
+    while done.len() < 2 {
+        *now = device.advance(NEVER - 1, &mut done);
+    }
+    *now - begun
+}
+
+#[test]
+fn writes_at_a_sub_block_wait_for_each_other_where_they_share_bytes() {
+    let pool = "{ kind = \"null\", capacity = \"4MiB\", service_time = \"1ms\", servers = 4 }";
+    let built = |keys: &str| build(&rig_of(&format!("{SMALL}\n{keys}"), HUNDRED, pool), 1, true);
+    let (cold, valid) = (7, 1);
+    for mode in ["write-through", "write-back\"\ndirty_low = 0.5\nwrite_miss = \"both"] {
+        let mut device = built(&format!("mode = \"{mode}\""));
+        let mut now = 0;
+        alone(&mut *device, &mut now, block(Op::Read, valid));
+        // What is in neither goes to the pool.
+        assert_eq!(together(&mut *device, &mut now, cold, BLOCK / 2), 1_000_000, "{mode}");
+        assert_eq!(together(&mut *device, &mut now, cold, BLOCK / 4), 2_000_000, "{mode}");
+        device.verify();
+    }
+    let mut through = built("mode = \"write-through\"");
+    let mut now = 0;
+    alone(&mut *through, &mut now, block(Op::Read, valid));
+    assert_eq!(together(&mut *through, &mut now, valid, BLOCK / 2), 1_000_000);
+    assert_eq!(together(&mut *through, &mut now, valid, BLOCK / 4), 2_000_000);
+    through.verify();
+    let mut back = built("mode = \"write-back\"\ndirty_low = 0.5");
+    let mut now = 0;
+    alone(&mut *back, &mut now, block(Op::Read, valid));
+    // Not before the sub-block is dirty: there might be no room for it.
+    assert_eq!(together(&mut *back, &mut now, valid, BLOCK / 2), 20_000);
+    assert_eq!(together(&mut *back, &mut now, valid, BLOCK / 2), 10_000);
+    assert_eq!(together(&mut *back, &mut now, valid, BLOCK / 4), 20_000);
+    back.verify();
+}
+
 #[test]
 fn a_write_of_both_makes_the_next_one_fast() {
     let mut device = small("mode = \"write-back\"\nwrite_miss = \"both\"\ndirty_low = 0.5");

@@ -19,7 +19,6 @@ from ssdlab.plan.candidates import (
     CacheCandidate,
     Costs,
     ShortList,
-    in_line,
     reserve_share,
     shrunk,
     sub_block,
@@ -131,8 +130,6 @@ class CacheStudy(CacheQuestion):
             more = self._beside(short, caches, choose(caches, pool, self.rules, reuse))
             caches += yield from table.rows(more)
         caches = [replace(row, mark=letter(place)) for place, row in enumerate(caches)]
-        if load.stream is not None and (held := in_line(load.stream, min(self.blocks))):
-            notes = [*notes, held]
         dropped = [*dict.fromkeys(short.dropped), *_untried(short, caches, bool(curves))]
         return CachePlan(
             self,

@@ -7,22 +7,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ssdlab import _core, units
 from ssdlab.errors import InputError
 from ssdlab.plan.curves import HitCurve, frames
 from ssdlab.plan.ram import Ram, behind
 from ssdlab.plan.stores import Store, cached, set_all
-from ssdlab.plan.workload import Stream
 from ssdlab.rig import SUPERBLOCKS_MIN, reduced
 
 DEFERRING = ("write-back", "write-only")
 """Modes in which the newest data may lie in the cache alone."""
 SUB_BLOCK = 4096
 SUB_BLOCKS_MAX = 64
-IN_LINE = 0.1
-"""So large a share of the writes that wait for each other in caches is told."""
 THRESHOLD_MAX = 255
 ROOMY = 4
 """A drive so many times the size of the cache on it collects next to nothing: it may be simulated
@@ -89,33 +84,6 @@ class CacheCandidate:
 def sub_block(block: int) -> int:
     """Bytes that are valid and dirty together, of a block: 4 KiB, or as much as a block allows."""
     return max(min(SUB_BLOCK, block), block // SUB_BLOCKS_MAX)
-
-
-def in_line(stream: Stream, block: int) -> str | None:
-    """That caches hold writes back which the pool takes beside each other, as a sentence; None
-    where hardly any are.
-
-    A write that changes a sub-block has it by itself, also where another changes other bytes of it.
-    """
-    unit = np.uint64(sub_block(block))
-    first, end = stream.offset[stream.writes], (stream.offset + stream.length)[stream.writes]
-    if len(first) < 2:
-        return None
-    last = end - np.uint64(1)
-    before, then = slice(None, -1), slice(1, None)
-    shared = (first[then] // unit <= last[before] // unit) & (
-        last[then] // unit >= first[before] // unit
-    )
-    same = shared & ((first[then] >= end[before]) | (end[then] <= first[before]))
-    share = float(same.mean())
-    if share < IN_LINE:
-        return None
-    return (
-        f"{units.percent(share)} of the writes share a sub-block of the cache "
-        f"({units.binary(int(unit))}) with the write before them, but no byte: such writes wait "
-        "for each other in a cache, and not in the pool alone. Caches are slower for it; writes "
-        f"aligned to {units.binary(int(unit))} are not held back."
-    )
 
 
 def part(fast: Store, size: int, moved: int | None = None) -> Store:

@@ -91,12 +91,58 @@ impl CacheDevice {
         let Piece { mask, hold, mut prev, .. } = self.pieces[index];
         while prev != PieceId::NONE {
             let other = &self.pieces[prev];
-            if other.mask & mask != 0 && !hold.is_compatible(other.hold) {
+            if other.mask & mask != 0
+                && !hold.is_compatible(other.hold)
+                && !self.may_write_beside(&self.pieces[index], other)
+            {
                 return false;
             }
             prev = other.prev;
         }
         true
+    }
+
+    /// Whether a write may go beside another one at the same sub-blocks: they share no byte, and each of those
+    /// sub-blocks is in the cache for both of them to the end, or for neither.
+    #[cold]
+    fn may_write_beside(&self, piece: &Piece, other: &Piece) -> bool {
+        let writes = piece.kind == Kind::Write && other.kind == Kind::Write;
+        let apart = piece.end <= other.begin || other.end <= piece.begin;
+        let under_way = matches!(other.stage, Stage::Data | Stage::Entry);
+        if !writes || !apart || !under_way || self.mode == Mode::WriteAroundFill {
+            return false;
+        }
+        let (_, (valid, dirty)) = self.store.look(piece.key);
+        let shared = piece.mask & other.mask;
+        let inside = shared & valid;
+        let outside = shared & !valid;
+        inside & !other.cached == 0
+            && outside & (other.cached | other.dropped) == 0
+            && (inside == 0 || self.stays_in(piece, valid, dirty))
+    }
+
+    /// Whether nothing makes a write leave valid sub-blocks out, or wait before it goes to them.
+    fn stays_in(&self, piece: &Piece, valid: u64, dirty: u64) -> bool {
+        let Piece { begin, end, mask, host, .. } = *piece;
+        let around = matches!(self.mode, Mode::WriteAround | Mode::WriteAroundFill);
+        let past = self.fleet.hosts[host].own.past;
+        let fresh = (self.covered(begin, end) | valid) & mask & !dirty;
+        let waits = self.mode.defers() && fresh != 0;
+        !around && !past && !waits && !self.store.dead && !self.races_with_trim(begin, end)
+    }
+
+    /// Whether other writes are under way at the sub-blocks of one.
+    pub(super) fn is_beside_others(&self, index: PieceId) -> bool {
+        let Piece { mask, block, .. } = self.pieces[index];
+        let mut at = self.busy.first(block);
+        while at != PieceId::NONE {
+            let other = &self.pieces[at];
+            if at != index && other.granted && other.mask & mask != 0 {
+                return true;
+            }
+            at = other.next;
+        }
+        false
     }
 
     /// It is a piece's turn.

@@ -80,7 +80,11 @@ impl CacheDevice {
         };
         *found = (Some(frame), self.store.masks_of(frame));
         if !self.budget.take(self.fleet.now, end - begin) {
-            return Way::Pool;
+            if !self.is_beside_others(index) {
+                return Way::Pool;
+            }
+            // What others write to is not dropped meanwhile.
+            self.budget.charge(self.fleet.now, end - begin);
         }
         self.pieces[index].frame = frame;
         if both { Way::Both } else { Way::Cache }
