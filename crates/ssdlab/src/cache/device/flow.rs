@@ -124,11 +124,10 @@ impl CacheDevice {
     /// Whether nothing makes a write leave valid sub-blocks out, or wait before it goes to them.
     fn stays_in(&self, piece: &Piece, valid: u64, dirty: u64) -> bool {
         let Piece { begin, end, mask, host, .. } = *piece;
-        let around = matches!(self.mode, Mode::WriteAround | Mode::WriteAroundFill);
-        let past = self.fleet.hosts[host].own.past;
+        let past = self.mode.goes_around() || self.fleet.hosts[host].own.past;
         let fresh = (self.covered(begin, end) | valid) & mask & !dirty;
         let waits = self.mode.defers() && fresh != 0;
-        !around && !past && !waits && !self.store.dead && !self.races_with_trim(begin, end)
+        !past && !waits && !self.store.dead && !self.races_with_trim(begin, end)
     }
 
     /// Whether other writes are under way at the sub-blocks of one.

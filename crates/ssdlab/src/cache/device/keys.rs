@@ -36,6 +36,11 @@ impl Mode {
     pub fn defers(self) -> bool {
         matches!(self, Mode::WriteBack | Mode::WriteOnly)
     }
+
+    /// Whether writes go to the pool alone, though they may be brought in afterwards.
+    pub fn goes_around(self) -> bool {
+        matches!(self, Mode::WriteAround | Mode::WriteAroundFill)
+    }
 }
 
 /// Where the cache's own table is kept.

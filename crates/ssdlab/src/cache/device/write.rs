@@ -52,8 +52,7 @@ impl CacheDevice {
     /// Where a write goes, which is or is not the first of those that wait; brings its block in, if it is let in, and
     /// finds it then.
     fn way(&mut self, index: PieceId, first: bool, found: &mut Found) -> Way {
-        let around = matches!(self.mode, Mode::WriteAround | Mode::WriteAroundFill);
-        if around || self.store.dead {
+        if self.mode.goes_around() || self.store.dead {
             return Way::Pool;
         }
         let Piece { key, begin, end, mask, host, fills: admitted, .. } = self.pieces[index];
