@@ -231,6 +231,15 @@ def test_the_hot_set_does_not_change_what_a_cache_of_ssds_does_when_it_is_warm()
     assert small == pytest.approx(large, rel=0.03)
 
 
+def test_the_ram_of_a_card_shrinks_with_the_hot_set_behind_it() -> None:
+    """A quarter of the drive is simulated: a card's whole GiB would hold half of the 2 GiB that a
+    hot set of 8 GiB becomes, and writes be three times what they are at full size."""
+    drive = "intel-x25-e-32"
+    alone, behind = run(drive, f"{drive} @ lsi-9361-8i", hot=HotSet(8 << 30), depth=32)
+    assert behind.rates["write"].iops < 2 * alone.rates["write"].iops
+    assert "RAM at 256 MiB" in behind.notes[0] and "RAM" not in alone.notes[0]
+
+
 # --- rows
 
 

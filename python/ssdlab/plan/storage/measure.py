@@ -218,9 +218,9 @@ class _Work:
         rw, depth = f"rand{kind}", self.asked.depth
         return bed.run(loads.random_job(kind, rw, hot, bed.capacity, depth, timing))
 
-    def in_order(self, bed: Bed, kind: str, timing: Timing) -> Performance:
+    def in_order(self, bed: Bed, kind: str, timing: Timing, shrink: float = 1.0) -> Performance:
         """I/O in order, from the beginning."""
-        return bed.run(loads.ordered_job(kind, kind, self._behind_ram(kind, timing))).did
+        return bed.run(loads.ordered_job(kind, kind, self._behind_ram(kind, timing, shrink))).did
 
     def _behind_ram(self, kind: str, timing: Timing, shrink: float = 1.0) -> Timing:
         """Writes are measured when the RAM of a card is full."""
@@ -233,55 +233,68 @@ class _Plain(_Work):
 
     def random(self, seat: Seat) -> Part:
         """Reads, then writes when collection has settled."""
-        bed = self._bed(seat, 6 if self.asked.everywhere else 4)
-        hot, note = self._hot(bed.capacity)
+        bed, hot, shrink = self._bed(seat, 6 if self.asked.everywhere else 4)
         timing = self.asked.times.disk if self.slow else self.asked.times.flash
-        rates = {"read": self.at_random(bed, "read", hot, timing).did}
+        rates = {"read": self.at_random(bed, "read", hot, timing, shrink).did}
         if self.candidate.pool.flash:
             count = int(AGED_SHARE * bed.capacity + hot.bytes) // loads.BLOCK
             bed.run(loads.writes_job("age", hot, bed.capacity, self.asked.depth, count))
-        wrote = self.at_random(bed, "write", hot, timing)
+        wrote = self.at_random(bed, "write", hot, timing, shrink)
         rates["write"] = wrote.did
-        part: Part = {"rates": rates, "worn": wear_of(wrote, cache=False), "notes": note}
+        notes = self._note(hot, shrink, bed.capacity)
+        part: Part = {"rates": rates, "worn": wear_of(wrote, cache=False), "notes": notes}
         if self.asked.everywhere and not self.slow and not hot.fills(bed.capacity):
             whole = HotSet(bed.capacity)
             count = int(EVERYWHERE_SHARE * bed.capacity) // loads.BLOCK
             bed.run(loads.writes_job("age", whole, bed.capacity, self.asked.depth, count))
-            wrote = self.at_random(bed, "write", whole, timing)
+            wrote = self.at_random(bed, "write", whole, timing, shrink)
             part |= {"everywhere": wrote.did, "worn_everywhere": wear_of(wrote, cache=False)}
         return part
 
     def ordered(self, seat: Seat) -> Part:
         """The same in order."""
-        bed = self._bed(seat, 3)
+        bed, _, shrink = self._bed(seat, 3)
         timing = self.asked.times.ordered_disk if self.slow else self.asked.times.flash
-        return {"rates": {f"{k}_ordered": self.in_order(bed, k, timing) for k in KINDS}}
+        rates = {f"{kind}_ordered": self.in_order(bed, kind, timing, shrink) for kind in KINDS}
+        return {"rates": rates}
 
-    def _bed(self, seat: Seat, steps: int) -> Bed:
+    def _bed(self, seat: Seat, steps: int) -> tuple[Bed, HotSet, float]:
+        """The store, the hot set on it, and by how much that and a card's RAM are smaller: RAM
+        that keeps its size would hold all of a small hot set."""
         pool = self.candidate.pool
         rig = self.asked.resized(pool, self.asked.ssd_bytes(pool))
-        bed = self.asked.bed(self.candidate, [rig], 1.0, seat, stages(seat.report, steps))
+        hot = self._hot(rig.capacity_bytes)
+        shrink = self.asked.hot.on(pool.usable_bytes).bytes / hot.bytes
+        bed = self.asked.bed(self.candidate, [rig], shrink, seat, stages(seat.report, steps))
         if pool.flash:
             bed.prepare("sequential")
-        return bed
+        return bed, hot, shrink
 
-    def _hot(self, capacity: int) -> tuple[HotSet, list[str]]:
-        """The hot set on the simulated store, and a note where it is not to scale."""
-        pool, whole = self.candidate.pool, self.candidate.pool.usable_bytes
+    def _hot(self, capacity: int) -> HotSet:
+        """The hot set on a simulated store of so many bytes."""
+        whole = self.candidate.pool.usable_bytes
         hot = self.asked.hot.on(whole)
         if hot.fills(whole):
-            return HotSet(capacity, hot.spread), []
+            return HotSet(capacity, hot.spread)
         share = capacity / whole
         if share > 0.999:
-            return hot, []
+            return hot
         least = min(hot.bytes, self.asked.hot_min, capacity // HOT_SHARE)
-        size = max(int(hot.bytes * share), least)
-        note = (
-            f"{pool.drive} at 1/{1 / share:.0f} of its blocks, the hot set at "
-            f"{size / 2**20:.0f} MiB ({100 * size / capacity:.2g} % of the store; in truth "
-            f"{100 * hot.bytes / whole:.2g} %)"
-        )
-        return HotSet(size, hot.spread), [note]
+        return HotSet(max(int(hot.bytes * share), least), hot.spread)
+
+    def _note(self, hot: HotSet, shrink: float, capacity: int) -> list[str]:
+        """What of it is not to scale."""
+        pool, card = self.candidate.pool, self.candidate.card
+        told, whole = self.asked.hot.on(pool.usable_bytes), pool.usable_bytes
+        if told.fills(whole) or capacity > 0.999 * whole:
+            return []
+        ram = ram_bytes(smaller_ram(card, shrink))
+        return [
+            f"{pool.drive} at 1/{whole / capacity:.0f} of its blocks, the hot set at "
+            f"{hot.bytes / 2**20:.0f} MiB ({100 * hot.bytes / capacity:.2g} % of the store; in "
+            f"truth {100 * told.bytes / whole:.2g} %)"
+            + (f", RAM at {ram / 2**20:.0f} MiB" if ram else "")
+        ]
 
 
 @dataclass(frozen=True)
