@@ -9,14 +9,16 @@ import pytest
 
 import ssdlab
 from conftest import Outcome
+from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.jobfile import read_job
 from ssdlab.plan.prices import Prices
-from ssdlab.rig import profile
+from ssdlab.rig import profile, resolve
 from ssdlab.sweeps import Sweep, SweepOrder, SweepRun, axis, read_order
 from ssdlab.sweeps.axes import Axis, grouped
 from ssdlab.sweeps.formula import FormulaValue, condition, value
 from ssdlab.sweeps.sample import sample, sampled
+from ssdlab.target import sim
 
 Cli = Callable[..., Outcome]
 DRIVE = "lab-reference"
@@ -74,6 +76,23 @@ def test_a_file_says_what_options_say(tmp_path: Path) -> None:
         ("8", "2", "1"),
         ("8", "2", "2"),
     ]
+
+
+def test_drives_of_a_sweep_are_made_smaller_as_those_of_a_run(tmp_path: Path) -> None:
+    """A shipped drive is too large to be swept at its size, and its capacity alone cannot be set:
+    what counts in blocks goes with it."""
+    name = "samsung-840-pro-256"
+    job = read_job(JOB)
+    order = read_order(written(tmp_path, f"on = '{name}'\nscale = 64\n"))
+    vary = SweepOrder(job=job, vary={"ftl.over_provisioning": "0.2"})
+    (run,) = vary.over(order).sweep().runs()
+    drive = sim(resolve(name))
+    assert drive is not None
+    rig = _core.Rig(drive.rig, rig_name=name)
+    rig.set_all([*drive.smaller(64).items(), ("ftl.over_provisioning", "0.2")])
+    assert run.target.rig == rig.to_toml() and rig.capacity_bytes < 8 << 30
+    doubted = SweepOrder(job=job, vary={"target": f"{name},{DRIVE}"}).over(order).sweep()
+    assert len(doubted.doubts()) == 1 and doubted.doubts()[0].startswith(DRIVE)
 
 
 @pytest.mark.parametrize(

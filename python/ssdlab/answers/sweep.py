@@ -32,8 +32,10 @@ def answer(
         verdict=Verdict("swept", {"runs": float(len(sweep)), "failed": float(len(outcome.failed))}),
     )
     notes = []
+    if sweep.scale > 1:
+        notes = [f"Drives are simulated at 1/{sweep.scale} of their size."]
     if where is not None:
-        notes = [f"Every number of every run: polars.scan_parquet('{where}/summary/*.parquet')."]
+        notes += [f"Every number of every run: polars.scan_parquet('{where}/summary/*.parquet')."]
     title = f"Sweep of {units.listed([axis.key for axis in sweep.axes])}"
     return Answer(title, "sweep", [lead], notes=notes, data=_document(sweep, outcome, where))
 
@@ -51,6 +53,7 @@ def _document(sweep: Sweep, outcome: SweepOutcome, where: str | None) -> dict[st
     return {
         "axes": {axis.key: list(dict.fromkeys(axis.labels)) for axis in sweep.axes},
         "seeds": sweep.seeds,
+        "scale": sweep.scale,
         "runs": len(sweep),
         "ran": outcome.ran,
         "done_before": outcome.before,

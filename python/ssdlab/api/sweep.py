@@ -40,6 +40,7 @@ def sweep(
     where: str | Sequence[str] | None = None,
     seeds: int | None = None,
     set: Mapping[str, object] | None = None,
+    scale: int | None = None,
     prepare: str | None = None,
     series: bool | None = None,
     prices: str | Path | None = None,
@@ -68,6 +69,7 @@ def sweep(
         where: Conditions that a combination has to meet, such as ``"capacity x members <= 8 TB"``.
         seeds: Runs of each, with seeds from 1 on.
         set: Rig keys that are alike in all runs.
+        scale: How many times smaller drives are made; keys are set on them then.
         prepare: State of the drive at the start, as :func:`ssdlab.run` takes it.
         series: Whether the series of every run are kept too.
         prices: A file of prices of drives (TOML).
@@ -99,6 +101,7 @@ def sweep(
             sample=sample,
             where=several(where),
             set=keys(set),
+            scale=scale,
             prepare=prepare,
             seeds=seeds,
             series=series,
@@ -138,6 +141,9 @@ def swept(
     """Carries out what is asked for; ``line`` is the command that asks. Raises as
     :func:`ssdlab.sweep`."""
     memory = sweep.check()
+    if notice is not None:
+        for doubt in sweep.doubts():
+            notice(doubt)
     with _temporary() as folder:
         kept = folder / "table" if out is None else out
         if order.search:

@@ -106,6 +106,9 @@ def command(
         "DIR", "Folder of the table; what is in it is not run again.", "--out", "-o"
     ),
     set_: SetKeys = None,
+    scale: int | None = option(
+        "N", "Scale the capacity of simulated drives down by N; the job stays as it is.", min=1
+    ),
     prepare: Prepare = None,
     plan: PlanOnly = False,
     run: str | None = option(
@@ -161,7 +164,7 @@ def _show_run(order: SweepOrder, key: str, view: SweepView, ask: Ask) -> None:
 def _line(given: Mapping[str, Any]) -> str:
     """The command line that asks for the same runs."""
     words = ["ssdlab", "sweep", *([] if given["job"] is None else [str(given["job"])])]
-    for name in "on prepare set vary zip sample where seeds prices".split():
+    for name in "on prepare scale set vary zip sample where seeds prices".split():
         value = given[name]
         several = value if isinstance(value, list) else [] if value is None else [value]
         words += [word for one in several for word in (f"--{name}", str(one))]

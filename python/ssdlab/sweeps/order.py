@@ -34,6 +34,7 @@ class SweepOrder:
     sample: str | None = None
     where: Sequence[str] = ()
     set: Mapping[str, str] = field(default_factory=dict)
+    scale: int | None = None
     prepare: str | None = None
     seeds: int | None = None
     series: bool | None = None
@@ -90,6 +91,7 @@ class SweepOrder:
             tuple(self.where),
             prices(self.prices),
             runs_max,
+            self.scale or 1,
         )
 
 
@@ -145,7 +147,7 @@ class _Reader:
             return [self._texts(name, one) for one in ([groups] if flat else groups)]
         if name == "series":
             return self._expected(name, value, isinstance(value, bool), _TRUTH)
-        if name in ("seeds", "budget"):
+        if name in ("seeds", "budget", "scale"):
             right = isinstance(value, int) and not isinstance(value, bool) and value >= 1
             return self._expected(name, value, right, _NUMBER)
         return self._text(name, value)

@@ -18,7 +18,7 @@ from ssdlab.bench.content import content_of
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import Prices, prices
-from ssdlab.rig import resolve
+from ssdlab.rig import SUPERBLOCKS_MIN, resolve, scale_doubt
 from ssdlab.sweeps import facts
 from ssdlab.sweeps.axes import JOB, Axis, job_options, point, with_options
 from ssdlab.sweeps.formula import Condition, FormulaValue, condition, value
@@ -80,6 +80,8 @@ class Sweep:
     and what is known of its rig (:data:`ssdlab.sweeps.facts.FACTS`, its keys, ``price``)."""
     prices: Prices = field(default_factory=prices)
     runs_max: int | None = RUNS_MAX
+    scale: int = 1
+    """By how much drives are made smaller before their keys are set."""
     _bases: dict[str, Sim] = field(default_factory=dict, repr=False, compare=False)
     _rigs: dict[tuple[str, ...], _Rig] = field(default_factory=dict, repr=False, compare=False)
 
@@ -202,6 +204,13 @@ class Sweep:
             return None if cost is None else FormulaValue(cost)
         return rig.fact(name)
 
+    def doubts(self) -> list[str]:
+        """In what its drives change as they are made smaller, a sentence for each that does."""
+        named = {self.target} if self.target else set()
+        named |= {value for axis in self.axes if axis.key == "target" for value in axis.values}
+        found = (scale_doubt(self._base(name), self.scale) for name in sorted(named))
+        return [doubt for doubt in found if doubt is not None]
+
     def names(self) -> set[str]:
         """What :meth:`known` may be asked for."""
         first = {axis.key: axis.ends[0] for axis in self.axes}
@@ -258,20 +267,21 @@ class Sweep:
         own = {**self.overrides, **keys}
         known = (name, *itertools.chain(*own.items()))
         if known not in self._rigs:
-            if name not in self._bases:
-                found = sim(resolve(name))
-                if found is None:
-                    raise InputError(
-                        f"{name}: a sweep runs on simulated drives; name a profile or rig"
-                    )
-                self._bases[name] = found
-            base = self._bases[name]
+            base = self._base(name)
             rig = _core.Rig(base.rig, rig_name=base.source or base.name)
-            rig.set_all(list(own.items()))
+            rig.set_all(list({**base.smaller(self.scale, fewest=SUPERBLOCKS_MIN), **own}.items()))
             if len(self._rigs) >= RIGS_MAX:
                 self._rigs.clear()
             self._rigs[known] = _Rig(Sim(base.name, rig.to_toml()), rig)
         return self._rigs[known]
+
+    def _base(self, name: str) -> Sim:
+        if name not in self._bases:
+            found = sim(resolve(name))
+            if found is None:
+                raise InputError(f"{name}: a sweep runs on simulated drives; name a profile or rig")
+            self._bases[name] = found
+        return self._bases[name]
 
 
 @dataclass(frozen=True)
