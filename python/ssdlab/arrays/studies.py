@@ -34,6 +34,9 @@ from ssdlab.units import binary
 CHUNKS_KIB = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 STRIPES_S = 8.0
 """Seconds of the runs at depth 1: few I/Os a second, and the slow ones among them are rare."""
+SHALLOW_S = 16.0
+"""I/Os that are rarely slow are slow too rarely in a second at depth 1 to say how fast they are:
+such runs are longer, by their depth."""
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 WORN_DEPTH = 32
 """Of the writes in each state of a degradation."""
@@ -214,7 +217,9 @@ def depths(
     """A load at depths 1 to 256 on arrays and on the drive alone."""
     places = {ONE: None, **{shape.name: shape for shape in shapes}}
     cases = {
-        (name, depth): ArrayCase(shape, job(options, load, depth=depth, seconds=1.0))
+        (name, depth): ArrayCase(
+            shape, job(options, load, depth=depth, seconds=max(1.0, SHALLOW_S / depth))
+        )
         for name, shape in places.items()
         for depth in DEPTHS
     }
