@@ -8,7 +8,6 @@ from dataclasses import replace
 from ssdlab import units
 from ssdlab.analysis.names import part_phrase
 from ssdlab.arrays.offer import ArrayRow
-from ssdlab.arrays.rigs import SURVIVES
 
 CLOSE = 0.9
 """An array with this share of the fastest one's rate is about as fast, so that space decides."""
@@ -78,8 +77,8 @@ def _headline(row: ArrayRow, *, alone: bool) -> str:
 
 
 def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) -> Iterator[str]:
-    if row.level not in UNSAFE:
-        yield f"It tolerates the failure of {SURVIVES[row.level]}."
+    if row.shape is not None and row.level not in UNSAFE:
+        yield f"It tolerates the failure of {row.shape.survives}."
     for other in sorted(here, key=lambda r: -r.did.iops):
         if other is row or _alike(other, row, here):
             continue
@@ -87,13 +86,10 @@ def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) 
         space = _against(other.usable_bytes / row.usable_bytes, "the space", "as much space")
         danger = ", but it tolerates no failure" if other.level in UNSAFE else ""
         yield f"{other.name}: {rate}, {space}{danger}."
-    costs = {
-        r.level: f"{r.level_name} {r.did.member_ios:.2g}"
-        for r in safe
-        if (r.did.member_ios or 0) > 1.5
-    }
-    if costs:
-        yield f"Back-end I/Os per host I/O of this load: {', '.join(costs.values())}."
+    costs = {r.level: (r.level_name, r.did.member_ios or 0.0) for r in safe}
+    if any(ios > 1.5 for _, ios in costs.values()):
+        told = (f"{name} {ios:.2g}" for name, ios in costs.values())
+        yield f"Back-end I/Os per host I/O of this load: {', '.join(told)}."
 
 
 def _alike(other: ArrayRow, row: ArrayRow, here: Sequence[ArrayRow]) -> bool:

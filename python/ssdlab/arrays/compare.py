@@ -11,7 +11,7 @@ from ssdlab.arrays.advice import advise, choose
 from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup
 from ssdlab.arrays.offer import ArrayRow, rows_of
 from ssdlab.arrays.performance import Performance, Spread
-from ssdlab.arrays.rigs import STRIPED, SURVIVES, ArrayShape
+from ssdlab.arrays.rigs import STRIPED, ArrayShape
 from ssdlab.histogram import ms
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
@@ -152,7 +152,7 @@ def _money(alone: ArrayRow, rows: Sequence[ArrayRow]) -> Table:
             "usable [GB]": lambda row: row.usable_bytes / 1e9,
             "of the space [%]": lambda row: 100 * row.space,
             **({} if alone.price is None else prices),
-            "tolerates failure of": lambda row: SURVIVES.get(row.level, "-"),
+            "tolerates failure of": lambda row: "-" if row.shape is None else row.shape.survives,
         },
     )
 

@@ -35,7 +35,7 @@ SURVIVES: Mapping[str, str] = {
     "5": "one member",
     "6": "two members",
 }
-"""What may die without loss of data, in words."""
+"""What may die without loss of data, in words; of RAID 10 where members are even in number."""
 CHUNK = 512 << 10
 """Bytes of a chunk by default, as in md."""
 
@@ -82,6 +82,13 @@ class ArrayShape:
     def level_name(self) -> str:
         """Such as ``RAID 5``."""
         return "linear" if self.level == "linear" else f"RAID {self.level}"
+
+    @property
+    def survives(self) -> str:
+        """What may die without loss of data, in words."""
+        # The copies of an odd number of members overlap all around: there are no pairs.
+        paired = self.level != "10" or self.count % 2 == 0
+        return SURVIVES[self.level] if paired else "one member"
 
     @property
     def keys(self) -> dict[str, Any]:
