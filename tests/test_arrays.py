@@ -304,6 +304,41 @@ def test_rigs_are_written_for_other_commands(cli: Cli, tmp_path: Path) -> None:
     assert "Once everything was written twice" in found.out
 
 
+def test_a_study_says_which_arrays_it_is_of_and_what_it_runs(cli: Cli) -> None:
+    small = ("array", "lab-reference", "--set", "capacity=128MiB", "--count", "2,3")
+    done = cli(*small, "--study", "degradation", "--levels", "10,5", "--json", "-")
+    assert "--study degradation is of RAID 10 of 2, chunk 512 KiB alone" in done.err
+    document = json.loads(done.out)
+    assert document["job"] is None and document["prepare"] is None
+    assert document["notes"] == ["arrays of lab-reference"]
+    scaled = cli(*small, "--study", "scaling", "--chunk", "64k,128k", "--json", "-")
+    assert "left out" not in scaled.err and "is of chunks of 64 KiB alone" in scaled.err
+    document = json.loads(scaled.out)
+    assert document["sentences"][0].startswith("3 drives write 192 KiB at a time")
+    assert document["notes"] == ["arrays of lab-reference, prepared with steady"]
+
+
+def test_shallow_depths_are_measured_as_long_as_slow_writes_are_rare() -> None:
+    """At depth 1 one member has the write and collects as the drive alone would: four are as fast
+    as one. In a second they were 0.88 times as fast, by eleven collections or so."""
+    setup = DriveSetup(shipped("lab-reference"), overrides={"capacity": "256MiB"}, prepare="steady")
+    chapter = studies.depths(setup, [ArrayShape("0", 4)], "rw=randwrite\nbs=4k", "w")
+    one, four = (row["iops"] for row in chapter.rows if row["depth"] == 1)
+    assert four == pytest.approx(one, rel=0.05)
+
+
+def test_an_odd_number_of_members_has_no_mirror_pairs() -> None:
+    assert ArrayShape("10", 4).survives == "one member of each mirror pair"
+    assert ArrayShape("10", 3).survives == ArrayShape("5", 3).survives == "one member"
+
+
+def test_back_end_ios_are_told_of_every_level_where_one_has_many() -> None:
+    setup = DriveSetup(null(0.1, "256MiB"), prepare="fob")
+    grid, _ = shapes(["10", "6"], [6], [64 << 10])
+    mixed = study(setup, grid, job("rw=randrw\nrwmixread=80\nbs=4k", "w", seconds=0.5))
+    assert "Back-end I/Os per host I/O of this load: RAID 10 1.2, RAID 6 2." in mixed.sentences
+
+
 def test_degradation_stays_where_trim_does_not_arrive() -> None:
     setup = DriveSetup(
         shipped("lab-reference"), overrides={"capacity": "256MiB", "ftl.over_provisioning": "0.28"}

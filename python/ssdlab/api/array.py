@@ -31,12 +31,15 @@ MEMBER_BYTES = 1 << 30
 REAL_BYTES = 64 * 10**9
 """A rig file of so much is that of a real drive, such as a twin, and made smaller as well."""
 STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
+LOADED = ("arrays", "chunk", "depth")
+"""Those that run the load that is asked for; the others have their own."""
+PREPARED = ("arrays", "chunk", "scaling", "depth")
 USES = {
     "job": ("arrays", "chunk"),
-    "workload": ("arrays", "chunk", "depth"),
+    "workload": LOADED,
     "depth": ("arrays", "chunk"),
     "chunk": ("arrays", "scaling", "depth", "degradation"),
-    "prepare": ("arrays", "chunk", "scaling", "depth"),
+    "prepare": PREPARED,
     "price": ("arrays",),
 }
 """By parameter the studies that look at it; all studies look at the others."""
@@ -136,8 +139,12 @@ def array(
         raise InputError("--depth goes with --workload: a job file has its own depth")
     if measured is not None and prepare is not None:
         raise InputError("--prepare goes with a simulated drive: measured latencies have no state")
-    if asked.left_out and notice is not None:
-        notice(f"left out, too few drives for the level: {', '.join(asked.left_out)}")
+    if notice is not None:
+        if asked.left_out and _any(LOADED, studies_):
+            notice(f"left out, too few drives for the level: {', '.join(asked.left_out)}")
+        for key in studies_:
+            if part := _part(key, asked.grid):
+                notice(f"--study {key} is of {part} alone")
     load = _load(job, workload, depth)
     setup = DriveSetup(
         asked.drive,
@@ -156,14 +163,18 @@ def array(
             _run(key, setup, asked.grid, load, stage(callback, place, len(studies_)))
             for place, key in enumerate(studies_)
         ]
+    own, prepared = load.job if _any(LOADED, studies_) else None, _any(PREPARED, studies_)
     return Report(
         Answer(
             f"Arrays of {setup.drive.name}",
             "arrays",
             chapters,
-            notes=[_note(setup, load.job)],
-            texts={load.job.name: load.job.text, asked.drive.name: setup.rig(asked.grid.shapes[0])},
-            data=_document(setup, load.job),
+            notes=[_note(setup, own, prepared=prepared)],
+            texts={
+                **({own.name: own.text} if own else {}),
+                asked.drive.name: setup.rig(asked.grid.shapes[0]),
+            },
+            data=_document(setup, own, prepared=prepared),
         )
     )
 
@@ -216,7 +227,8 @@ def _run(
     if key == "chunk":
         return studies.chunk_sizes(setup, grid.levels, grid.counts[-1], load.job, report)
     if key == "scaling":
-        counts = {*range(1, 5), *(n for n in studies.COUNTS if n <= grid.counts[-1]), *grid.counts}
+        most = grid.counts[-1]
+        counts = {*(n for n in studies.COUNTS if n <= most), *grid.counts}
         return studies.scaling(setup, counts, grid.chunks[0], report)
     if key == "depth":
         if load.options is None:
@@ -226,6 +238,21 @@ def _run(
         return studies.degradation(setup, grid.shapes[0], report)
     assert key == "arrays", f"{key} is in STUDIES and nothing runs it"
     return compared(setup, grid.shapes, load.job, report)
+
+
+def _any(of: Sequence[str], studies_: Sequence[str]) -> bool:
+    return any(key in of for key in studies_)
+
+
+def _part(key: str, grid: Grid) -> str:
+    """Which of several arrays a study is of; empty where it looks at all of them."""
+    if key == "chunk" and len(grid.counts) > 1:
+        return units.counted(grid.counts[-1], "drive")
+    if key == "scaling" and len(grid.chunks) > 1:
+        return f"chunks of {units.binary(grid.chunks[0])}"
+    if key == "degradation" and len(grid.shapes) > 1:
+        return grid.shapes[0].name
+    return ""
 
 
 def _studies(names: Sequence[str]) -> list[str]:
@@ -296,22 +323,26 @@ def _scaled_file(setup: DriveSetup, scale: int | None) -> DriveSetup:
     return replace(setup, capacity_bytes=full, overrides={**own, **setup.overrides})
 
 
-def _note(setup: DriveSetup, load: JobText) -> str:
+def _note(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> str:
+    """``load``: that which was asked for, None where studies have their own; ``prepared``: whether
+    they begin in the state of the setup."""
     size = setup.overrides.get("capacity")
     small = ""
     if size and setup.capacity_bytes:
         each = units.parse_bytes("capacity", size)
         small = f"; drives simulated at {units.size_text(each)} each"
     state = "new" if setup.prepare == "fob" else f"prepared with {setup.prepare}"
+    state = f", {state}" if prepared else ""
+    what = f"{load.name} on arrays" if load else "arrays"
     behind = f" behind {setup.attachment.name}" if setup.attachment else ""
-    return f"{load.name} on arrays of {setup.drive.name}{behind}, {state}{small}"
+    return f"{what} of {setup.drive.name}{behind}{state}{small}"
 
 
-def _document(setup: DriveSetup, load: JobText) -> dict[str, object]:
+def _document(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> dict[str, object]:
     return {
         "drive": setup.drive.name,
-        "job": load.text,
-        "prepare": setup.prepare,
+        "job": load and load.text,
+        "prepare": setup.prepare if prepared else None,
         "overrides": dict(setup.overrides),
         "seed": setup.seed,
         "price": setup.price,

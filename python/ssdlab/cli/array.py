@@ -51,8 +51,8 @@ def command(
     ),
     controller: str | None = option(
         "NAME|FILE",
-        "What the array stands behind: intel-dmi2, intel-rs25db080, adaptec-3152-8i, or a file "
-        "with [controller] and [bus].",
+        "What the array stands behind: a name from `ssdlab list controllers`, or a file with "
+        "[controller] and [bus].",
         autocompletion=light.complete("controllers"),
     ),
     bus: str | None = option("RATE", "Bandwidth that all members share, as 2GB/s."),
