@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +27,7 @@ from ssdlab.plan.cache import prepared, rounded_up
 from ssdlab.plan.ram import BEHIND, Ram
 from ssdlab.plan.stores import MODES, Store, cached, store
 from ssdlab.plan.warmup import Ramp, warm_up, warm_up_s
+from ssdlab.target import Sim, Terms
 from ssdlab.tracefile import Reading
 from ssdlab.units import for_page
 
@@ -111,12 +113,12 @@ def test_requests_lie_where_a_replay_puts_them(tmp_path: Path, fit: str, capacit
 
 
 def captured(text: str) -> workload.Load:
-    capture = workload.job_capture(JobText("j", text, Path()), GIB, 100, 1.0, 1)
-    return bench.run([capture])[0]
+    load = workload.job_load(JobText("j", text, Path()))
+    return bench.run([workload.job_capture(load, GIB, 100, 1.0, 1)])[0]
 
 
 def test_a_job_is_written_down_as_it_asks() -> None:
-    text = "[a]\nrw=write\nbs=16k\nsize=1m\niodepth=4\n[b]\nstonewall\nrw=read\nbs=4k\nsize=64k\n"
+    text = "[a]\nrw=write\nbs=16k\nsize=1m\niodepth=4\n[b]\nwait_for=a\nrw=read\nbs=4k\nsize=64k\n"
     load = captured(text)
     stream = load.stream
     assert stream is not None
@@ -126,15 +128,48 @@ def test_a_job_is_written_down_as_it_asks() -> None:
     assert (stream.read_bytes, stream.write_bytes) == (64 * KIB, MIB)
 
 
+def test_a_stage_before_the_last_is_no_part_of_the_load_but_of_the_job() -> None:
+    load = captured(
+        "[x]\nrw=write\nbs=64k\nsize=2m\nfilename=x\n"
+        "[y]\nstonewall\nrw=read\nbs=4k\nsize=64k\nfilename=y\n"
+    )
+    assert load.stream is not None
+    # The file y lies where it does in the whole job.
+    assert load.stream.offset.tolist() == [2 * MIB + 4 * KIB * i for i in range(16)]
+    assert not load.stream.writes.any()
+    assert any("last stage of the job (y)" in note and "(x)" in note for note in load.notes)
+
+
+def test_stages_run_one_after_another_do_what_the_job_does_in_one() -> None:
+    text = (
+        "[global]\nbs=4k\niodepth=8\n[fill]\nrw=write\nbs=128k\nsize=100%\n"
+        "[mix]\nstonewall\nrw=randrw\nnumber_ios=2000\n[beside]\nrw=randread\nnumber_ios=900\n"
+        "[last]\nstonewall\nrw=randwrite\nnumber_ios=3000\n"
+    )
+    whole = JobText("j", text, Path())
+    rig = store("lab-reference").tree
+    found = []
+    for parts in ([None], [(0, 1), (1, 3)], [(0, 2), (2, 3)]):
+        drive = Sim("x", rig.to_toml()).open(Terms({"capacity": "64MiB"}))
+        with drive:
+            result = [drive.run(replace(whole, stages=part), None) for part in parts][-1]
+            found.append((result.summary()[-1], drive.core.counters()))
+    for last, counters in found[1:]:
+        assert counters == found[0][1]
+        assert last == found[0][0]
+    with pytest.raises(InputError, match='stages: found "1 to 4", expected stages of the job'):
+        replace(whole, stages=(1, 4)).read()
+
+
 def test_jobs_side_by_side_and_reported_as_a_group_are_written_down_too() -> None:
     text = (
         "[global]\ngroup_reporting\nsize=64k\n[a]\nrw=read\nbs=4k\nnumjobs=2\n"
-        "[b]\nrw=write\nbs=8k\noffset=1m\n[c]\nstonewall\nrw=read\nbs=16k\noffset=2m\n"
+        "[b]\nrw=write\nbs=8k\noffset=1m\n[c]\nstartdelay=9\nrw=read\nbs=16k\noffset=2m\n"
     )
     stream = captured(text).stream
     assert stream is not None
     assert (stream.reads, int(stream.writes.sum())) == (2 * 16 + 4, 8)
-    # What waits for the others comes last.
+    # What begins after the others comes last.
     assert stream.offset[-4:].tolist() == [2 * MIB + 16 * KIB * i for i in range(4)]
     assert set(stream.offset[stream.writes].tolist()) == {MIB + 8 * KIB * i for i in range(8)}
 
@@ -741,10 +776,10 @@ def test_a_job_is_planned_for_as_it_runs(
     assert "as if the job went on all day" in said.out
 
 
-def test_the_wear_of_a_job_is_what_it_writes_in_the_time_that_all_of_it_takes(
+def test_a_stage_that_fills_the_pool_is_run_once_and_counted_nowhere(
     cli: Cli, stores: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    # A stage that writes for longer than the last one, which alone is measured, takes.
+    # It writes for longer than the last stage takes.
     pool, _ = stores
     job = tmp_path / "job.fio"
     job.write_text(
@@ -758,15 +793,18 @@ def test_the_wear_of_a_job_is_what_it_writes_in_the_time_that_all_of_it_takes(
         "--sizes", "64m", "--modes", "write-through", "--json", place,
     )  # fmt: skip
     assert said.status == 0, said.err
-    for row in rows_of(json.loads(place.read_text()), "cache"):
+    document = json.loads(place.read_text())
+    for row in rows_of(document, "cache"):
         life = row["life"]
         # The disks take no more than 200 MB/s, whatever is written to the cache beside them.
         assert 0 < life["first_pass_bytes_per_day"] < 200e6 * 86_400
         assert 0 < life["warm_bytes_per_day"] < 200e6 * 86_400
         assert row["warm_up_passes"] < 1
         assert row["life"]["years"] < 5
-    (wear,) = [one for one in json.loads(place.read_text())["sentences"] if "rated cycles" in one]
+    (wear,) = [one for one in document["sentences"] if "rated cycles" in one]
     assert " lasts 0.0 years" not in wear
+    assert document["load"]["write_bytes"] == 0
+    assert any("with what the stages before left in it" in one for one in document["sentences"])
     assert wear.endswith("; too short a load to be held to the 5 years of the rule.")
 
 

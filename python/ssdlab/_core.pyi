@@ -299,6 +299,7 @@ class Drive:
         interval_ms: int = 1000,
         log_avg_msec: int | None = None,
         most_work: int | None = None,
+        stages: tuple[int, int] | None = None,
     ) -> RunOutput: ...
     def idle(self, seconds: float) -> None: ...
     def power_cut(self) -> float: ...
@@ -315,6 +316,7 @@ def check_job(
     environment: Mapping[str, str] | None = None,
     include: Callable[[str], str] | None = None,
     traces: Callable[[str], tuple[str, ReadingOptions, str, bool]] | None = None,
+    stages: tuple[int, int] | None = None,
 ) -> str: ...
 def job_plan(
     job: str,

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,9 @@ class JobText:
     """How the traces that it replays are read and played."""
     carried: Carried | None = None
     """What it needs, on another machine than that where it was read."""
+    stages: tuple[int, int] | None = None
+    """Which of its stages (``stonewall``) a simulated drive runs: from, counted from 0, and up to;
+    None: all."""
 
     def environment(self) -> dict[str, str]:
         """The variables that the job may ask for: a job is text, so those that are."""
@@ -78,8 +81,8 @@ class JobText:
         return read
 
     def read(self) -> dict[str, Any]:
-        """What the core reads in it: its sections and their options; InputError where it is no job
-        for a simulated drive."""
+        """What the core reads in it: the sections of its stages and their options; InputError where
+        it is no job for a simulated drive."""
         found: dict[str, Any] = json.loads(
             _core.check_job(
                 self.text,
@@ -87,9 +90,18 @@ class JobText:
                 environment=self.environment(),
                 include=self.include(),
                 traces=self.traces(),
+                stages=self.stages,
             )
         )
         return found
+
+    def split(self) -> tuple[JobText | None, JobText]:
+        """The stages before its last one, if there are any, and that alone; InputError as
+        :meth:`read`."""
+        last = self.read()["jobs"][-1]["stage"]
+        if not last:
+            return None, self
+        return replace(self, stages=(0, last)), replace(self, stages=(last, last + 1))
 
     def needs(self) -> Carried | None:
         """What it names of this machine; None where all is in its text."""

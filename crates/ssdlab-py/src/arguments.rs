@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Reads a job file for a simulated drive, with its traces.
+/// Reads a job file for a simulated drive, with its traces; of `stages` alone (from, to), if given.
 pub fn jobs(
     py: Python<'_>,
     text: &str,
@@ -22,8 +22,12 @@ pub fn jobs(
     environment: Option<BTreeMap<String, String>>,
     include: Option<Py<PyAny>>,
     traces: Traces<'_>,
+    stages: Option<(u32, u32)>,
 ) -> PyResult<JobFile> {
-    let jobs = job_file(py, text, name, environment, include, parse)?;
+    let mut jobs = job_file(py, text, name, environment, include, parse)?;
+    if let Some((from, to)) = stages {
+        jobs.keep_stages(from..to).map_err(|error| to_python(py, error))?;
+    }
     traces::attach(py, jobs, traces)
 }
 
@@ -122,7 +126,7 @@ pub fn describe_jobs(jobs: &JobFile) -> Value {
     let object = |options: &[(String, String)]| -> Map<String, Value> {
         options.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()
     };
-    let described = jobs.jobs.iter().map(|spec| {
+    let described = jobs.jobs.iter().zip(jobs.stages()).map(|(spec, stage)| {
         let schedule = &spec.schedule;
         let seconds = |ns: u64| ns as f64 / 1e9;
         json!({
@@ -134,6 +138,7 @@ pub fn describe_jobs(jobs: &JobFile) -> Value {
             "ramp_s": seconds(schedule.ramp_ns),
             "time_based": schedule.time_based,
             "stonewall": schedule.stonewall,
+            "stage": stage,
             "group": schedule.group,
             "options": object(&spec.options),
         })

@@ -119,9 +119,10 @@ impl Drive {
     /// all of fio's logs, as means over so long; those that the job does not ask for are named
     /// `ssdlab<job>_<type>.<process>.log`. `progress` is called about five times a second; False stops
     /// the run: `ssdlab.errors.Interrupted`, and `KeyboardInterrupt` on Ctrl-C. What is more than `most_work`
-    /// ends there, with what it has done as its result.
+    /// ends there, with what it has done as its result. `stages` (from, to) has those stages of the job run alone, counted
+    /// from 0; the others are as if they were not in the file, but for what they say of sizes, places and files.
     #[pyo3(signature = (job, *, job_name, seed=None, environment=None, include=None, traces=None,
-        progress=None, interval_ms=1000, log_avg_msec=None, most_work=None))]
+        progress=None, interval_ms=1000, log_avg_msec=None, most_work=None, stages=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
     fn run(
         &self,
@@ -136,9 +137,10 @@ impl Drive {
         interval_ms: u64,
         log_avg_msec: Option<u64>,
         most_work: Option<u64>,
+        stages: Option<(u32, u32)>,
     ) -> PyResult<RunOutput> {
         let traces = Traces::Read(&traces);
-        let mut jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
+        let mut jobs = arguments::jobs(py, job, job_name, environment, include, traces, stages)?;
         log_avg_msec.into_iter().for_each(|ms| jobs.complete_logs(ms));
         let interval_ns =
             arguments::interval_ns(interval_ms).map_err(|error| to_python(py, error))?;

@@ -23,11 +23,12 @@ use pyo3::types::PyDict;
 use ssdlab::job::options::Class;
 use std::collections::BTreeMap;
 
-/// Reads a job file and says what it holds, as JSON: `jobs`, `ignored`, `global_options`.
+/// Reads a job file, or those of its stages that `Drive.run` would run, and says what it holds, as JSON: `jobs`,
+/// `ignored`, `global_options`.
 ///
 /// Raises `ssdlab.errors.InputError` as `Drive.run` would.
 #[pyfunction]
-#[pyo3(signature = (job, *, job_name, environment=None, include=None, traces=None))]
+#[pyo3(signature = (job, *, job_name, environment=None, include=None, traces=None, stages=None))]
 fn check_job(
     py: Python<'_>,
     job: &str,
@@ -35,9 +36,10 @@ fn check_job(
     environment: Option<BTreeMap<String, String>>,
     include: Option<Py<PyAny>>,
     traces: Option<Py<PyAny>>,
+    stages: Option<(u32, u32)>,
 ) -> PyResult<String> {
     let traces = Traces::Find(&traces);
-    let jobs = arguments::jobs(py, job, job_name, environment, include, traces)?;
+    let jobs = arguments::jobs(py, job, job_name, environment, include, traces, stages)?;
     Ok(arguments::describe_jobs(&jobs).to_string())
 }
 

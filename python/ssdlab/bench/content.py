@@ -30,6 +30,8 @@ def content_of(job: JobText) -> str:
     beside = list(_beside(job, job.text, DEPTH_MAX))
     if job.replay != Replay():
         beside.append(json.dumps(asdict(job.replay)))
+    if job.stages is not None:
+        beside.append(json.dumps({"stages": job.stages}))
     return json.dumps([text, *beside]) if beside else text
 
 

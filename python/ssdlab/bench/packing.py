@@ -95,7 +95,7 @@ class _Packer(pickle.Pickler):
         if type(obj) is JobText and (self._parcels is None) != (obj.carried is None):
             # What came from elsewhere goes back as it was there.
             needs = None if self._parcels is None else obj.needs()
-            return _job, (obj.name, obj.text, obj.folder, obj.replay, _to_send(needs))
+            return _job, (obj.name, obj.text, obj.folder, obj.replay, _to_send(needs), obj.stages)
         return NotImplemented
 
 
@@ -132,5 +132,8 @@ def _attachment(name: str, values: list[tuple[str, str]]) -> _core.Attachment:
     return attachment
 
 
-def _job(name: str, text: str, folder: Path, replay: Replay, carried: Carried | None) -> JobText:
-    return JobText(name, text, folder, replay, carried)
+def _job(
+    name: str, text: str, folder: Path, replay: Replay, carried: Carried | None,
+    stages: tuple[int, int] | None,
+) -> JobText:  # fmt: skip
+    return JobText(name, text, folder, replay, carried, stages)

@@ -169,10 +169,8 @@ def _hits(plan: CachePlan, row: CacheRow) -> str:
     )
     first = f"{units.number(row.first_iops)} IOPS (pool alone {units.number(plan.pool.first_iops)})"
     what = "as the job begins" if plan.load.is_job else "in the first pass"
-    return (
-        f"Warm, {found} find their data in the cache; {what}, "
-        f"with an empty cache, it makes {first}."
-    )
+    with_ = "an empty cache" if plan.load.before is None else "what the stages before left in it"
+    return f"Warm, {found} find their data in the cache; {what}, with {with_}, it makes {first}."
 
 
 def _ram(plan: CachePlan, row: CacheRow) -> Iterator[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -31,8 +30,6 @@ FURTHER = 3
 """Passes of a trace beyond those asked for, at most, while a cache still gets faster."""
 WARMING_IOS = 50_000_000
 """I/Os of one further pass of a job, at most."""
-STAGES = re.compile(r"^\s*(stonewall|wait_for_previous)\b", re.MULTILINE)
-"""A job with stages is done once more as it is."""
 Found = Literal["hits", "partial", "misses"]
 FOUND: tuple[Found, ...] = get_args(Found)
 
@@ -211,7 +208,8 @@ class Passes:
         found, now = [], 0.0
         for pass_ in self.passes:
             now += pass_.seconds
-            found.append((max(0.0, now - pass_.ramp.seconds), pass_.ramp))
+            # In whole ns: what begins at 0 does so after a difference of sums, too.
+            found.append((max(0.0, round(now - pass_.ramp.seconds, 9)), pass_.ramp))
         return found
 
     @property
@@ -221,7 +219,7 @@ class Passes:
 
     @property
     def first(self) -> JobOutcome:
-        """The pass that began with an empty cache."""
+        """The pass that began with a cache that was empty, but for stages before it."""
         return self.passes[0]
 
     @property
@@ -238,7 +236,8 @@ class Passes:
 def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "fob") -> Passes:
     """Runs all passes on one device that lives through them.
 
-    A job is measured in the first pass, which begins empty, and then goes on.
+    A job is measured in the first pass, which begins with what the stages before have left, or
+    empty, and then goes on.
 
     Raises InputError where the rig is wrong or the load does not fit on it, Interrupted.
     """
@@ -252,6 +251,8 @@ def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "f
         bed = Bed(rig, name, order.seed, seat, reports, seed_step=0, place=order.place)
         if state != "fob":
             bed.prepare(state)
+        if load.before is not None:
+            bed.run(load.before, order.interval_ms)
         return bed
 
     bed = fresh()
@@ -292,12 +293,12 @@ def _going_on(load: Load, before: Sequence[JobOutcome]) -> JobText:
     past when the measured part begins.
     """
     job = load.full_speed
-    if not load.is_job or STAGES.search(job.text):
+    if not load.is_job:
         return job
     length = max(1, round(1000 * before[0].did.seconds))
     ramp = (2 ** len(before) - 1) * length
     own = f"[global]\nramp_time={ramp}ms\ntime_based=1\nruntime={length}ms\n"
-    return JobText(job.name, own + job.text, job.folder, job.replay)
+    return replace(job, text=own + job.text)
 
 
 def pass_interval(seconds: float) -> int:

@@ -32,7 +32,7 @@ from ssdlab.plan.rows import CacheRow, Choice, Formula, Kind, choose
 from ssdlab.plan.stores import Store, cached, letter
 from ssdlab.plan.study import Round, Rounds
 from ssdlab.plan.tables import chapters
-from ssdlab.plan.workload import Load, Stream, job_capture, replay, trace_load
+from ssdlab.plan.workload import Load, Stream, job_capture, job_load, replay, trace_load
 from ssdlab.rig import registered
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import existing
@@ -109,7 +109,7 @@ class CacheStudy(CacheQuestion):
         if self.job is not None:
             did, capacity = pool.passes.first.did, self.pool.capacity_bytes
             writer = job_capture(
-                self.job, capacity, round(did.iops * did.seconds), did.seconds, self.seed
+                load, capacity, round(did.iops * did.seconds), did.seconds, self.seed
             )
             (load,) = yield Round([writer], sum(self._until[:2]) / 2)
         past = (
@@ -180,7 +180,7 @@ class CacheStudy(CacheQuestion):
     def _load(self) -> Load:
         """The load, as far as it is known before it has run."""
         if self.job is not None:
-            return Load(self.job.name, None, 0.0, 0, self.job, None)
+            return job_load(self.job)
         trace, capacity = self.trace or Path(), self.pool.capacity_bytes
         return trace_load(trace, self.reading, self.fit, capacity, self.depth)
 

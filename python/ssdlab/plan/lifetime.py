@@ -139,7 +139,7 @@ def life(
 
 def _per_day(outcome: JobOutcome, places: Iterable[str], span_s: float) -> float:
     written = max(outcome.grown(f"{place}/host_bytes_written") for place in places)
-    # All that was written, in all of the time: a ramp and stages before the last one too.
+    # All that was written, in all of the time: in a ramp too.
     return written * DAY_S / (span_s or outcome.seconds or 1.0)
 
 

@@ -96,7 +96,7 @@ def warm_up_of_job(
     """When a job that goes on came to 90 % of its final ``rate`` (I/Os a second).
 
     ``parts`` are what was measured of it, each with the time of its start; ``length`` is that of
-    all of it (s), ramp and earlier stages included.
+    all of it (s), ramp included.
     """
     for start, ramp in parts:
         times = ramp.times(WINDOWS * 4)

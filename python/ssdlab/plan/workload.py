@@ -95,9 +95,11 @@ class Load:
     end_byte: int
     """Where the last request ends before it is placed; 0 for jobs."""
     full_speed: JobText
-    """A pass as fast as possible; of a job, the job."""
+    """A pass as fast as possible; of a job, its last stage."""
     recorded: JobText | None
     """A pass at the times of the recording; None without times, and for jobs."""
+    before: JobText | None = None
+    """What a store does before the first pass: the stages of a job before its last one."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -270,30 +272,45 @@ def replay(trace: Path, reading: Reading, fit: str, depth: int | None) -> JobTex
     return JobText(f"replay of {trace.name}", text, Path.cwd(), how)
 
 
+def job_load(job: JobText) -> Load:
+    """The load of a fio job as far as it is known before it has run: what it does in its last
+    stage, on what those before have left. Raises InputError where it is none."""
+    before, last = job.split()
+    notes = []
+    if before is not None:
+        names = [", ".join(one["name"] for one in stage.read()["jobs"]) for stage in (last, before)]
+        notes.append(
+            f"The load is the last stage of the job ({names[0]}); those before it ({names[1]}) run "
+            "once on each store and are not counted."
+        )
+    name = Path(job.name).name
+    return Load(name, None, 0.0, 0, last, None, before=before, notes=tuple(notes))
+
+
 def job_capture(
-    job: JobText, capacity: int, pool_ios: int, seconds: float, seed: int
+    load: Load, capacity: int, pool_ios: int, seconds: float, seed: int
 ) -> bench.Variant[Load]:
     """The load of a fio job: its I/Os are written down by a device without a cache of its own.
 
     ``pool_ios`` and ``seconds`` are what the job did on the pool: they bound what is written down,
     for a job that runs for a time does more where I/Os take less.
     """
+    job = load.full_speed
     Sim("pool", _null(capacity, 100_000)).check(job)
     wanted = min(CAPTURED_MAX, max(50 * pool_ios, 10_000))
     service = max(1_000, round(1e9 * seconds / wanted)) if seconds else 100_000
     own = f"[global]\nwrite_lat_log={_LOG}\nlog_offset=1\nlog_avg_msec=0\n"
-    logged = JobText(job.name, own + job.text, job.folder, job.replay)
+    logged = replace(job, text=own + job.text)
     target, settings = Sim("pool", _null(capacity, service)), Settings(seed=seed)
-    return bench.Variant(partial(_written_down, target, job, logged, settings))
+    return bench.Variant(partial(_written_down, target, load, logged, settings))
 
 
 def _written_down(
-    target: Sim, job: JobText, logged: JobText, settings: Settings, seat: bench.Seat
+    target: Sim, load: Load, logged: JobText, settings: Settings, seat: bench.Seat
 ) -> Load:
-    stream = _stream_of_logs(job, seat.run(target, logged, settings))
+    stream = _stream_of_logs(load.full_speed, seat.run(target, logged, settings))
     unknown = "The job writes logs of its own, so its I/Os are not known: no curves."
-    notes = () if stream else (unknown,)
-    return Load(Path(job.name).name, stream, 0.0, 0, job, None, notes)
+    return replace(load, stream=stream, notes=load.notes + (() if stream else (unknown,)))
 
 
 def _null(capacity: int, service_ns: int) -> str:

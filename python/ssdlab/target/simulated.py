@@ -188,6 +188,7 @@ class SimSession(AbstractContextManager["SimSession"]):
                 interval_ms=interval_ms,
                 log_avg_msec=log_interval(interval_ms) if logs else None,
                 most_work=most_work,
+                stages=job.stages,
             ),
             phases=phases,
         )

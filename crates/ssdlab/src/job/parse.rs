@@ -5,6 +5,7 @@ use super::spec::Reader;
 use super::{JobSpec, ini, layout, options, spec};
 use crate::error::{Error, Result, nearest};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Where the text comes from and what it may refer to; the core itself reads nothing.
 pub struct ParseSource<'a> {
@@ -73,6 +74,36 @@ impl JobFile {
             replay.attached = Some(attached);
         }
         self.check_size()
+    }
+
+    /// The stage of each job, from 0: jobs of a later one wait for all those of earlier ones (`stonewall`).
+    pub fn stages(&self) -> Vec<u32> {
+        let mut stage = 0;
+        let jobs = self.jobs.iter().enumerate();
+        jobs.map(|(i, job)| {
+            stage += u32::from(i > 0 && job.schedule.stonewall);
+            stage
+        })
+        .collect()
+    }
+
+    /// Leaves out the jobs of all stages but these. What is left is as in the whole file: its files, places,
+    /// report groups and random streams.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where there are no such stages.
+    pub fn keep_stages(&mut self, kept: Range<u32>) -> Result<()> {
+        let stages = self.stages();
+        let count = stages.last().map_or(0, |last| last + 1);
+        if kept.is_empty() || kept.end > count {
+            let found = format!("{} to {}", kept.start, kept.end);
+            let expected =
+                format!("stages of the job, which has {count}: from one to one after it");
+            return Err(Error::value(found, expected).under("stages"));
+        }
+        let mut stages = stages.into_iter();
+        self.jobs.retain(|_| stages.next().is_some_and(|stage| kept.contains(&stage)));
+        Ok(())
     }
 
     /// Asks for every log of every job ([`super::Logging::complete`]); those of job `n` begin with `ssdlab00n`.

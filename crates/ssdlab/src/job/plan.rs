@@ -42,9 +42,7 @@ pub struct Plan {
 pub fn plan(jobs: &JobFile, target: Target) -> Result<Plan> {
     let mut plan = Plan { processes: Vec::new(), target_bytes: 0 };
     let mut target = target;
-    let mut stage = 0;
-    for (job, spec) in jobs.jobs.iter().enumerate() {
-        stage += u32::from(job > 0 && spec.schedule.stonewall);
+    for (job, (spec, stage)) in jobs.jobs.iter().zip(jobs.stages()).enumerate() {
         let mut spec = spec.clone();
         if matches!(target, Target::File(_)) {
             spec.pattern.files = Files::default();
