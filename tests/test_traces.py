@@ -25,7 +25,7 @@ from ssdlab.fio import job as fio_job
 from ssdlab.fits import observations
 from ssdlab.jobfile import JobText
 from ssdlab.plan.workload import trace_load
-from ssdlab.tracefile import Reading, Replay
+from ssdlab.tracefile import Reading, Replay, left_out
 from ssdlab.traces import fit, profile
 from ssdlab.traces.convert import convert
 from test_report import COLOURED
@@ -353,7 +353,33 @@ def test_a_damaged_archive_is_a_sentence(tmp_path: Path, cli: Cli) -> None:
     whole = gzip.compress(small(tmp_path).read_bytes() * 2000)
     path.write_bytes(whole[: len(whole) // 2])
     done = cli("trace", "info", path)
-    assert done.status == 2 and "cannot be read on" in done.err
+    assert done.status == 2 and done.err.count("\n") == 1
+    assert "cannot be decompressed from here on (the file ends too early)" in done.err
+    assert done.err.endswith("; with --skip-damaged what is before is read\n")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "count"), [("gz", 300), ("xz", 300), ("gz", 20_000), ("zst", 20_000), ("xz", 20_000)]
+)
+def test_of_an_archive_that_breaks_off_what_is_there_is_read_if_asked(
+    tmp_path: Path, suffix: str, count: int
+) -> None:
+    """Shorter and longer than the beginning by which a format is found."""
+    rng = np.random.default_rng(5)
+    places = 4096 * rng.integers(0, 1 << 20, count)
+    plain = tmp_path / "t.csv"
+    lines = ["time_ns,kind,offset,length,device,response_ns"]
+    lines += [f"{n},read,{place},4096,0," for n, place in enumerate(places)]
+    plain.write_text("\n".join(lines) + "\n")
+    packed, cut = tmp_path / f"t.csv.{suffix}", tmp_path / f"cut.{suffix}"
+    convert(plain, packed, "csv")
+    cut.write_bytes(packed.read_bytes()[:-20])
+    lenient = Reading(skip_damaged=True)
+    found = np.concatenate([one.offset for one in ssdlab.traces.open(cut, lenient)])
+    assert 0 < len(found) <= count and found.tolist() == places[: len(found)].tolist()
+    (said,) = left_out(cut, lenient)
+    assert said.startswith("1 damaged line or record is left out; the first: ")
+    assert f"{cut}:{len(found) + 2}: cannot be decompressed from here on" in said
 
 
 def test_info_writes_a_table_a_document_and_a_page(tmp_path: Path, cli: Cli) -> None:

@@ -1,6 +1,6 @@
 //! The list of formats, what each can do, and finding one by content.
 
-use super::input::{Input, Problem, read_head};
+use super::input::{Input, Problem};
 use super::{Object, Raw, ReadOptions, Request, formats, text};
 use crate::registry::{Entry, Registry};
 use std::io::{self, Write};
@@ -161,10 +161,8 @@ fn reads(entry: &Entry<FormatBuild>, head: &[u8], options: &ReadOptions) -> bool
         Some(last) if !whole && !binary => last + 1,
         _ => head.len(),
     };
-    let rest: Box<dyn io::BufRead + Send> = Box::new(io::empty());
-    let mut start = &head[..end];
-    let Ok(bytes) = read_head(&mut start, HEAD_BYTES) else { return false };
-    let mut input = Input::new(bytes, rest);
+    let start = &head[..end.min(HEAD_BYTES)];
+    let mut input = Input::new(start.to_vec(), Box::new(io::empty()));
     let mut decoder = (entry.build.decoder)(options);
     let (mut good, mut bad) = (0, 0);
     for _ in 0..TRIED {
@@ -172,7 +170,7 @@ fn reads(entry: &Entry<FormatBuild>, head: &[u8], options: &ReadOptions) -> bool
             Ok(Some(_)) => good += 1,
             Ok(None) => break,
             Err(Problem::Damaged(_)) => bad += 1,
-            Err(Problem::Fatal(_)) => {
+            Err(Problem::Cut(_) | Problem::Fatal(_)) => {
                 bad += u32::from(whole || !binary);
                 break;
             }

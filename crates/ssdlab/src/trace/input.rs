@@ -1,6 +1,9 @@
 //! The bytes of a trace as lines or as records, with the place for messages.
 
-use std::io::{self, BufRead, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
+/// The bytes of a trace, decompressed.
+pub(super) type Source = Box<dyn BufRead + Send>;
 
 /// Longest line that can be part of a trace; anything longer is no text.
 const LINE_MAX: u64 = 1 << 16;
@@ -10,28 +13,51 @@ const LINE_MAX: u64 = 1 << 16;
 pub(super) enum Problem {
     /// This line or record is wrong; the next one may be right.
     Damaged(String),
+    /// What is compressed breaks off here, or is damaged from here on; what was read before is right.
+    Cut(String),
     /// Nothing more can be read.
     Fatal(String),
 }
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
+        if error.raw_os_error().is_some() {
+            return Problem::Fatal(format!("cannot be read on ({error})"));
+        }
         let end = error.kind() == io::ErrorKind::UnexpectedEof;
         let why = if end { "the file ends too early".to_string() } else { error.to_string() };
-        Problem::Fatal(format!("cannot be read on ({why})"))
+        Problem::Cut(format!("cannot be decompressed from here on ({why})"))
     }
 }
 
-/// Reads up to `most` bytes, fewer at the end of the source.
-pub(super) fn read_head(source: &mut dyn BufRead, most: usize) -> io::Result<Vec<u8>> {
+/// A source that broke off, and breaks off again.
+struct Broken(io::Error);
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(match self.0.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(self.0.kind(), self.0.to_string()),
+        })
+    }
+}
+
+/// Reads up to `most` bytes, fewer at the end of the source; and the rest of it.
+///
+/// # Errors
+/// Where not a byte can be read.
+pub(super) fn read_head(mut source: Source, most: usize) -> io::Result<(Vec<u8>, Source)> {
     let mut head = Vec::with_capacity(most);
-    source.take(most as u64).read_to_end(&mut head)?;
-    Ok(head)
+    match source.by_ref().take(most as u64).read_to_end(&mut head) {
+        Err(error) if head.is_empty() => Err(error),
+        Err(error) => Ok((head, Box::new(BufReader::new(Broken(error))))),
+        Ok(_) => Ok((head, source)),
+    }
 }
 
 /// See the module.
 pub(super) struct Input {
-    source: io::Chain<Cursor<Vec<u8>>, Box<dyn BufRead + Send>>,
+    source: io::Chain<Cursor<Vec<u8>>, Source>,
     line: Vec<u8>,
     lines: u64,
     records: u64,
@@ -40,7 +66,7 @@ pub(super) struct Input {
 
 impl Input {
     /// What was read already, and the rest.
-    pub fn new(head: Vec<u8>, rest: Box<dyn BufRead + Send>) -> Self {
+    pub fn new(head: Vec<u8>, rest: Source) -> Self {
         let source = Cursor::new(head).chain(rest);
         Input { source, line: Vec::with_capacity(256), lines: 0, records: 0, bytes: 0 }
     }
@@ -49,11 +75,12 @@ impl Input {
     #[inline]
     pub fn line(&mut self) -> Result<Option<&[u8]>, Problem> {
         self.line.clear();
-        let read = (&mut self.source).take(LINE_MAX).read_until(b'\n', &mut self.line)? as u64;
+        let read = (&mut self.source).take(LINE_MAX).read_until(b'\n', &mut self.line);
+        self.lines += u64::from(!matches!(read, Ok(0)));
+        let read = read? as u64;
         if read == 0 {
             return Ok(None);
         }
-        self.lines += 1;
         if read == LINE_MAX && self.line.last() != Some(&b'\n') {
             return Err(Problem::Fatal(format!("a line longer than {LINE_MAX} bytes is no text")));
         }
@@ -65,7 +92,9 @@ impl Input {
         let mut record = [0; N];
         let mut filled = 0;
         while filled < N {
-            match self.source.read(&mut record[filled..])? {
+            let read = self.source.read(&mut record[filled..]);
+            self.records += u64::from(read.is_err());
+            match read? {
                 0 if filled == 0 => return Ok(None),
                 0 => {
                     self.records += 1;

@@ -99,7 +99,7 @@ pub struct ReadOptions {
     pub action: char,
     /// Bytes of a block, for formats that number blocks without saying their size.
     pub block_bytes: u64,
-    /// Leave out damaged lines and count them, instead of stopping at the first.
+    /// Leave out damaged lines, and what cannot be decompressed, and count them, instead of stopping at the first.
     pub skip_damaged: bool,
     /// Which requests to hand out.
     pub select: Select,
@@ -188,13 +188,13 @@ impl Trace {
     /// [`Error::File`] where the format is not to be found, or found twice; [`Error::Unknown`] for an
     /// unknown `format`.
     pub fn open(
-        mut source: Box<dyn BufRead + Send>,
+        source: Box<dyn BufRead + Send>,
         name: &str,
         format: Option<&str>,
         options: &ReadOptions,
     ) -> Result<Self> {
         options.check()?;
-        let mut head = input::read_head(source.as_mut(), HEAD_BYTES)
+        let (mut head, source) = input::read_head(source, HEAD_BYTES)
             .map_err(|e| file_error(name, format!("cannot be read ({e})")))?;
         // Spreadsheets put it before a text; nothing else of what is read begins so.
         if head.starts_with(BYTE_ORDER_MARK) && !head.contains(&0) {
@@ -285,23 +285,27 @@ impl Trace {
     /// The next request of the file that is one, checked and put in order.
     fn next_whole(&mut self) -> Result<Option<Request>> {
         while !self.ended {
-            let problem = match self.decoder.next(&mut self.input) {
+            let (problem, hint) = match self.decoder.next(&mut self.input) {
                 Ok(Some(raw)) => match self.settle(raw) {
                     Ok(Some(request)) => return Ok(Some(request)),
                     Ok(None) => continue,
-                    Err(problem) => problem,
+                    Err(problem) => (problem, ""),
                 },
                 Ok(None) => {
                     self.ended = true;
                     break;
                 }
-                Err(Problem::Damaged(problem)) => problem,
+                Err(Problem::Damaged(problem)) => (problem, ""),
+                Err(Problem::Cut(problem)) => {
+                    self.ended = true;
+                    (problem, "; with --skip-damaged what is before is read")
+                }
                 Err(Problem::Fatal(problem)) => return Err(self.at_place(problem)),
             };
-            let error = self.at_place(problem);
             if !self.options.skip_damaged {
-                return Err(error);
+                return Err(self.at_place(problem + hint));
             }
+            let error = self.at_place(problem);
             self.oddities.damaged += 1;
             self.oddities.first_damage.get_or_insert_with(|| error.to_string());
         }
