@@ -68,6 +68,22 @@ def test_the_verdict_tells_steady_runs_from_others() -> None:
     assert answer([falling]).verdict.code == "not-steady"
 
 
+def test_the_rate_of_a_replay_at_recorded_times_is_its_traces() -> None:
+    """However even it is: also where the window of another job would begin later."""
+    even = samples.simulated("even", knee=20, floor=3000)
+    assert "at steady state (from" in answer([even]).lead.sentences[0]
+    for options, said, code in (
+        ({}, "over the whole job, at the times of its trace", "recorded"),
+        ({"replay_no_stall": "1"}, "at steady state (from", "steady"),
+    ):
+        replayed = samples.simulated("even", knee=20, floor=3000)
+        for job in replayed.document["jobs"]:
+            job["job options"] = {"read_iolog": "t.iolog", **options}
+        found = answer([replayed])
+        assert said in found.lead.sentences[0] and found.verdict.code == code
+        assert not any("Not at" in one for one in answer([replayed, even]).lead.sentences)
+
+
 def test_the_window_shows_the_drives_that_the_samples_were_made_as() -> None:
     fast, slow = (
         next(one for one in result.summary() if one["job"] == "random-write")

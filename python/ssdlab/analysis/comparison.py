@@ -98,6 +98,18 @@ class Workload:
         which ``last`` is the name."""
         return self.rw == "write" and self.name != last
 
+    @property
+    def recorded(self) -> bool:
+        """Whether it replays a trace at the trace's own times."""
+        return self.rw == "replay" and not self.flag("replay_no_stall")
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Whether a boolean option is on; one without a value is."""
+        text = self.option(name).strip().lower()
+        if not text:
+            return name in self.options or default
+        return text in ("1", "true", "yes", "on")
+
     def option(self, *names: str) -> str:
         """The value of the first of these option names that is set; empty if none is."""
         return next((self.options[name] for name in names if name in self.options), "")

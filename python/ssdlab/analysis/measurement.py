@@ -1,7 +1,8 @@
 """What a run measured: rates, latencies and write amplification of each job, over one window.
 
 The measurement window of a job is where its IOPS are steady (:func:`ssdlab.analysis.steady.judge`)
-or else the whole job; every number of the job that is shown comes from it, in every command.
+or else the whole job, as of a replay at recorded times; every number of the job that is shown comes
+from it, in every command.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from ssdlab import histogram
+from ssdlab import histogram, units
 from ssdlab.analysis import comparison, consistency, series, steady
 from ssdlab.histogram import BINS, KINDS, NOTHING, VALUES, Histogram
 from ssdlab.numeric import Floats
@@ -23,6 +24,13 @@ from ssdlab.wear import Stretch
 
 NO_STRETCH = Stretch({}, {})
 """Of what does not write, and of drives that do not count."""
+WHY_WHOLE = {
+    "drifting": "not steady",
+    "short": "too short to be steady",
+    "recorded": "at the times of its trace",
+    "unknown": "without a series that would show whether it was steady",
+}
+"""Of a window that is the whole job."""
 NEAR = 1e-6
 """Seconds within which two instants are the same."""
 
@@ -33,14 +41,23 @@ class Window:
 
     start_s: float
     end_s: float
-    verdict: Literal["steady", "drifting", "short", "unknown"]
+    verdict: Literal["steady", "drifting", "short", "recorded", "unknown"]
     """``steady`` from the start of the window on, ``drifting`` up to the end of the job, too
-    ``short`` to judge, or ``unknown`` where there is no series."""
+    ``short`` to judge, ``recorded`` where I/Os come when a trace has them, so that their rate is
+    the trace's, or ``unknown`` where there is no series."""
 
     @property
     def steady(self) -> bool:
         """Whether it is the steady part of the job."""
         return self.verdict == "steady"
+
+    @property
+    def told(self) -> str:
+        """Where the numbers are from."""
+        if self.steady:
+            since = f" (from {units.duration(self.start_s)})" if self.start_s else ""
+            return f"at steady state{since}"
+        return f"over the whole job, {WHY_WHOLE[self.verdict]}"
 
     @property
     def whole(self) -> bool:
@@ -266,10 +283,12 @@ def _window(
     lasted = max((float(job.get("job_runtime") or 0) for job in workload.jobs), default=0.0) / 1e3
     if rows.is_empty():
         return Window(0.0, lasted, "unknown")
+    end = float(rows["time_s"].max()) - start  # type: ignore[arg-type]
+    if workload.recorded:
+        return Window(0.0, end, "recorded")
     bins = series.per_second(rows, step, start)
     time = bins["time_s"].to_numpy()
     steadiness = steady.judge(bins["iops"].to_numpy())
-    end = float(rows["time_s"].max()) - start  # type: ignore[arg-type]
     if not steadiness.steady or steadiness.start == 0:
         return Window(0.0, end, steadiness.verdict)
     begin = float(time[steadiness.start - 1])

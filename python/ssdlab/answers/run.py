@@ -46,6 +46,8 @@ NAMED = 2
 """So many parts are named in a sentence."""
 RIPPLE = 0.05
 """A rate that repeats itself within less of its highest is called even."""
+RATE_TOLD = ("steady", "recorded")
+"""Of a window: whose rate it is, the steady drive's or the trace's, so that nothing is open."""
 STALL_SHARE = 0.01
 """Stalls are worth a sentence from this share of seconds below half of the mean."""
 TAIL_FACTOR = 1.5
@@ -195,33 +197,17 @@ def _leading(jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> list[Fig
 def _verdict(main: Sequence[Trace]) -> Verdict:
     if not main:
         return Verdict("nothing-measured")
-    steady = all(trace.measured.window.steady for trace in main)
-    values = {f"{t.run.label}: iops": t.measured.iops for t in main}
-    return Verdict("steady" if steady else "not-steady", values)
+    found = {t.measured.window.verdict for t in main}
+    alike = next((code for code in RATE_TOLD if found == {code}), "not-steady")
+    return Verdict(alike, {f"{t.run.label}: iops": t.measured.iops for t in main})
 
 
 def _headline(trace: Trace) -> str:
     """What the job does, and how fast, in a sentence."""
     direction = trace.measured
     what = f"{direction.job} ({_what(trace)}), {direction.ddir}"
-    rate = f"{units.iops(direction.iops)} {window_text(direction.window)}"
+    rate = f"{units.iops(direction.iops)} {direction.window.told}"
     return f"{what}: {'; '.join(filter(None, (rate, trace.doubt)))}."
-
-
-NOT_STEADY = {
-    "drifting": "not steady",
-    "short": "too short to be steady",
-    "unknown": "without a series that would show whether it was steady",
-}
-"""Why a window is the whole job."""
-
-
-def window_text(window: Window) -> str:
-    """Where the numbers of a job are from."""
-    if window.steady:
-        since = f" (from {units.duration(window.start_s)})" if window.start_s else ""
-        return f"at steady state{since}"
-    return f"over the whole job, {NOT_STEADY[window.verdict]}"
 
 
 def _compared(main: Sequence[Trace]) -> list[str]:
@@ -251,7 +237,7 @@ def _compared(main: Sequence[Trace]) -> list[str]:
                 f"{units.number(worst[0] / best[0])} times {best[1].run.label}"
                 + (f"; {cause}." if cause else ".")
             )
-    unsteady = [t.run.label for t in alike if not t.measured.window.steady]
+    unsteady = [t.run.label for t in alike if t.measured.window.verdict not in RATE_TOLD]
     if unsteady:
         said.append(f"Not at steady state: {units.listed(unsteady)}.")
     return said
@@ -314,7 +300,7 @@ def _summary(traces: Sequence[Trace], title: str, kind: str, *, several: bool) -
 
 
 def _from(window: Window) -> str:
-    if window.verdict == "unknown":
+    if window.verdict in ("recorded", "unknown"):
         return "whole job"
     return units.duration(window.start_s) if window.steady else "whole job, not steady"
 
@@ -379,9 +365,7 @@ def reasons(trace: Trace) -> list[str]:
 def _sentences(trace: Trace) -> list[str]:
     direction = trace.measured
     own = "" if trace.alone else f" ({direction.ddir})"
-    said = [
-        f"{trace.run.label}{own}: {units.iops(direction.iops)} {window_text(direction.window)}."
-    ]
+    said = [f"{trace.run.label}{own}: {units.iops(direction.iops)} {direction.window.told}."]
     even = direction.consistency
     if even is not None and even.mean > 0:
         text = f"Per-second IOPS: {units.number(even.min)} to {units.number(even.max)}"

@@ -86,22 +86,10 @@ class JobFacts(Workload):
         ends = [offset + length for offset, length in self.regions]
         return max(ends) - self.offset if ends else None
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        """Whether a boolean option is on; one without a value is."""
-        text = self.option(name).strip().lower()
-        if not text:
-            return name in self.options or default
-        return text in ("1", "true", "yes", "on")
-
     @property
     def random(self) -> bool:
         """Whether places are drawn at random."""
         return self.rw.startswith("rand")
-
-    @property
-    def recorded(self) -> bool:
-        """Whether it replays a trace at the trace's own times."""
-        return self.rw == "replay" and not self.flag("replay_no_stall")
 
     @property
     def engine(self) -> str:
