@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ import pytest
 import ssdlab
 from conftest import Outcome
 from ssdlab import _core, units
-from ssdlab.studies.caches import known_policies
+from ssdlab.answers.cache import answer
+from ssdlab.studies.caches import MissRatioPoint, MissRatios, known_policies
 from test_traces import SHARED
 
 Cli = Callable[..., Outcome]
@@ -155,6 +156,54 @@ def test_what_leaves_at_a_hit_leaves_at_once() -> None:
         for size, misses in zip(LOOP_SIZES, expected, strict=True):
             found = _core.hit_ratio(policy, size, asked)
             assert round(found["miss_ratio"] * len(asked)) == misses, (policy, size)
+
+
+def ratios(misses: Mapping[str, Sequence[int]]) -> MissRatios:
+    """Of 1,000 blocks looked up, by policy; a cache for each."""
+    points = [
+        MissRatioPoint(policy, 10 * 2**place, float(count), 0.0, 0.0, 0.0)
+        for policy, counts in misses.items()
+        for place, count in enumerate(counts)
+    ]
+    return MissRatios("t", 4096, 1000, 1000, 0, 200, 1.0, points)
+
+
+@pytest.mark.parametrize(
+    ("misses", "said"),
+    [
+        (
+            # As good as the best is who is within 1 % of it; the bound counts for nobody.
+            {
+                "lru": (900, 500, 700, 400),
+                "arc": (950, 502, 300, 402),
+                "sieve": (700, 800, 900, 401),
+                "optimal": (100, 100, 100, 100),
+            },
+            [
+                "arc misses least, or within 1 % of that, at 80 KiB and 160 KiB, by most at "
+                "160 KiB (20 % of the working set): 30 % of the accesses, sieve 90 %.",
+                "sieve does at 40 KiB (70 %, arc 95 %); at 320 KiB the policies hardly differ: "
+                "40 % miss.",
+            ],
+        ),
+        (
+            {"lru": (900, 800, 700), "arc": (600, 500, 450)},
+            [
+                "arc misses least at all 3 sizes (40 KiB to 160 KiB), by most at 40 KiB (5.0 % "
+                "of the working set): 60 % of the accesses, lru 90 %."
+            ],
+        ),
+        (
+            {"lru": (900, 800), "arc": (901, 801)},
+            ["At 40 KiB and 80 KiB the policies hardly differ: 80 % to 90 % miss."],
+        ),
+        ({"lru": (900, 800)}, []),
+    ],
+)
+def test_who_misses_least_is_told_of_all_sizes(
+    misses: Mapping[str, Sequence[int]], said: list[str]
+) -> None:
+    assert answer(ratios(misses)).lead.sentences[1:] == said
 
 
 def test_small_caches_say_where_misses_are_not_those_of_libcachesim(blocks: Path) -> None:

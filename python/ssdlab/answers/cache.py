@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ssdlab import units
@@ -26,6 +26,8 @@ NO_ROOM_BELOW = {"2q": 4, "s3-fifo": 20, "w-tinylfu": 100}
 """Blocks below which a queue of libCacheSim's has room for none, and lets nothing in."""
 LIRS_BELOW = 200
 """Blocks below which libCacheSim's LIRS holds more than it may."""
+ALIKE = 1.01
+"""Policies whose misses differ by no more than this factor are as good as each other."""
 LOG_FROM = 20
 """A chart of sizes farther apart than this factor has a logarithmic axis."""
 
@@ -167,22 +169,79 @@ def _size(found: MissRatios | ObjectsFound, size: int) -> str:
 
 
 def _best(found: MissRatios | ObjectsFound) -> list[str]:
-    """Who misses least at the size in the middle."""
-    sizes = _by_size(found)
-    middle = sorted(sizes)[(len(sizes) - 1) // 2]
-    online = [one for one in sizes[middle] if one.policy not in COUNTED_ONLY]
-    if len(online) < 2:
+    """Who misses least at which sizes, and by how much."""
+    ranked: dict[int, list[Any]] = {
+        size: sorted((p for p in points if p.policy not in COUNTED_ONLY), key=lambda p: p.misses)
+        for size, points in sorted(_by_size(found).items())
+    }
+    if any(len(points) < 2 for points in ranked.values()):
         return []
-    best = min(online, key=lambda one: one.misses)
-    worst = max(online, key=lambda one: one.misses)
-    shares = [units.percent(found.ratio(one)) for one in (best, worst)]
-    if shares[0] == shares[1]:
-        return [f"At {_size(found, middle)} the policies hardly differ: {shares[0]} miss."]
-    of = "accesses" if isinstance(found, MissRatios) else "requests"
-    return [
-        f"At {_size(found, middle)} {best.policy} misses least, "
-        f"{shares[0]} of the {of}; {worst.policy} most, {shares[1]}."
-    ]
+
+    def text(point: Any) -> str:
+        return units.percent(found.ratio(point))
+
+    def told(size: int, of: str = "") -> str:
+        least, *_, most = ranked[size]
+        return f"{text(least)}{of}, {most.policy} {text(most)}"
+
+    def where(own: Sequence[int]) -> str:
+        return _sizes(found, own, list(ranked))
+
+    alike = [size for size, (least, *_, most) in ranked.items() if _near(most, least)]
+    leaders = _leaders({size: points for size, points in ranked.items() if size not in alike})
+    said, more = [], []
+    for policy, own in leaders[:1]:
+        of = f" of the {'accesses' if isinstance(found, MissRatios) else 'requests'}"
+        clear = _widest(ranked, own)
+        most = f", by most at {_size(found, clear)}" if len(own) > 1 else ""
+        nearly = any(ranked[size][0].policy != policy for size in own)
+        least = f"misses least{', or within 1 % of that,' * nearly} at {where(own)}"
+        said.append(f"{policy} {least}{most}: {told(clear, of)}.")
+    for policy, own in leaders[1:]:
+        more.append(f"{policy} does at {where(own)} ({told(_widest(ranked, own))})")
+    if alike:
+        ends = [text(ranked[size][place]) for size, place in ((alike[-1], 0), (alike[0], -1))]
+        shares = " to ".join(dict.fromkeys(ends))
+        at = "at" if more else "At"
+        more.append(f"{at} {where(alike)} the policies hardly differ: {shares} miss")
+    return [*said, f"{'; '.join(more)}."] if more else said
+
+
+def _near(point: Any, least: Any) -> bool:
+    return bool(point.misses <= ALIKE * least.misses)
+
+
+def _widest(ranked: Mapping[int, Sequence[Any]], own: Sequence[int]) -> int:
+    """Where the policies differ most."""
+    return max(own, key=lambda size: ranked[size][-1].misses - ranked[size][0].misses)
+
+
+def _leaders(ranked: Mapping[int, Sequence[Any]]) -> list[tuple[str, list[int]]]:
+    """Few policies of which one is as good as the best at each size, and where."""
+    good: dict[str, set[int]] = {}
+    for size, points in ranked.items():
+        for point in points:
+            if _near(point, points[0]):
+                good.setdefault(point.policy, set()).add(size)
+    left, found = set(ranked), []
+    while left:
+        policy = max(good, key=lambda name: len(good[name] & left))
+        found.append((policy, sorted(good[policy] & left)))
+        left -= good[policy]
+    return found
+
+
+def _sizes(found: MissRatios | ObjectsFound, own: Sequence[int], sizes: Sequence[int]) -> str:
+    """Some of the sizes, in words."""
+    if len(sizes) == 1:
+        return _size(found, own[0])
+    if len(own) < 3:
+        return units.listed([units.binary(_bytes(found, size)) for size in own])
+    ends = " to ".join(units.binary(_bytes(found, size)) for size in (own[0], own[-1]))
+    if len(own) == len(sizes):
+        return f"all {len(sizes)} sizes ({ends})"
+    gapless = sizes.index(own[-1]) - sizes.index(own[0]) < len(own)
+    return f"{len(own)} of {len(sizes)} sizes ({'' if gapless else 'among '}{ends})"
 
 
 def _ratios(
