@@ -307,6 +307,21 @@ def test_each_block_of_a_request_counts_and_devices_share_the_cache(tmp_path: Pa
     assert units.with_unit(working_set.value, working_set.unit) == units.binary(8192 * all_)
 
 
+@pytest.mark.parametrize("block", ["5000", "12KiB", "4MiB"])
+def test_no_block_is_of_two_devices(tmp_path: Path, block: str) -> None:
+    """Whether or not blocks of the size fit into a MiB."""
+    path = tmp_path / "load.csv"
+    lines = ["time_ns,kind,offset,length,device,response_ns"]
+    lines += [f"{place},read,{(place // 3) << 10},512,{place % 3}," for place in range(6144)]
+    path.write_text("\n".join(lines))
+    whole, *each = (
+        ssdlab.cache(path, policies="lru", sizes="1blocks", block=block, device=device).frame()
+        for device in (None, 0, 1, 2)
+    )
+    sets = [one["working_set_blocks"][0] for one in each]
+    assert whole["working_set_blocks"][0] == sum(sets) > 0
+
+
 def test_samples_are_near_and_say_so(blocks: Path) -> None:
     asked: dict[str, Any] = {"policies": "lru,sieve", "sizes": "1000blocks,2000blocks"}
     exact = ssdlab.cache(blocks, **asked).frame()

@@ -214,16 +214,16 @@ def _times(value: Integers, factor: int, divisor: int) -> Integers:
     return found
 
 
-def one_behind_another(columns: Columns) -> tuple[Integers, int]:
-    """Where each request begins, the devices of the trace laid one behind another; and their end
-    (bytes)."""
+def one_behind_another(columns: Columns, align: int = DEVICE_ALIGN) -> tuple[Integers, int]:
+    """Where each request begins, the devices of the trace laid one behind another on multiples of
+    ``align``; and their end (bytes)."""
     if len(columns.ends) == 1:
         span = -(-max(columns.ends.values()) // SECTOR) * SECTOR
         return columns.offset, span
     offset, base = columns.offset.copy(), 0
     for device in sorted(columns.ends):
         offset[columns.device == device] += np.uint64(base)
-        base += -(-columns.ends[device] // DEVICE_ALIGN) * DEVICE_ALIGN
+        base += -(-columns.ends[device] // align) * align
     return offset, base
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ssdlab import _core, bench, units
 from ssdlab.errors import InputError, Interrupted, UnknownNameError, nearest
 from ssdlab.plan.curves import SAMPLED_MIN, SAMPLES, Accesses, accesses, footprint, misses
-from ssdlab.plan.workload import Stream, one_behind_another, read_trace
+from ssdlab.plan.workload import DEVICE_ALIGN, Stream, one_behind_another, read_trace
 from ssdlab.progress import ProgressCallback, within
 from ssdlab.rig import registered
 from ssdlab.studies.objects import READING, ObjectsFound, named, play, read_objects
@@ -211,7 +211,9 @@ class MissRatioStudy:
             columns = read_trace(existing(self.trace), self.reading, progress=progress)
         except KeyboardInterrupt:
             raise Interrupted(bench.variant.STOPPED) from None
-        offset, _ = one_behind_another(columns)
+        # No block is of two devices.
+        align = block if DEVICE_ALIGN % block else DEVICE_ALIGN
+        offset, _ = one_behind_another(columns, align)
         seen = accesses(Stream(offset, columns.length, columns.writes), block)
         working_set = int(footprint(seen))
         counts = self._counts(working_set, block)
