@@ -108,3 +108,20 @@ def test_charts_show_what_is_chosen(page: Path, tab: browser.Tab) -> None:
 def test_nothing_is_wider_than_a_phone(page: Path, tab: browser.Tab) -> None:
     tab.open(page, 390, phone=True)
     assert tab.run("document.documentElement.scrollWidth") == 390
+
+
+@in_browser
+def test_short_words_of_a_broad_table_stay_whole(tmp_path: Path) -> None:
+    keys = ["ftl.over_provisioning", "job.iodepth", "job.rwmixread", "job", "ddir"]
+    heads = ["IOPS", "lat mean, us", "clat p99, us", "clat p99.9, us", "lat p99, us", "endurance"]
+    columns = [Column(name) for name in (*keys, *heads, "steady", "key")]
+    numbers = [Cell(123_456.0) for _ in heads]
+    cells: Cells = ["0.1", "4", "50", "w", "write", *numbers, "no", "d" * 20]
+    place = tmp_path / "broad.html"
+    section = Section(["Done"], tables=[Table("Runs", columns, [cells] * 3)], key="s", title="All")
+    answer_page.render(Answer("Sweep", "sweep", [section]), place)
+    with browser.tab() as tab:
+        tab.open(place, 900)
+        # A line is 18 high, its padding 14.
+        heights = "[...document.querySelectorAll('.broad tbody tr')].map(one => one.clientHeight)"
+        assert 0 < max(tab.run(heights)) < 40
