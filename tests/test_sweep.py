@@ -19,6 +19,8 @@ from ssdlab.progress import Progress
 from ssdlab.rig import resolve
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
 from ssdlab.sweeps.axes import grouped, with_options
+from ssdlab.sweeps.formula import FormulaValue
+from ssdlab.sweeps.measures import measured
 from ssdlab.target import Settings
 
 Cli = Callable[..., Outcome]
@@ -230,6 +232,35 @@ def test_the_folder_of_another_sweep_is_refused(cli: Cli, tmp_path: Path) -> Non
     common = ("sweep", tmp_path / "j.fio", *how)
     assert cli(*common, "--vary", "job.iodepth=1,2").status == 0
     assert "give another folder" in one_sentence(cli(*common, "--vary", "job.bs=4k,8k"))
+
+
+def test_charts_take_directions_together_and_tell_small_rates_from_none(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """Of a mix the reads alone, or now these and now the writes, would say that a drive writes in
+    87 us; and beside pure reads, all rates of writes would lie on the axis."""
+    (tmp_path / "m.fio").write_text("[m]\nrw=randrw\nbs=4k\niodepth=4\nsize=100%\n")
+    line = ["sweep", tmp_path / "m.fio", "--on", DRIVE, "--set", "capacity=128MiB"]
+    line += ["--prepare", "random:1", "--vary", "job.rwmixread=0,50,100", "--json", "-"]
+    done = cli(*line, "--set", "ftl.over_provisioning=0.1", "-o", tmp_path / "out")
+    assert done.status == 0, done.err
+    table = pl.read_parquet(tmp_path / "out" / "summary" / "*.parquet")
+    mix = {row["ddir"]: row for row in table.filter(pl.col("job.rwmixread") == 50).to_dicts()}
+    assert mix["write"]["clat_p99_ns"] > 10 * mix["read"]["clat_p99_ns"]
+    (section,) = json.loads(done.out)["sections"]
+    figures = {one["title"]: one for one in section["figures"]}
+    rates, tails = figures["IOPS by job.rwmixread"], figures["clat p99 by job.rwmixread"]
+    assert rates["curves"][0]["y"][1] == pytest.approx(mix["read"]["iops"] + mix["write"]["iops"])
+    assert tails["curves"][0]["y"][1] == pytest.approx(mix["write"]["clat_p99_ns"] / 1e3)
+    assert rates["log_y"] and tails["log_y"]
+
+
+def test_syncs_are_no_ios_of_a_rate() -> None:
+    one = {"job": "w", "iops": 10.0, "clat_p99_ns": 5.0, "lat_p99_ns": 5.0}
+    rows = [{**one, "ddir": "write"}, {**one, "ddir": "sync", "lat_p99_ns": 8.0}]
+    assert measured(rows, "iops") == FormulaValue(10.0)
+    assert measured(rows, "sync.iops") == FormulaValue(10.0)
+    assert measured(rows, "lat_p99") == FormulaValue(8.0, "ns")
 
 
 def test_every_point_leads_to_its_run(

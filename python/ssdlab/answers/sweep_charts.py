@@ -4,7 +4,7 @@ of them at once. Every point is a combination, and leads to its row in the table
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,9 @@ import polars as pl
 
 from ssdlab import units
 from ssdlab.answer import Curve, Figure
+from ssdlab.results import DIRECTIONS
 from ssdlab.sweeps import Axis, Sweep
+from ssdlab.sweeps.measures import together
 from ssdlab.sweeps.sample import GROUP as SAMPLED
 
 CURVES_MAX = 8
@@ -24,7 +26,7 @@ LINES_MAX = 1_000
 ABOUT_MAX = 2_000
 """Of more points the pointer is told the numbers alone."""
 LOG_SPAN = 16
-"""A key whose values span more than this factor has a logarithmic axis."""
+"""What spans more than this factor has a logarithmic axis."""
 MEASURES = (
     ("iops", "IOPS", "IOPS", 1.0),
     ("lat_mean_ns", "lat mean", "us", 1e-3),
@@ -40,6 +42,11 @@ DRAWN = ("iops", "clat_p99_ns", "lat_p99_ns", "waf")
 TRADED = (("iops", "clat_p99_ns"), ("iops", "lat_p99_ns"), ("iops", "waf"))
 """Pairs of which one is had for the other: the first is better high, the second low."""
 Measure = tuple[str, str, str, float]
+_TOGETHER: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {
+    "sum": lambda of: of.filter(pl.col("ddir").is_in(DIRECTIONS)).sum(),
+    "min": pl.Expr.min,
+    "max": pl.Expr.max,
+}
 
 
 def means_of(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
@@ -67,7 +74,7 @@ def figures(sweep: Sweep, means: pl.DataFrame) -> list[Figure]:
     if not means.height:
         return []
     several = means.select("job", "ddir").n_unique() > 1
-    note = "Of the job and direction with the most I/Os; WA is that of writes. " if several else ""
+    note = "Jobs and directions together: rates added, of latencies the worst. " if several else ""
     charts = _Charts(sweep, means, note)
     return [*charts.by_key(), *charts.trades(), *charts.heat(), *charts.parallel()]
 
@@ -105,7 +112,7 @@ class _Charts:
         return [self._by_key(axis, measure) for axis in self.axes for measure in self.measures]
 
     def _by_key(self, axis: Axis, measure: Measure) -> Figure:
-        points = self._busiest(measure)
+        points = self._together(measure)
         grid = [one for one in self.axes if one.group != SAMPLED and one.key != axis.key]
         lines = next((axis for axis in grid if len(axis.cells) <= CURVES_MAX), None)
         # Nothing is held where keys are drawn together: each of their points has its own values.
@@ -133,6 +140,8 @@ class _Charts:
             _label(measure),
             [curve for curve in curves if len(curve.x)],
             log_x=axis.numeric and _far([float(value) for value in axis.values]),
+            # Over all choices: one scale holds all of them.
+            log_y=_far([y for curve in curves for y in curve.y]),
             x_names=() if axis.numeric else tuple(texts_of(axis).values()),
             group=axis.key,
             note=self.note + (f"{note}." if note else ""),
@@ -150,7 +159,7 @@ class _Charts:
         ]
 
     def _trade(self, high: Measure, low: Measure) -> Figure:
-        points = self._busiest(high, low)
+        points = self._together(high, low)
         x, y = _values(points, low), _values(points, high)
         order = sorted(range(len(x)), key=lambda n: (x[n], -y[n]))
         front: list[int] = []
@@ -174,6 +183,7 @@ class _Charts:
             ],
             group="What is won for what",
             log_x=_far(x),
+            log_y=_far(y),
             note=self.note,
         )
 
@@ -192,7 +202,7 @@ class _Charts:
         return [self._heat(across, up, held, measure) for measure in self.measures]
 
     def _heat(self, across: Axis, up: Axis, held: Sequence[Axis], measure: Measure) -> Figure:
-        points = self._busiest(measure)
+        points = self._together(measure)
         kept = points.filter(*(pl.col(axis.key) == axis.cells[0] for axis in held))
         places = [{cell: n for n, cell in enumerate(axis.cells)} for axis in (across, up)]
         x = [float(places[0][cell]) for cell in kept[across.key]]
@@ -216,7 +226,7 @@ class _Charts:
         """A line for each combination, through its values and what came of them."""
         if len(self.axes) + len(self.measures) < 3 or self.means.height < 3:
             return []
-        points = self._busiest(self.measures[0])
+        points = self._together(self.measures[0])
         measures = [measure for measure in self.measures if not points[measure[0]].null_count()]
         if points.height > LINES_MAX:
             points = points.gather_every(math.ceil(points.height / LINES_MAX))
@@ -260,15 +270,16 @@ class _Charts:
             )
         ]
 
-    def _busiest(self, *measures: Measure) -> pl.DataFrame:
-        """Of each combination the row of the job and direction that has the measures, and the most
-        I/Os over all combinations, in the order asked for: of reads and writes alike in number,
-        points would else be now of these, now of those."""
+    def _together(self, *measures: Measure) -> pl.DataFrame:
+        """Of each combination that has the measures those of its jobs and directions together, as
+        a search takes them, in the order asked for."""
         keys = [axis.key for axis in self.sweep.axes]
-        known = self.means.drop_nulls([name for name, *_ in measures])
-        ranked = known.sort(pl.col("ios").sum().over("job", "ddir"), maintain_order=True)
-        own = ranked.unique(keys, keep="last", maintain_order=True)
-        return own.sort(*(axis.order for axis in self.sweep.axes))
+        names = [name for name, *_ in MEASURES]
+        whole = self.means.group_by(keys).agg(
+            *(_TOGETHER[together(name)](pl.col(name)) for name in names), pl.col("key").first()
+        )
+        known = whole.drop_nulls([name for name, *_ in measures])
+        return known.sort(*(axis.order for axis in self.sweep.axes))
 
     def _curve(
         self, name: str, axis: Axis, points: pl.DataFrame, measure: Measure, colour: int, *,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ssdlab.errors import InputError, meant
 from ssdlab.histogram import KINDS
-from ssdlab.results import DIRECTIONS
+from ssdlab.results import DIRECTIONS, SYNC
 from ssdlab.sweeps import facts
 from ssdlab.sweeps.formula import FormulaValue
 from ssdlab.sweeps.plan import PRICE
@@ -50,7 +50,7 @@ def names() -> list[str]:
     """Every name of a measure; ``read.``, ``write.`` ... before one of a run is that direction's
     alone."""
     of_run = [*MEASURED, *ALIASES]
-    return [*of_run, *KNOWN, *(f"{d}.{name}" for d in (*DIRECTIONS, "sync") for name in of_run)]
+    return [*of_run, *KNOWN, *(f"{d}.{name}" for d in (*DIRECTIONS, SYNC) for name in of_run)]
 
 
 def goal(text: str) -> Goal:
@@ -91,13 +91,20 @@ def sample(name: str) -> FormulaValue | None:
 def measured(rows: Sequence[Mapping[str, Any]], name: str) -> FormulaValue | None:
     """What the rows of a run say of a measure; None where they do not."""
     ddir, _, measure = _full(name).rpartition(".")
-    own = [row for row in rows if not ddir or row["ddir"] == ddir]
+    # Syncs are no I/Os that rates count, but take as long as they take.
+    of_all = (*DIRECTIONS, *(() if measure in RATES else (SYNC,)))
+    own = [row for row in rows if row["ddir"] in ([ddir] if ddir else of_all)]
     found = [float(row[measure]) for row in own if row.get(measure) is not None]
     if not found:
         return None
-    of = sum if measure in RATES else min if measure in LEAST else max
+    of: Mapping[str, Callable[[list[float]], float]] = {"sum": sum, "min": min, "max": max}
     kind = unit(measure)
-    return FormulaValue(of(found), "" if kind == "IOPS" else kind)
+    return FormulaValue(of[together(measure)](found), "" if kind == "IOPS" else kind)
+
+
+def together(measure: str) -> Literal["sum", "min", "max"]:
+    """What a measure of a run is, of those of its jobs and directions."""
+    return "sum" if measure in RATES else "min" if measure in LEAST else "max"
 
 
 def _full(name: str) -> str:
