@@ -352,6 +352,32 @@ def test_degradation_stays_where_trim_does_not_arrive() -> None:
     assert rates[stopped, trimmed] == pytest.approx(rates[stopped, used], rel=0.05)
 
 
+def test_a_run_tells_of_members_that_fail_or_that_the_others_wait_for(
+    cli: Cli, tmp_path: Path
+) -> None:
+    member = '{{ kind = "null", capacity = "32MiB", service_time = "{us}us" }}'
+    equal, slow = member.format(us=100), member.format(us=400)
+    reads = "[r]\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=2\nsize=100%\n"
+
+    def said(keys: str, options: str) -> str:
+        (rig := tmp_path / "r.toml").write_text(f'[device]\nkind = "array"\n{keys}\n')
+        (path := tmp_path / "r.fio").write_text(f"{reads}{options}\n")
+        done = cli("run", path, "--on", rig, "--out", tmp_path / "runs")
+        assert done.status == 0, done.err
+        return done.out
+
+    # Each member has a quarter of the reads, and the slow one takes four times as long for them.
+    told = said(f'level = "raid0"\nmembers = [{equal}, {equal}, {slow}, {equal}]', "iodepth=64")
+    assert "member2 of the array was busy 100 % of the time, the others 25 % at most." in told
+    (kept,) = (tmp_path / "runs").iterdir()
+    explained = cli("explain", kept, "-v").out
+    assert "member2 of the array was busy" in explained and "one thing changed" not in explained
+    fails = f'level = "raid5"\ncount = 3\nmember = {equal}\nfail = [{{ member = 0, at = "1ms" }}]'
+    assert "1 member of the array failed; 1 missing at the end." in said(fails, "thinktime=1s")
+    spare = said(f"{fails}\nspares = 1", "thinktime=1s")
+    assert "failed; 33.6 MB were rebuilt, 1 member in full; none missing at the end." in spare
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from ssdlab.cli import run_command

@@ -9,6 +9,7 @@ from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.job_tables import causes_table, mix_note, smart_table, time_cell, time_table
+from ssdlab.answers.members import of_members
 from ssdlab.results import Result
 from ssdlab.studies.compare import share_cell
 from ssdlab.studies.explain import ChangeOutcome
@@ -23,9 +24,10 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     first = run.main_of(jobs)
     # Both directions of a mix: what one waits for is not what the other does.
     main = [trace for trace in own if trace.job in [one.job for one in first]]
-    tables = [_tried(outcomes, first)] if outcomes else []
+    tables = [_tried(outcomes, first)] if len(outcomes) > 1 else []
     tables += [time_table(main), causes_table(main), smart_table(main)]
     said = [*dict.fromkeys(text for trace in main for text in run.reasons(trace))]
+    said += of_members(result)
     figures = [*charts.where_the_time_goes(main), *charts.time_by_part(main)]
     lead = Section(
         said,

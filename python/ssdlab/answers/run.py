@@ -33,6 +33,7 @@ from ssdlab.answers.job_tables import (
     time_cell,
     time_table,
 )
+from ssdlab.answers.members import of_members
 from ssdlab.answers.power import losses_of_power, volatile_writes
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
@@ -176,7 +177,8 @@ def _lead(
     for run in runs:
         label = f"{run.label}: " if len(runs) > 1 else ""
         counters = run.result.ssdlab.get("counters") or {}
-        said += [f"{label}{sentence}" for sentence in losses_of_power(counters)]
+        told = [*losses_of_power(counters), *of_members(run.result)]
+        said += [f"{label}{sentence}" for sentence in told]
     return Section(
         sentences=said,
         numbers=_numbers(main) if len(runs) == 1 else [],
