@@ -378,6 +378,16 @@ def test_a_run_tells_of_members_that_fail_or_that_the_others_wait_for(
     assert "failed; 33.6 MB were rebuilt, 1 member in full; none missing at the end." in spare
 
 
+def test_the_ram_of_a_card_is_as_small_beside_drives_as_in_truth(cli: Cli) -> None:
+    """Of two drives of 1 GiB a card's GiB would hold half, and write eleven times as much as one."""
+    line = ("array", "intel-x25-e-32", "--levels", "0", "--count", 2, "--json", "-")
+    done = cli(*line, "--controller", "lsi-9361-8i")
+    assert done.status == 0, done.err
+    document = json.loads(done.out)
+    assert document["notes"][0].endswith("each, behind RAM of 67.1 MB")
+    assert document["sections"][0]["rows"][1]["speedup"] < 2.4
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from ssdlab.cli import run_command

@@ -14,7 +14,14 @@ from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
 from ssdlab.arrays import studies
-from ssdlab.arrays.attachment import DIRECT, Attachment, attachment, with_bus
+from ssdlab.arrays.attachment import (
+    DIRECT,
+    Attachment,
+    attachment,
+    ram_bytes,
+    smaller_ram,
+    with_bus,
+)
 from ssdlab.arrays.compare import study as compared
 from ssdlab.arrays.grid import DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
@@ -30,6 +37,8 @@ MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``scale`` says otherwise."""
 REAL_BYTES = 64 * 10**9
 """A rig file of so much is that of a real drive, such as a twin, and made smaller as well."""
+RAM_BYTES = 64 << 20
+"""A card's RAM is made no smaller than this beside them: stripes and long writes gather in it."""
 STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
 LOADED = ("arrays", "chunk", "depth")
 """Those that run the load that is asked for; the others have their own."""
@@ -155,7 +164,7 @@ def array(
         price=price,
         attachment=asked.behind,
     )
-    setup = _scaled(setup, scale)
+    setup = _with_card_to_scale(_scaled(setup, scale))
     with working(
         f"arrays of {asked.drive.name}", progress, cluster, notice, fresh=fresh
     ) as callback:
@@ -323,6 +332,17 @@ def _scaled_file(setup: DriveSetup, scale: int | None) -> DriveSetup:
     return replace(setup, capacity_bytes=full, overrides={**own, **setup.overrides})
 
 
+def _with_card_to_scale(setup: DriveSetup) -> DriveSetup:
+    """A card's RAM as small beside the drives as it is in truth, as far as writes can still gather
+    in it: all of it would hold a good part of small drives."""
+    if not setup.capacity_bytes or not ram_bytes(setup.attachment):
+        return setup
+    tree = setup.drive.tree()
+    tree.set_all(list(setup.overrides.items()))
+    card = smaller_ram(setup.attachment, setup.capacity_bytes / tree.capacity_bytes, RAM_BYTES)
+    return replace(setup, attachment=card)
+
+
 def _note(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> str:
     """``load``: that which was asked for, None where studies have their own; ``prepared``: whether
     they begin in the state of the setup."""
@@ -331,6 +351,8 @@ def _note(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> str:
     if size and setup.capacity_bytes:
         each = units.parse_bytes("capacity", size)
         small = f"; drives simulated at {units.size_text(each)} each"
+        if ram := ram_bytes(setup.attachment):
+            small += f", behind RAM of {units.size_text(ram)}"
     state = "new" if setup.prepare == "fob" else f"prepared with {setup.prepare}"
     state = f", {state}" if prepared else ""
     what = f"{load.name} on arrays" if load else "arrays"

@@ -95,7 +95,8 @@ def _times(rows: Sequence[ArrayRow]) -> Table:
 
     def rest(row: ArrayRow) -> float | None:
         own = sum(100 * row.did.parts.get(one, 0.0) for one in parts)
-        return 100 - own if row.did.parts else None
+        # Where they are all of it, sums leave a trace, of either sign.
+        return abs(round(100 - own, 6)) if row.did.parts else None
 
     return table(
         "Where the time of the I/Os went",
