@@ -170,6 +170,32 @@ def test_show_tells_what_is_put_in_fitted_and_predicted(cli: Cli) -> None:
     assert "sustained random writes" not in predicted, "controller.relocate_time is fitted to them"
 
 
+def test_show_tells_of_a_rig_file_what_it_tells_of_a_profile(cli: Cli, tmp_path: Path) -> None:
+    shipped = profile("micron-5200-eco-960")
+    own = tmp_path / "mine.toml"
+    own.write_text(shipped.text)
+    said = cli("show", own)
+    assert said.status == 0, said.err
+    expected = cli("show", shipped.name).out.replace(f"{shipped.name}: ", "mine: ", 1)
+    assert said.out == expected
+    (found,), (same,) = (
+        json.loads(cli("show", name, "--json", "-").out) for name in (own, shipped.name)
+    )
+    assert found == {**same, "name": str(own)}
+
+
+def test_show_of_a_plain_rig_file_says_that_nothing_has_a_source(cli: Cli, tmp_path: Path) -> None:
+    own = tmp_path / "bare.toml"
+    own.write_text('[device]\nkind = "null"\ncapacity = "1GiB"\nservice_time = "10us"\n')
+    said = cli("show", own)
+    assert said.status == 0 and said.out.startswith("bare\n")
+    assert "service_time\t10us" in said.out and "no value says where it comes from" in said.out
+    own.write_text('[device]\nkind = "null"\ncapacity = "x"\n')
+    for name, words in ((own, f"{own}: "), (tmp_path / "no.toml", "there is no such rig file")):
+        refused = cli("show", name)
+        assert refused.status == 2 and words in refused.err and refused.err.count("\n") == 1
+
+
 def test_what_was_fitted_on_another_drive_is_predicted_of_this_one() -> None:
     def predicted(drive: str) -> str:
         return next(one for one in knowledge.told(profile(drive)) if one.startswith("predicted"))

@@ -102,6 +102,8 @@ def fitted(profiles: Sequence[Profile]) -> dict[str, dict[tuple[str, str], Known
 def told(profile: Profile) -> list[str]:
     """Which numbers of a drive are put in, fitted and predicted, and how well it is known."""
     known_values = sourced(profile)
+    if not known_values:
+        return ["no value says where it comes from"]
     counts = [f"{n} {name}" for name, n in tally(known_values).items() if n]
     share = units.percent(assumed_share(known_values))
     fits = [value for value in known_values if value.known == "fitted"]

@@ -31,7 +31,7 @@ PERIOD_MISSES: Mapping[str, float] = {"intel-dc-s3700-200": 1.14, "intel-dc-s370
 
 @dataclass(frozen=True)
 class Profile:
-    """A drive model that ships with the package."""
+    """A drive model: one that ships with the package, or a user's."""
 
     name: str
     text: str
@@ -61,6 +61,13 @@ def profiles() -> tuple[Profile, ...]:
         Profile(file.name.removesuffix(".toml"), file.read_text("utf-8"))
         for file in sorted(files, key=lambda f: f.name)
     )
+
+
+def of_file(path: Path) -> Profile:
+    """The rig of a user's file; raises InputError where that is none."""
+    found = _rig_file(path)
+    _core.rig_check(found.rig, rig_name=found.source)
+    return Profile(found.name, found.rig)
 
 
 def profile(name: str) -> Profile:

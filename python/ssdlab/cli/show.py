@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ssdlab import _core
@@ -23,12 +24,13 @@ if light.BODIES:
     from ssdlab.engine.speed import assumed
     from ssdlab.protocols import protocols
     from ssdlab.rating import between
-    from ssdlab.rig import Profile, profiles
+    from ssdlab.rig import Profile, of_file, profiles
     from ssdlab.store import RunStore, open_run
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
 """Of the drive by which a protocol is explained."""
 NAND_PART = "NAND part"
+RIG_FILE = ".toml"
 NAMED = ("drives", "protocols", "controllers", "policies", "options")
 
 
@@ -36,8 +38,8 @@ NAMED = ("drives", "protocols", "controllers", "policies", "options")
 def command(
     name: str = argument(
         "NAME",
-        "A run, a drive profile, a NAND part, a controller, a protocol, a device, a policy or "
-        "a job option.",
+        "A run, a drive profile, a rig file, a NAND part, a controller, a protocol, a device, a "
+        "policy or a job option.",
         autocompletion=light.complete(*NAMED),
     ),
     json_: Json = None,
@@ -54,7 +56,8 @@ def command(
         raise UnknownNameError(
             f"no run, drive, part, controller, protocol, device, policy or job option is called "
             f'"{name}"{hint}; ssdlab list '
-            "runs|drives|parts|controllers|protocols|devices|policies|options names them"
+            "runs|drives|parts|controllers|protocols|devices|policies|options names them, a rig "
+            f"file ends in {RIG_FILE}"
         )
     write_json(json_, [thing.as_json(name) for thing in things])
     if not on_stdout(json_):
@@ -105,6 +108,8 @@ def _things(name: str) -> Iterator[_Thing]:
     for profile in profiles():
         if profile.name == name:
             yield _profile(profile)
+    if name.endswith(RIG_FILE):
+        yield _profile(of_file(Path(name)))
     if name in shipped_attachments():
         yield _attachment(name, shipped_attachments()[name])
     for entry in _core.registries():
@@ -128,7 +133,7 @@ def _attachment(name: str, attachment: Attachment) -> _Thing:
 
 
 def _profile(profile: Profile) -> _Thing:
-    head = f"{profile.name}: {profile.summary}"
+    head = ": ".join(filter(None, (profile.name, profile.summary)))
     # The keys as --set takes them.
     rows = tuple(
         (value.key, value.text, value.origin, value.source)
