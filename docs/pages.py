@@ -73,7 +73,7 @@ API: Mapping[str, tuple[str, str]] = {
     ),
     "Types of parameters": (
         "Names for what functions take, as their signatures have them.",
-        "api.target.On api.rig.Drive api.kept.Kept api.given.Size api.given.Many api.sweep.Varied "
+        "api.target.On api.rig.Drive api.kept.Kept given.Size given.Many api.sweep.Varied "
         "api.watching.Watch progress.Notice",
     ),
 }

@@ -54,7 +54,7 @@ def plan(setup: Setup) -> list[Step]:
         Purge(),
         setup.fill(),
         rounds,
-        Idle("rest", 0.2),
+        Idle("rest", seconds=0.2),
         Trim("trim", length=1 << 20),
         Then("then", last),
     ]

@@ -27,11 +27,11 @@ import foreign_samples
 import ssdlab
 from conftest import Outcome, make_result
 from ssdlab.answer import Answer, Cell, Curve, Figure, Number, Section, Table, columns
-from ssdlab.api.given import BOUNDS, listed, text
 from ssdlab.api.report import Report
 from ssdlab.api.watching import shown
 from ssdlab.cli.app import load
 from ssdlab.errors import ExperimentError, InputError, Interrupted, UnknownNameError
+from ssdlab.given import BOUNDS, listed, text
 from ssdlab.progress import Progress
 from ssdlab.report.cell import first_screen
 from ssdlab.units import SEED_MAX

@@ -15,7 +15,7 @@ PACKAGE = Path(ssdlab.__file__).parent
 LAYERS = (
     ("errors", "memory", "_core", "profiles", "leftovers", "json_access", "numeric"),
     ("progress", "tracefile", "output", "opened", "units", "histogram", "quantities"),
-    ("_version", "results", "jobfile", "system"),
+    ("_version", "results", "jobfile", "system", "given"),
     ("wear",),
     ("documents", "answer"),
     ("store", "fio"),

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from ssdlab.engine.records import RoundsRecord
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.engine.setup import MIB, ProtocolParameter, Setup
 from ssdlab.engine.speed import GUESS, WITHIN, assumed
-from ssdlab.engine.steps import Idle, Rounds, Step
+from ssdlab.engine.steps import Idle, Job, Purge, Rounds, Step, Then, Trim
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.fio import surroundings
 from ssdlab.progress import Progress
@@ -420,7 +421,7 @@ def test_the_estimate_adds_up_fills_times_and_rounds() -> None:
     job = setup.job("mix", "", "randrw", "4k", seconds=60, read_percent=70)
     fast, slow = 400e6 * WITHIN, 400e6 / WITHIN
     speeds = assumed("400MB/s,97656.25iops")
-    one = estimate.of([setup.fill(times=2), job, Idle("rest", 30)], speeds, "sim")
+    one = estimate.of([setup.fill(times=2), job, Idle("rest", seconds=30)], speeds, "sim")
     # The one I/O in flight at the end of the time is waited for.
     late = 4096 / slow
     assert one.soon == pytest.approx((90 + (2 << 30) / fast, 90 + (2 << 30) / slow + late))
@@ -459,7 +460,11 @@ def test_rounds_beyond_the_fewest_are_reckoned_with_when_they_come(
 def test_a_rest_in_virtual_time_weighs_nothing_in_progress() -> None:
     setup = Setup(1 << 30, "sim", 1 << 30)
     job = setup.job("job", "", "randread", "4k", seconds=60)
-    steps: list[Step] = [job, Idle("rest", 3600), Rounds("r", "", lambda n: [job], [], most=25)]
+    steps: list[Step] = [
+        job,
+        Idle("rest", seconds=3600),
+        Rounds("r", "", lambda n: [job], [], most=25),
+    ]
     virtual = estimate.load(steps, GUESS, "sim")
     assert virtual == {None: 60 * 6}
     real = estimate.load(steps, GUESS, "device")
@@ -553,3 +558,35 @@ def test_findings_read_back_as_they_were_written(rig: Path, tmp_path: Path) -> N
     assert read.findings.rounds[0].steady == (read.findings.rounds[0].count < 8)
     document = read.document()
     assert document["findings"]["judgement"]["numbers"][0]["unit"] == "IOPS"
+
+
+LOOSE: Callable[..., Step] = Idle
+"""For what mypy refuses."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        (Idle, ("rest", 30), "Idle: title: found 30, expected text"),
+        (lambda key: LOOSE(key, seconds="1 s"), ("r",), "Idle: seconds: found '1 s', expected a"),
+        (Purge, (30,), "Purge: key: found 30, expected text"),
+        (Purge, ("purge", 30), "Purge: title: found 30, expected text"),
+        (Trim, ("trim", 0, 4096), "Trim: title: found 0, expected text"),
+        (Trim, ("t", "t", 0, "4k"), "Trim: length: found '4k', expected a whole number"),
+        (Rounds, ("r", len, "r", []), "Rounds: title: found <built-in function len>"),
+        (Rounds, ("r", "r", [], []), "Rounds: jobs: found [], expected a function"),
+        (Then, ("then", []), "Then: make: found [], expected a function"),
+        (Job, ("j", "title", "[j]\n", "1 s"), "Job: seconds: found '1 s', expected a number"),
+    ],
+)
+def test_a_step_that_is_given_one_thing_for_another_says_so(
+    kind: Callable[..., Step], given: tuple[object, ...], said: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        kind(*given)
+    assert str(error.value).startswith(said)
+
+
+def test_what_a_step_lacks_is_told_as_python_tells_it() -> None:
+    with pytest.raises(TypeError, match=r"Idle\.__init__\(\) missing .* 'seconds'"):
+        LOOSE("rest", "rest")

@@ -255,7 +255,7 @@ def test_only_a_long_run_of_unknown_length_that_purges_first_is_probed() -> None
     assert sources.worth_probing(steps, GUESS, setup)
     assert not sources.worth_probing(steps, assumed("5000iops"), setup)
     assert not sources.worth_probing(steps[1:], GUESS, setup)
-    assert not sources.worth_probing([*steps[:1], Idle("rest", 1e6)], GUESS, setup)
+    assert not sources.worth_probing([*steps[:1], Idle("rest", seconds=1e6)], GUESS, setup)
 
 
 @needs_fio()

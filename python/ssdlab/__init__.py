@@ -148,7 +148,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     found: object = None
     if name in __all__:
-        from ssdlab.api.given import in_python, methods_in_python
+        from ssdlab.given import in_python, methods_in_python
 
         for home, names in _HOMES.items():
             for one in names:

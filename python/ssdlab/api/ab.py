@@ -13,7 +13,6 @@ from ssdlab import bench
 from ssdlab.analysis.paired import order as runs_in_order
 from ssdlab.answer import Check
 from ssdlab.answers import trial
-from ssdlab.api.given import Size, keys
 from ssdlab.api.report import Report
 from ssdlab.api.target import On, order_of, target_of
 from ssdlab.api.watching import Watch, shown
@@ -23,6 +22,7 @@ from ssdlab.engine import opening, plans
 from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.runs import begin
 from ssdlab.errors import ExperimentError, InputError, Interrupted
+from ssdlab.given import Size, keys
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice
 from ssdlab.protocols import find

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ssdlab import units
 from ssdlab.answer import Answer, Section
-from ssdlab.api.given import Many, Size, keys, listed, several, text
 from ssdlab.api.report import Report
 from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.watching import Watch
@@ -29,6 +28,7 @@ from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, DriveRig,
 from ssdlab.arrays.workloads import DEPTH, workload
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.errors import InputError, known_name
+from ssdlab.given import Many, Size, keys, listed, several, text
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice, ProgressCallback, stage
 from ssdlab.rig import capacity_of, reduced, smaller, smaller_rig

@@ -8,12 +8,12 @@ from pathlib import Path
 import polars as pl
 
 from ssdlab.answers import cache as cache_answer
-from ssdlab.api.given import Many, Size, listed, share, size
 from ssdlab.api.report import Report
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
 from ssdlab.errors import InputError
+from ssdlab.given import Many, Size, listed, share, size
 from ssdlab.studies.caches import SAMPLE_MAX, SIZES, MissRatioStudy, policies, sizes
 
 _policies, _sizes = policies, sizes

@@ -9,10 +9,10 @@ from pathlib import Path
 from ssdlab.analysis.measurement import row_numbers
 from ssdlab.answers.imported import ImportedDocument
 from ssdlab.answers.imported import answer as import_answer
-from ssdlab.api.given import several
 from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, Interrupted
+from ssdlab.given import several
 from ssdlab.imports import ForeignDocument, ImportScan, Keeper, Refused, scan
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.store import RunStore

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from ssdlab.answers import kept
-from ssdlab.api.given import several
 from ssdlab.api.report import Report, of_results
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError
+from ssdlab.given import several
 from ssdlab.results import Result
 from ssdlab.store import RunStore
 

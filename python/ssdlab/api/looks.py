@@ -13,8 +13,6 @@ from ssdlab.answer import Answer
 from ssdlab.answers import audit as audit_answer
 from ssdlab.answers import health as health_answer
 from ssdlab.answers import scan as scan_answer
-from ssdlab.api.given import Size, keys, several
-from ssdlab.api.given import size as bytes_of
 from ssdlab.api.report import Report, frame_of
 from ssdlab.api.rig import Rig
 from ssdlab.api.target import On, rated
@@ -24,6 +22,8 @@ from ssdlab.care.blockio import place_of, reading
 from ssdlab.care.scan import QUICK_BYTES, STOPPED, Scan, blank, require_whole
 from ssdlab.care.scan import scan as read_pieces
 from ssdlab.errors import InputError, Interrupted
+from ssdlab.given import Size, keys, several
+from ssdlab.given import size as bytes_of
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import is_profile, resolve
 from ssdlab.simscan import PREPARE, scan_simulated

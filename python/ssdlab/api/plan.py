@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import _core, units
-from ssdlab.api.given import Many, Size, listed, several, share, size
 from ssdlab.api.report import Report
 from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.traces import reading
@@ -18,6 +17,7 @@ from ssdlab.arrays.rigs import DriveRig
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, known_name
+from ssdlab.given import Many, Size, listed, several, share, size
 from ssdlab.jobfile import read_job
 from ssdlab.output import check_rigs, make_folder, write_rigs
 from ssdlab.plan.cache import CacheStudy

@@ -9,7 +9,6 @@ from typing import TypeVar
 from ssdlab import rating, units
 from ssdlab.analysis.reliability import COPIES, HOURS_PER_YEAR, Array
 from ssdlab.answers import reliability as study_answer
-from ssdlab.api.given import Many, Size, listed, size, text
 from ssdlab.api.report import Report
 from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.target import rated
@@ -18,6 +17,7 @@ from ssdlab.api.working import working
 from ssdlab.arrays.rigs import DriveRig, named
 from ssdlab.engine.ratings import under_random_writes
 from ssdlab.errors import InputError
+from ssdlab.given import Many, Size, listed, size, text
 from ssdlab.studies import reliability as study
 from ssdlab.studies.reliability import MODEL_SPREAD, SPREAD, Question
 from ssdlab.target import Sim

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ssdlab import _core
-from ssdlab.api.given import Size, number, size, text
 from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, DriveRig, array_of, mixed, shipped
 from ssdlab.errors import InputError, unknown_name
+from ssdlab.given import Size, number, size, text
 from ssdlab.rig import is_profile, resolve
 from ssdlab.target import Sim, Terms, sim
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ssdlab.api.given import Size, keys
 from ssdlab.api.target import On, target_of
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError
+from ssdlab.given import Size, keys
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice
 from ssdlab.rating import Rating

@@ -11,12 +11,12 @@ from pathlib import Path
 from ssdlab import bench, units
 from ssdlab.answers import search as search_answer
 from ssdlab.answers import sweep as sweep_answer
-from ssdlab.api.given import Many, keys, listed, several
 from ssdlab.api.report import Report
 from ssdlab.api.rig import Rig
 from ssdlab.api.watching import Watch, shown
 from ssdlab.api.working import working
 from ssdlab.errors import InputError, Interrupted
+from ssdlab.given import Many, keys, listed, several
 from ssdlab.jobfile import read_job
 from ssdlab.output import write_to
 from ssdlab.progress import Notice

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ssdlab.api.given import Size, keys, text
 from ssdlab.api.rig import Rig
 from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
+from ssdlab.given import Size, keys, text
 from ssdlab.protocols import find
 from ssdlab.rating import Rating, parse_tbw
 from ssdlab.rig import resolve

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from ssdlab.answers import protocol as protocol_answer
-from ssdlab.api.given import Size
 from ssdlab.api.report import Report
 from ssdlab.api.target import On, order_of, rated, target_of
 from ssdlab.api.watching import Watch, shown
@@ -19,6 +18,7 @@ from ssdlab.engine.ratings import rating_of
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.engine.speed import assumed
 from ssdlab.errors import InputError
+from ssdlab.given import Size
 from ssdlab.progress import Notice
 from ssdlab.protocols import find
 from ssdlab.rating import Rating

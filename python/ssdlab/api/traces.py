@@ -8,10 +8,10 @@ from typing import Literal, cast
 
 from ssdlab import _core
 from ssdlab.answers import trace as trace_answer
-from ssdlab.api.given import Size, size
 from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, known_name
+from ssdlab.given import Size, size
 from ssdlab.tracefile import TIME_MAX_NS, Reading
 from ssdlab.traces import profile
 

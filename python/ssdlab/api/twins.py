@@ -12,8 +12,6 @@ import polars
 from ssdlab.answer import Answer
 from ssdlab.answers import blind as blind_answer
 from ssdlab.answers import fit as fit_answer
-from ssdlab.api.given import Size, keys, several
-from ssdlab.api.given import size as bytes_of
 from ssdlab.api.report import Report
 from ssdlab.api.rig import Rig
 from ssdlab.api.watching import Watch, shown
@@ -25,6 +23,8 @@ from ssdlab.fits.observations import Observation
 from ssdlab.fits.predict import Prediction
 from ssdlab.fits.sources import gather
 from ssdlab.fits.twin import Twin, twin_of
+from ssdlab.given import Size, keys, several
+from ssdlab.given import size as bytes_of
 from ssdlab.jobfile import read_job
 from ssdlab.output import Output, Place
 from ssdlab.studies import blind

@@ -17,7 +17,6 @@ from ssdlab.output import Output
 from ssdlab.tracefile import Reading, damage
 
 if light.BODIES:
-    from ssdlab.api.given import share as share_of
     from ssdlab.api.traces import trace as characterise
     from ssdlab.cli.output import (
         check_stdout,
@@ -28,6 +27,7 @@ if light.BODIES:
         stdout,
         write_json,
     )
+    from ssdlab.given import share as share_of
     from ssdlab.traces import fit, profile
     from ssdlab.traces.convert import convert as convert_trace
 

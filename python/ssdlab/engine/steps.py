@@ -1,18 +1,42 @@
-"""What a protocol is made of: steps over a target, and what they may ask of each other."""
+"""What a protocol is made of: steps over a target, and what they may ask of each other.
+
+A step has its key, then its title, then what is its own.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from ssdlab.errors import InputError
+from ssdlab.given import in_python
 
 if TYPE_CHECKING:
     from ssdlab.engine.records import Records
 
+S = TypeVar("S")
 WINDOW = 5
 """Rounds of a measurement window (PTS)."""
 ROUNDS_MAX = 25
 """Rounds after which a test ends without steady state (PTS)."""
+
+
+def looked_at(kind: type[S]) -> type[S]:
+    """A step whose values are of its types, or a sentence says which is not: who writes a protocol
+    may take one for another."""
+    make = in_python(kind.__init__)
+
+    @functools.wraps(kind.__init__)
+    def made(self: S, *args: object, **kwargs: object) -> None:
+        try:
+            make(self, *args, **kwargs)
+        except InputError as error:
+            raise InputError(f"{kind.__name__}: {error.message}") from None
+
+    kind.__init__ = made  # type: ignore[assignment]
+    return kind
 
 
 @dataclass(frozen=True)
@@ -28,6 +52,7 @@ class Shape:
     """Share of what is moved that is written."""
 
 
+@looked_at
 @dataclass(frozen=True)
 class Job:
     """One fio job run to its end. Made by :meth:`ssdlab.engine.setup.Setup.job`."""
@@ -49,6 +74,7 @@ class Job:
     """Whether it is a measurement; otherwise it only brings the drive into a state."""
 
 
+@looked_at
 @dataclass(frozen=True)
 class Purge:
     """Brings the drive back to the state fresh out of the box, as far as the target can."""
@@ -57,6 +83,7 @@ class Purge:
     title: str = "purge"
 
 
+@looked_at
 @dataclass(frozen=True)
 class Trim:
     """Deallocates a part of the drive, or all of it."""
@@ -68,13 +95,14 @@ class Trim:
     """Bytes; None to the end."""
 
 
+@looked_at
 @dataclass(frozen=True)
 class Idle:
     """Leaves the drive alone."""
 
     key: str
-    seconds: float
     title: str = "idle"
+    seconds: float = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -93,6 +121,7 @@ class Tracked:
         return Tracked(title, unit, lambda records, n: records.value(what, in_round(n, name)))
 
 
+@looked_at
 @dataclass(frozen=True)
 class Rounds:
     """The same jobs again and again until every tracked value is steady by the rule of the PTS."""
@@ -121,6 +150,7 @@ class Repeated:
     """How many there are at most."""
 
 
+@looked_at
 @dataclass(frozen=True)
 class Then:
     """Steps that depend on what has been measured before them."""

@@ -36,7 +36,9 @@ def plan(setup: Setup) -> list[Step]:
     steps: list[Step] = [setup.fill(), setup.used("4k")]
     for turn in range(1, setup.count("turns") + 1):
         # What is still to be collected would slow the first reads down.
-        steps.append(Idle(f"turn{turn}/rest", setup.seconds(60), "let it finish what it is doing"))
+        steps.append(
+            Idle(f"turn{turn}/rest", "let it finish what it is doing", seconds=setup.seconds(60))
+        )
         for way, rw in WAYS:
             for size in setup.blocks("blocks"):
                 # Each case is first once in three turns: what went before must not favour one.

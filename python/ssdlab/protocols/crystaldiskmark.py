@@ -78,7 +78,7 @@ def plan(setup: Setup) -> list[Step]:
             for test in PROFILES[setup.text("profile")]:
                 for turn in range(1, setup.count("runs") + 1):
                     key = _key(kind, way, test, turn)
-                    steps.append(Idle(f"pause/{key}", setup.seconds(PAUSE_S), "pause"))
+                    steps.append(Idle(f"pause/{key}", "pause", seconds=setup.seconds(PAUSE_S)))
                     steps.append(
                         setup.job(
                             key,

@@ -61,9 +61,9 @@ def plan(setup: Setup) -> list[Step]:
             )
         pauses = PAUSES_S if amount else (PAUSES_S[0],) * 3
         for turn, pause in enumerate(pauses, start=1):
-            steps.append(Idle(f"pause-{amount}-{turn}", setup.seconds(pause), "pause"))
+            steps.append(Idle(f"pause-{amount}-{turn}", "pause", seconds=setup.seconds(pause)))
             steps.append(_read(setup, f"read-{amount}-{turn}", place))
-    steps.append(Idle("rest", setup.seconds(setup.number("rest_s")), "rest"))
+    steps.append(Idle("rest", "rest", seconds=setup.seconds(setup.number("rest_s"))))
     steps.append(_read(setup, RESTED, place))
     return steps
 

@@ -32,7 +32,7 @@ def plan(setup: Setup) -> list[Step]:
         _measure(setup, "fresh"),
         _twice(setup),
         _measure(setup, "used"),
-        Idle("idle", setup.seconds(60 * setup.number("idle_minutes")), "leave it alone"),
+        Idle("idle", "leave it alone", seconds=setup.seconds(60 * setup.number("idle_minutes"))),
         _measure(setup, "rested"),
         Trim("trim", length=setup.active),
         _measure(setup, "trimmed"),

@@ -29,7 +29,7 @@ def plan(setup: Setup) -> list[Step]:
             setup.text("bs"),
             amount=int(setup.active * setup.number("times")),
         ),
-        Idle("rest", setup.seconds(setup.number("rest_s")), "leave it alone"),
+        Idle("rest", "leave it alone", seconds=setup.seconds(setup.number("rest_s"))),
         setup.timed(
             AGAIN,
             "write sequentially again after the rest",

@@ -103,7 +103,7 @@ def plan(setup: Setup) -> list[Step]:
     steps += [Purge("flush/purge"), *flush(setup)] if "flush" in parts else []
     steps += [Purge("burst/purge"), *burst(setup)] if "burst" in parts else []
     if setup.text("gentle") != "yes" and set(parts) - {"link", "flush", "burst"}:
-        steps += [Purge("fill/purge"), fill(setup), Idle("fill/rest", _rest(setup), "rest")]
+        steps += [Purge("fill/purge"), fill(setup), Idle("fill/rest", "rest", seconds=_rest(setup))]
     for name in READS:
         steps += _READS[name](setup) if name in parts else []
     for name in writes:
@@ -189,7 +189,7 @@ def flush(setup: Setup) -> list[Step]:
         setup.timed(
             "flush/none", "random writes of 4 KiB, depth 1", "randwrite", "4k", amount=MIB // 4
         ),
-        Idle("flush/rest", _rest(setup), "rest"),
+        Idle("flush/rest", "rest", seconds=_rest(setup)),
         setup.timed(
             "flush/each", "the same, a flush after each", "randwrite", "4k", options={"fsync": 1}
         ),
@@ -201,7 +201,7 @@ def burst(setup: Setup) -> list[Step]:
     found: list[Step] = []
     for size in bursts(setup):
         found += [
-            Idle(f"burst/rest-{short(size)}", _rest(setup), "rest"),
+            Idle(f"burst/rest-{short(size)}", "rest", seconds=_rest(setup)),
             setup.timed(
                 f"burst/{short(size)}",
                 f"a burst of {units.binary(size)}",
@@ -299,7 +299,7 @@ def mix(setup: Setup) -> list[Step]:
 def again(setup: Setup) -> list[Step]:
     """Writes after a rest."""
     return [
-        Idle("again/rest", 10 * _rest(setup), "rest"),
+        Idle("again/rest", "rest", seconds=10 * _rest(setup)),
         setup.timed("again/write", "sequential writes after a rest", "write", "128k", depth=32),
     ]
 
@@ -362,7 +362,7 @@ def idle(setup: Setup) -> list[Step]:
     return [
         random_writes(setup, "idle/settle", setup.active // PIECE),
         random_writes(setup, "idle/before", burst_bytes),
-        Idle("idle/rest", 10 * _rest(setup), "rest"),
+        Idle("idle/rest", "rest", seconds=10 * _rest(setup)),
         random_writes(setup, "idle/after", burst_bytes),
     ]
 

@@ -116,7 +116,8 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            bound = signature.bind(*args, **kwargs)
+            # What is missing is told by the function; what stands in its place may be why.
+            bound = signature.bind_partial(*args, **kwargs)
         except TypeError:
             return function(*args, **kwargs)  # raises one that names the function
         for name, value in bound.arguments.items():
@@ -182,6 +183,7 @@ _WORDS = {
     "JobText": "a job as ssdlab.jobfile.read_job reads it",
     "Settings": "Settings",
     "ProgressCallback": "a function",
+    "Callable": "a function",
     "Terms": "Terms",
 }
 """What is expected, by the type of a parameter."""
