@@ -442,6 +442,14 @@ def test_random_rigs_are_the_same_for_the_same_seed_and_differ_for_others() -> N
     assert len(set(blind.unseen(1, 2))) == 20
 
 
+def test_random_rigs_have_every_victim_policy_that_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(blind, "registered", lambda kind: {f"{kind} {n}": "" for n in range(3)})
+    found = {blind.drawn(1, number)["ftl.gc.victim"] for number in range(60)}
+    assert found == {"victim policy 0", "victim policy 1", "victim policy 2"}
+
+
 def test_pages_are_told_in_kib_and_an_interval_in_the_unit_of_its_value() -> None:
     page = Conclusion("sensed at once", 16384.0, None, None, "B", "", "")
     spare = Conclusion("over-provisioning", 0.287, 0.269, 0.307, "x", "", "")

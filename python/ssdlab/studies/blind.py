@@ -27,7 +27,7 @@ from ssdlab.fits.twin import judged
 from ssdlab.output import write_to
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.protocols import find
-from ssdlab.rig import profile
+from ssdlab.rig import profile, registered
 from ssdlab.store import RunStore
 from ssdlab.target import Sim, Terms
 from ssdlab.units import parse_bytes
@@ -66,7 +66,6 @@ START = {
     "ftl.gc.separate_frontier": "false",
     "write_buffer.size": "2MiB",
 }
-VICTIMS = ("greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit")
 KINDS = ("read", "read", "steady read", "write", "large write", "namespace", "mix", "mix",
          "sequential", "sequential write")  # fmt: skip
 """Of loads that were not measured."""
@@ -135,7 +134,7 @@ def drawn(seed: int, number: int) -> dict[str, str]:
         "nand.cache_operations": "true" if dice.happens(0.3) else "false",
         "nand.suspend.program": "true" if dice.happens(0.5) else "false",
         "ftl.over_provisioning": f"{dice.spread(0.12, 0.5):.3f}",
-        "ftl.gc.victim": dice.choice(VICTIMS),
+        "ftl.gc.victim": dice.choice([*registered("victim policy")]),
         "ftl.gc.pace": dice.choice(["paced", "blocking"]),
         "ftl.gc.separate_frontier": dice.choice(["true", "false"]),
         "write_buffer.size": f"{dice.choice([1, 2, 4, 8])}MiB",
