@@ -32,13 +32,13 @@ from ssdlab.answer import (
     Table,
     Verdict,
     columns,
-    named_tables,
     table_heads,
 )
 from ssdlab.api.report import Report
 from ssdlab.cli.answer import View
 from ssdlab.report import answer_page, drawing
 from ssdlab.report.drawing import recoloured
+from ssdlab.tables import named_tables
 
 Cli = Callable[..., Outcome]
 in_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
@@ -200,6 +200,31 @@ def test_tables_that_sections_call_the_same_are_told_apart_by_their_sections() -
     ]
     names = [name for name, _ in named_tables(Answer("", "run", sections))]
     assert names == ["speed", "disks", "caches-speed", "caches-speed-2", "price"]
+
+
+def test_tables_have_their_doubts_beside_them(tmp_path: Path, cli: Cli) -> None:
+    job = tmp_path / "w.fio"
+    job.write_text(
+        "[w]\nrw=randwrite\nsize=100%\ntime_based\nruntime=3\n[r]\nrw=randread\nsize=8m\n"
+    )
+    how = (
+        "run",
+        job,
+        "--on",
+        "lab-reference",
+        "--set",
+        "capacity=64MiB",
+        "--out",
+        tmp_path / "runs",
+    )
+    csvs, book = tmp_path / "csv", tmp_path / "r.xlsx"
+    done = cli(*how, "--csv", csvs, "--xlsx", book, "-q")
+    assert done.status == 0, done.err
+    heads, *rows = csv.reader((csvs / "checks.csv").open())
+    assert heads == ["check", "says", "seen", "in doubt"]
+    assert ["steady state", "in doubt", "w: too short to judge", "run/w"] in rows
+    with zipfile.ZipFile(book) as parts:
+        assert 'name="checks"' in parts.read("xl/workbook.xml").decode()
 
 
 def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) -> None:

@@ -18,6 +18,7 @@ LAYERS = (
     ("_version", "results", "jobfile", "system", "given"),
     ("wear",),
     ("documents", "answer"),
+    ("tables",),
     ("store", "fio"),
     ("admin",),
     ("freeze", "imports", "logfolder", "rating", "traces"),

@@ -16,7 +16,6 @@ import browser
 from conftest import Outcome
 from scheduling import LONG
 from ssdlab import _core
-from ssdlab.answer import named_tables
 from ssdlab.answers import reproduction
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import (
@@ -34,6 +33,7 @@ from ssdlab.experiments.runner import run
 from ssdlab.progress import Progress
 from ssdlab.report import answer_page
 from ssdlab.rig import profile
+from ssdlab.tables import named_tables
 
 Cli = Callable[..., Outcome]
 KEYS = {

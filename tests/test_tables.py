@@ -13,9 +13,10 @@ import pytest
 
 from conftest import Outcome
 from health_samples import nvme
-from ssdlab.answer import Answer, named_tables
+from ssdlab.answer import Answer
 from ssdlab.cli.answer import View
 from ssdlab.store import RunStore
+from ssdlab.tables import named_tables
 from test_plan_cache import POOL, hot, write_trace
 
 Cli = Callable[..., Outcome]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar
@@ -187,8 +187,6 @@ class Ranked(StrEnum):
         return list(type(self)).index(self)
 
 
-NAME_MAX = 31
-"""Characters of a table's name: of a sheet's, by the format of workbooks."""
 MARK = "†"
 """Stands behind a number, or by a chart, that a check puts in doubt."""
 MARK_NOTE = f"{MARK} a check puts this number in doubt."
@@ -456,26 +454,6 @@ def numbers_table(numbers: Sequence[Number]) -> Table:
     ]  # fmt: skip
     heads = columns(f"number{' | ddir' if several else ''} | value | unit")
     return Table("Numbers", heads, rows)
-
-
-def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
-    """Every table with a name of its own, the numbers of each section as one. What several
-    sections call the same begins with the section's key, which is enough where it is their only
-    one."""
-    taken: dict[str, int] = {}
-    found: list[tuple[Section, Table]] = []
-    for section in answer.sections:
-        found += [(section, numbers_table(section.numbers))] if section.numbers else []
-        found += [(section, one) for one in section.tables if one.rows]
-    sections = Counter(title for title, _ in {(one.title, section.key) for section, one in found})
-    tables = Counter(section.key for section, _ in found)
-    for section, one in found:
-        title = one.title or section.title
-        if sections[one.title] > 1 and section is not answer.lead:
-            title = f"{section.key} {title}" if tables[section.key] > 1 else section.key
-        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[: NAME_MAX - 3] or "table"
-        taken[name] = taken.get(name, 0) + 1
-        yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
 
 
 def for_programs(table: Table) -> Table:

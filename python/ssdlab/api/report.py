@@ -20,7 +20,6 @@ from ssdlab.answer import (
     Verdict,
     finite,
     for_programs,
-    named_tables,
     table_values,
 )
 from ssdlab.api.chart import Chart
@@ -28,6 +27,7 @@ from ssdlab.errors import known_name, unknown_name
 from ssdlab.output import Output
 from ssdlab.quantities import quantity, told_apart
 from ssdlab.results import Result
+from ssdlab.tables import named_tables
 
 if TYPE_CHECKING:
     from bokeh.models import LayoutDOM

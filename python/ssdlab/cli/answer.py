@@ -36,12 +36,12 @@ if light.BODIES:
         Table,
         cell_text,
         heading,
-        named_tables,
         numbers_table,
         table_values,
     )
     from ssdlab.api.watching import PIPE_WIDTH
     from ssdlab.cli.output import check_stdout, keeping, results, say, write_json
+    from ssdlab.tables import named_tables
 
 T = TypeVar("T")
 KEY_NUMBERS = 5

@@ -1,0 +1,52 @@
+"""The tables of an answer as files have them: each with a name of its own, numbers and doubts among
+them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ssdlab.answer import Answer, Check, Section, Table, numbers_table, table
+
+NAME_MAX = 31
+"""Characters of a table's name: of a sheet's, by the format of workbooks."""
+
+
+def checks_table(troubles: Sequence[Check]) -> Table:
+    """What puts numbers in doubt, for tables whose cells carry no marks."""
+    return table(
+        "Checks",
+        troubles,
+        {
+            "check": lambda one: one.title,
+            "says": lambda one: one.word,
+            "seen": lambda one: one.evidence,
+            "in doubt": lambda one: (
+                "all" if one.affects is None else ", ".join(one.affects) or None
+            ),
+        },
+        "in doubt: the steps, or jobs of them, whose numbers are; of a run of one job file: run.",
+    )
+
+
+def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
+    """Every table with a name of its own, the numbers of each section as one, and the doubts. What
+    several sections call the same begins with the section's key, which is enough where it is their
+    only one."""
+    taken: dict[str, int] = {}
+    found: list[tuple[Section, Table]] = []
+    for section in answer.sections:
+        found += [(section, numbers_table(section.numbers))] if section.numbers else []
+        found += [(section, one) for one in section.tables if one.rows]
+    doubts = Section(tables=[checks_table(answer.troubles)], key="doubts")
+    found += [(doubts, one) for one in doubts.tables if one.rows]
+    sections = Counter(title for title, _ in {(one.title, section.key) for section, one in found})
+    tables = Counter(section.key for section, _ in found)
+    for section, one in found:
+        title = one.title or section.title
+        if sections[one.title] > 1 and section is not answer.lead:
+            title = f"{section.key} {title}" if tables[section.key] > 1 else section.key
+        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[: NAME_MAX - 3] or "table"
+        taken[name] = taken.get(name, 0) + 1
+        yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
