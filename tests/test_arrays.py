@@ -379,7 +379,7 @@ def test_a_run_tells_of_members_that_fail_or_that_the_others_wait_for(
 
 
 def test_the_ram_of_a_card_is_as_small_beside_drives_as_in_truth(cli: Cli) -> None:
-    """Of two drives of 1 GiB a card's GiB would hold half, and write eleven times as much as one."""
+    """Of two drives of 1 GiB a card's GiB would hold half, and write 11 times as much as one."""
     line = ("array", "intel-x25-e-32", "--levels", "0", "--count", 2, "--json", "-")
     done = cli(*line, "--controller", "lsi-9361-8i")
     assert done.status == 0, done.err
