@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ssdlab.arrays.attachment import attachment
+from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.errors import InputError
 from ssdlab.experiments.measure import course
 from ssdlab.jobfile import JobText
@@ -234,3 +236,13 @@ def test_a_drive_that_changes_with_its_size_says_so() -> None:
         assert doubt(drive, 1) is None
     assert "1.14" in str(doubt("intel-dc-s3700-200", 8))
     assert doubt("micron-7450-960", 32) is None
+
+
+def test_a_card_whose_ram_stays_beside_smaller_drives_is_told() -> None:
+    shape = ArrayShape("5", 4)
+    plain, behind = (
+        Sim("store", array_rig(shipped("lab-reference"), shape, card))
+        for card in (attachment("intel-dmi2"), attachment("lsi-9361-8i"))
+    )
+    assert scale_doubt(plain, 32) is None and scale_doubt(behind, 1) is None
+    assert "RAM of its card keeps its size" in str(scale_doubt(behind, 32))

@@ -95,10 +95,20 @@ def reduced(drive: str, factor: int, *, fewest: int = 1) -> dict[str, str]:
 
 
 def scale_doubt(target: Target, factor: int) -> str | None:
-    """In what a shipped drive changes as it is made smaller, as a sentence; None where nothing is
+    """In what a rig changes as its drives are made smaller, as a sentence; None where nothing is
     known."""
-    name = target.name
-    if factor == 1 or not target.simulated or not is_profile(name):
+    from ssdlab.target import sim
+
+    name, found = target.name, sim(target)
+    if factor == 1 or found is None:
+        return None
+    rig = _core.Rig(found.rig, rig_name=found.source or name)
+    if any(rig.get(f"{place}cache.size") for place in rig.find("controller")):
+        return (
+            f"{name}: the RAM of its card keeps its size, and holds more of drives at 1/{factor} "
+            "of theirs than it would"
+        )
+    if not is_profile(name):
         return None
     off = []
     if name in SCALE_MISSES:
