@@ -193,3 +193,13 @@ def test_the_plan_says_what_is_to_be_done(tmp_path: Path) -> None:
 
     with pytest.raises(Interrupted):
         forecast(asked, 0, None, stop)
+
+
+def test_a_forecast_without_a_trial_that_came_to_its_job_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = sweep("job.iodepth=1,4")
+    assert "how long" not in forecast(asked, 0, cores=2).sentence
+    monkeypatch.setattr("ssdlab.sweeps.estimate._tried", lambda *_: None)
+    said = forecast(asked, 0, cores=2)
+    assert said.seconds is None and "2 runs, how long they take is not known" in said.sentence

@@ -75,6 +75,9 @@ class Forecast:
                 each += drives
             where = "of one core" if self.at_once is None else f"on {self.at_once} cores"
             parts.append(f"about {units.duration(self.seconds)} {where} (from {trials}: {each})")
+        elif self.runs > self.done:
+            trial = units.duration(TRIAL_S)
+            parts.append(f"how long they take is not known: no trial came to its job in {trial}")
         parts.append(f"up to {units.size_text(self.memory_bytes)} of memory each")
         if self.output_bytes is not None:
             parts.append(f"about {units.size_text(self.output_bytes)} of output")
