@@ -239,6 +239,34 @@ def test_the_same_seed_gives_the_same_lives_and_another_others() -> None:
     assert not np.array_equal(first.hours, other.hours)
 
 
+@pytest.mark.parametrize("accelerated", [False, True])
+def test_many_lives_in_parts_are_as_many_at_once(
+    accelerated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions in one step would take gigabytes, and no notice of Ctrl-C for a minute."""
+    one, worse = array("5", 8, 4 * TB), Hazards(0.2 / HOURS_PER_YEAR, 200.0, 1e-16)
+
+    def lives(asked: list[None]) -> Losses:
+        def going() -> bool:
+            asked.append(None)
+            return True
+
+        return simulate(
+            one, worse, YEARS, runs=25_000, seed=5, accelerated=accelerated, going=going
+        )
+
+    whole, parts = list[None](), list[None]()
+    found = lives(whole)
+    monkeypatch.setattr("ssdlab.analysis.losses.AT_ONCE", 10_000)
+    joined = lives(parts)
+    assert joined.runs == found.runs and len(parts) > 2 * len(whole)
+    thirds = np.histogram(joined.run, [0, 8333, 16666, 25_000])[0]
+    assert thirds.min() > 0.8 * thirds.max() and thirds.sum() == len(joined.run)
+    one_way, other = found.by(HOURS), joined.by(HOURS)
+    assert one_way.low < other.value < one_way.high
+    assert other.high - other.low == pytest.approx(one_way.high - one_way.low, rel=0.15)
+
+
 # --- wear
 
 

@@ -10,8 +10,9 @@ that a read error ends is counted in place of being drawn.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -39,6 +40,8 @@ WEAKER = 1.5
 PRESSED_MIN = 1e-12
 """Members less likely than this to wear out during a rebuild are left alone."""
 RUNS_MAX = 5_000_000
+AT_ONCE = 250_000
+"""More lives are simulated in parts: one step of all of them would take seconds and gigabytes."""
 CARRIED_MIN = 10.0
 """Losses of equal weight that weighted ones must be worth, or they carry no interval."""
 
@@ -140,11 +143,30 @@ def simulate(
         raise InputError(f"2 to {RUNS_MAX} lives can be simulated, found {runs}")
     if wear is not None:
         check(array, wear)
-    lives = _Lives(array, hazards, years * HOURS_PER_YEAR, runs, seed, wear, repair, accelerated)
-    while lives.step():
-        if not going():
-            raise Interrupted("stopped; nothing was kept")
-    return lives.losses()
+    horizon, parts, found = years * HOURS_PER_YEAR, -(-runs // AT_ONCE), list[Losses]()
+    for part in range(parts):
+        many = runs * (part + 1) // parts - runs * part // parts
+        own = [seed, part] if part else seed
+        lives = _Lives(array, hazards, horizon, many, own, wear, repair, accelerated)
+        while lives.step():
+            if not going():
+                raise Interrupted("stopped; nothing was kept")
+        found.append(lives.losses())
+    return _joined(found)
+
+
+def _joined(found: Sequence[Losses]) -> Losses:
+    """What lives of one question came to that were simulated in several parts."""
+    before = itertools.accumulate((one.runs for one in found), initial=0)
+    return Losses(
+        sum(one.runs for one in found),
+        found[0].accelerated,
+        np.concatenate([one.run + first for one, first in zip(found, before, strict=False)]),
+        np.concatenate([one.hours for one in found]),
+        np.concatenate([one.weights for one in found]),
+        np.concatenate([one.cause for one in found]),
+        max(one.unseen for one in found),
+    )
 
 
 def check(array: Array, wear: WearOut) -> None:
@@ -173,7 +195,7 @@ class _Lives:
     hazards: Hazards
     horizon: float
     runs: int
-    seed: int
+    seed: int | Sequence[int]
     wear: WearOut | None
     repair: str
     accelerated: bool
