@@ -54,8 +54,7 @@ def command(
     if not things:
         hint = meant(name, light.names(*NAMED))
         raise UnknownNameError(
-            f"no run, drive, part, controller, protocol, device, policy or job option is called "
-            f'"{name}"{hint}; ssdlab list '
+            f'nothing that can be shown is called "{name}"{hint}; ssdlab list '
             "runs|drives|parts|controllers|protocols|devices|policies|options names them, a rig "
             f"file ends in {RIG_FILE}"
         )
