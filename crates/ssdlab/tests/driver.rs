@@ -180,6 +180,15 @@ fn each_direction_of_a_mix_keeps_its_own_rate() {
 }
 
 #[test]
+fn a_direction_without_a_share_of_the_mix_does_not_go_while_the_other_waits_for_its_rate() {
+    for (share, done) in [("rwmixread=100", (5000, 0)), ("rwmixread=0", (0, 5000))] {
+        let job = format!("[a]\nrw=rw\n{share}\nrate_iops=5000\ntime_based\nruntime=1\n");
+        let result = play(null("1us", 1), &job);
+        assert_eq!((ios(&result, 0, READ), ios(&result, 0, WRITE)), done, "{share}");
+    }
+}
+
+#[test]
 fn poisson_arrivals_are_as_irregular_as_poisson_says() {
     let job = "[a]\nrw=randwrite\nbs=4k\niodepth=256\nrate_iops=100\nrate_process=poisson\n\
                time_based\nruntime=1000\n";

@@ -310,6 +310,7 @@ struct Rate {
 impl Rate {
     fn new(spec: &JobSpec, stream: Stream) -> Self {
         let schedule = &spec.schedule;
+        let [read, write, _] = spec.pattern.shares();
         let smallest = |d: usize| spec.pattern.sizes[d].min().max(1);
         let bytes_per_s = std::array::from_fn(|d| match schedule.rate_bytes[d] {
             0 => schedule.rate_iops[d].saturating_mul(smallest(d)),
@@ -325,7 +326,7 @@ impl Rate {
             due: [0; 3],
             issued_bytes: [0; 3],
             poisson: schedule.rate_poisson.then_some(stream),
-            mixed: spec.pattern.directions[0] && spec.pattern.directions[1],
+            mixed: read > 0.0 && write > 0.0,
         }
     }
 
