@@ -187,6 +187,7 @@ const UNEVEN: &[Case] = &[
     on_file("file-size-whole", "rw=read filesize=1m offset=128k size=25%"),
     on_file("file-size-share", "rw=read filesize=256k size=64k io_size=50%"),
     on_file("file-size-below", "rw=read filesize=64k size=128k"),
+    on_file("increment-share", "rw=read offset=5k offset_increment=10% size=64k"),
 ];
 
 fn all() -> impl Iterator<Item = &'static Case> {

@@ -158,8 +158,8 @@ pub fn ranges(spec: &JobSpec, thread: u32, target: Target, rng: &mut Stream) -> 
 fn offset_in(spec: &JobSpec, thread: u32, file: u64) -> u64 {
     let p = &spec.pattern;
     let align = if p.offset_align > 0 { p.offset_align } else { p.block_min() };
-    let relative = matches!(p.offset, Amount::Percent(_))
-        || (matches!(p.offset_increment, Amount::Percent(_)) && thread > 0);
+    // As in fio the offset of the first process too, though nothing is added to it.
+    let relative = [p.offset, p.offset_increment].iter().any(|a| matches!(a, Amount::Percent(_)));
     let step = p.offset_increment.of(file).saturating_mul(u64::from(thread));
     let offset = p.offset.of(file).saturating_add(step);
     if relative { offset.div_ceil(align).saturating_mul(align) } else { offset }
