@@ -187,11 +187,20 @@ const UNEVEN: &[Case] = &[
     on_file("file-size-whole", "rw=read filesize=1m offset=128k size=25%"),
     on_file("file-size-share", "rw=read filesize=256k size=64k io_size=50%"),
     on_file("file-size-below", "rw=read filesize=64k size=128k"),
+    on_file("strip-more", "rw=read size=128k io_size=512k loops=2 zonemode=strided zonesize=16k"),
+    on_file("file-size-loops", "rw=read filesize=1m size=128k loops=3"),
+    on_file("file-size-more", "rw=read filesize=1m size=128k io_size=1280k loops=2"),
     on_file("increment-share", "rw=read offset=5k offset_increment=10% size=64k"),
 ];
 
+/// As [`STATISTICS`], behind all others.
+const PASSES: &[Case] = &[
+    case("mix-passes", "rw=rw size=16m io_size=80m rwmixread=80"),
+    on_file("file-size-passes", "rw=randread filesize=1m size=64k loops=8"),
+];
+
 fn all() -> impl Iterator<Item = &'static Case> {
-    SEQUENTIAL.iter().chain(COVERAGE).chain(AMOUNT).chain(STATISTICS).chain(UNEVEN)
+    SEQUENTIAL.iter().chain(COVERAGE).chain(AMOUNT).chain(STATISTICS).chain(UNEVEN).chain(PASSES)
 }
 
 fn section(case: &Case) -> String {
@@ -371,7 +380,7 @@ fn difference(case: &Case, ours: &[Step], theirs: &[Step]) -> Option<String> {
         let (a, b) = (ours.len(), theirs.len());
         return Some(format!("I/O {at} is {us:?}, fio's {them:?} (of {a} and {b})"));
     }
-    if among(STATISTICS) {
+    if among(STATISTICS) || among(PASSES) {
         let (a, b) = (statistics(ours), statistics(theirs));
         let far = |(x, y): &(&(String, f64, f64), &(String, f64, f64))| {
             x.0 != y.0 || (x.1 - y.1).abs() > x.2

@@ -21,8 +21,6 @@ pub enum Target {
 /// How much a process does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Amounts {
-    /// Bytes of one pass.
-    pub pass: u64,
     /// Bytes of all passes, of a trim-and-write the writes alone.
     pub bytes: u64,
     /// I/Os of all passes; `u64::MAX`: no limit.
@@ -52,26 +50,24 @@ impl Amounts {
             0 => pattern.sizes[d].min(),
             n => n,
         });
-        let unbounded =
-            pattern.random && matches!(unique_blocks(pattern, &align), Remember::Nothing);
+        let unbounded = pattern.zones.is_some()
+            || pattern.random && matches!(unique_blocks(pattern, &align), Remember::Nothing);
         let halves = 1 + u64::from(pattern.trim_then_write);
         let bytes = io_size.unwrap_or(size).saturating_mul(pattern.loops);
         let ios = match pattern.number_ios.saturating_mul(pattern.loops).saturating_mul(halves) {
             0 => u64::MAX,
             ios => ios,
         };
-        let moved_by_size = match io_size {
-            // Whole passes, both halves counted, until io_size is reached.
-            Some(io_size) if io_size > size && !unbounded => {
-                let pass = size.saturating_mul(halves);
-                let least = pass.saturating_mul(pattern.loops);
-                let passes = if halves > 1 { io_size.div_ceil(pass) * pass } else { io_size };
-                least.max(passes)
-            }
-            _ => bytes.saturating_mul(halves),
+        // A pass ends where the files do, and another follows while there are loops or io_size is not reached.
+        let pass = if unbounded { u64::MAX } else { available.saturating_mul(halves) };
+        let passes = match io_size {
+            Some(io_size) if halves > 1 => io_size.div_ceil(pass).saturating_mul(pass),
+            Some(io_size) => io_size,
+            None => 0,
         };
+        let least = pass.saturating_mul(pattern.loops).max(passes);
+        let moved_by_size = bytes.saturating_mul(halves).min(least);
         Amounts {
-            pass: if unbounded { size.max(io_size.unwrap_or(0)) } else { size },
             bytes,
             ios,
             io_size,

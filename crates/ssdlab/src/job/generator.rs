@@ -19,7 +19,7 @@ const LENGTH_DRAWS_MAX: u32 = 64;
 /// The I/Os of one process of a job, one after another, without any notion of time.
 ///
 /// It ends when fio's process would: after `size` bytes (or `io_size`, `number_ios`, `loops`
-/// passes), or when a pass has touched every block; a time-based job begins again without end.
+/// passes); as in fio a pass ends where its files do and not at `size`; a time-based job begins again without end.
 #[derive(Clone, Debug)]
 pub struct Generator {
     pattern: Pattern,
@@ -35,7 +35,6 @@ pub struct Generator {
     /// Second half of a trim-and-write.
     pending: Option<Io>,
     amounts: Amounts,
-    pass_bytes: u64,
     pass_ios: u64,
     bytes: u64,
     /// Trims of a trim-and-write included.
@@ -91,7 +90,6 @@ impl Generator {
             until_random: 1,
             pending: None,
             amounts,
-            pass_bytes: 0,
             pass_ios: 0,
             bytes: 0,
             bytes_all: 0,
@@ -172,20 +170,16 @@ impl Generator {
         }
     }
 
-    /// I/Os of so many bytes before the amount is done, or that of a pass.
+    /// I/Os of so many bytes before the amount is done.
     fn ios_left(&self, len: u64) -> u64 {
         let bytes = self.amounts.bytes.saturating_sub(self.bytes);
-        let of_pass = self.amounts.pass.saturating_sub(self.pass_bytes);
-        bytes.min(of_pass).div_ceil(len).min(self.amounts.ios.saturating_sub(self.ios))
+        bytes.div_ceil(len).min(self.amounts.ios.saturating_sub(self.ios))
     }
 
-    /// The amount is done, or that of a pass.
+    /// The amount is done.
     #[inline]
     fn is_exhausted(&self) -> bool {
-        !self.rules.endless
-            && (self.bytes >= self.amounts.bytes
-                || self.ios >= self.amounts.ios
-                || self.pass_bytes >= self.amounts.pass)
+        !self.rules.endless && (self.bytes >= self.amounts.bytes || self.ios >= self.amounts.ios)
     }
 
     #[inline]
@@ -328,7 +322,6 @@ impl Generator {
         // Of a trim-and-write only the write counts towards the amount.
         if !(self.pattern.trim_then_write && direction == TRIM) {
             self.bytes += bytes;
-            self.pass_bytes += bytes;
         }
     }
 
@@ -354,8 +347,8 @@ impl Generator {
             for region in &mut self.regions {
                 region.reset(&mut self.streams);
             }
-            (self.pass_bytes, self.pass_ios, self.last_was_flush) = (0, 0, false);
-            (self.file, self.until_random) = (0, 1);
+            (self.pass_ios, self.last_was_flush) = (0, false);
+            (self.file, self.next_file, self.file_left, self.until_random) = (0, 0, 0, 1);
         }
         wrote
     }
