@@ -130,6 +130,9 @@ fn errors_name_file_line_option_and_what_is_meant() {
         ("[a]\nnumjobs=$ncpus\n", "property of this host"),
         ("[a]\nnorandommap=yes\n", "expected 0 or 1, or the name alone"),
         ("[a]\nzonesize=1m\n", "only with zonemode=strided"),
+        ("[a]\nzonemode=strided\nzonesize=10%\n", "expected a whole number"),
+        ("[a]\nzonemode=strided\nzonesize=1m\nzonerange=1k\n", "less than one I/O of 4KiB"),
+        ("[a]\nrw=read:4k\nzonemode=strided\nzonesize=1m\n", "not supported with zonemode"),
     ];
     for (text, expected) in cases {
         let message = read(text).expect_err(text).to_string();

@@ -187,6 +187,9 @@ const UNEVEN: &[Case] = &[
     on_file("file-size-whole", "rw=read filesize=1m offset=128k size=25%"),
     on_file("file-size-share", "rw=read filesize=256k size=64k io_size=50%"),
     on_file("file-size-below", "rw=read filesize=64k size=128k"),
+    on_file("strip-uneven", "rw=read zonemode=strided zonesize=10k size=128k"),
+    on_file("strip-uneven-skip", "rw=read zonemode=strided zonesize=10k zoneskip=2k size=128k"),
+    on_file("strip-past", "rw=read bs=16k zonemode=strided zonesize=100k zonerange=50k size=1m"),
     on_file("strip-more", "rw=read size=128k io_size=512k loops=2 zonemode=strided zonesize=16k"),
     on_file("file-size-loops", "rw=read filesize=1m size=128k loops=3"),
     on_file("file-size-more", "rw=read filesize=1m size=128k io_size=1280k loops=2"),
@@ -197,6 +200,10 @@ const UNEVEN: &[Case] = &[
 const PASSES: &[Case] = &[
     case("mix-passes", "rw=rw size=16m io_size=80m rwmixread=80"),
     on_file("file-size-passes", "rw=randread filesize=1m size=64k loops=8"),
+    case(
+        "strip-split",
+        "rw=read size=1g number_ios=8000 zonemode=strided zonesize=64k bssplit=4k:16k",
+    ),
 ];
 
 fn all() -> impl Iterator<Item = &'static Case> {

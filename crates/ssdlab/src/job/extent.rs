@@ -3,7 +3,7 @@
 
 use super::JobSpec;
 use super::pattern::{Amount, BlockSizes, Pattern};
-use super::region::{Range, Remember, Strips, unique_blocks};
+use super::region::{Range, Remember, unique_blocks};
 use crate::device::SECTOR;
 use crate::error::Result;
 use crate::rng::Stream;
@@ -161,28 +161,6 @@ fn offset_in(spec: &JobSpec, thread: u32, file: u64) -> u64 {
     if relative { offset.div_ceil(align).saturating_mul(align) } else { offset }
 }
 
-/// The strips of a file with `room` bytes from the start of the range on, if there are any.
-///
-/// # Errors
-/// [`crate::Error::Job`] where a strip has no room for an I/O.
-pub fn strips(spec: &JobSpec, room: u64) -> Result<Option<Strips>> {
-    let Some(zones) = spec.pattern.zones else { return Ok(None) };
-    let block = spec.pattern.block_min();
-    let bytes = |amount: Amount| match amount {
-        Amount::Bytes(n) => n,
-        percent => percent.of(room) / block * block,
-    };
-    let strips =
-        Strips { range: bytes(zones.range), size: bytes(zones.size), skip: bytes(zones.skip) };
-    for (option, bytes) in [("zonerange", strips.range), ("zonesize", strips.size)] {
-        if bytes < block {
-            let problem = format!("{} is less than one I/O of {}", Bytes(bytes), Bytes(block));
-            return Err(spec.error(option, problem));
-        }
-    }
-    Ok(Some(strips))
-}
-
 /// Refuses what is not whole sectors: a drive is read and written in those.
 pub fn whole_sectors(spec: &JobSpec) -> Result<()> {
     let p = &spec.pattern;
@@ -214,9 +192,7 @@ pub fn whole_sectors(spec: &JobSpec) -> Result<()> {
     }
     check("offset_align", p.offset_align)?;
     for zone in p.zones.iter().flat_map(|z| [z.range, z.skip]) {
-        if let Amount::Bytes(n) = zone {
-            check("zonemode", n)?;
-        }
+        check("zonemode", zone)?;
     }
     Ok(())
 }

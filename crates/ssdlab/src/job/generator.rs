@@ -1,6 +1,6 @@
 //! The sequence of I/Os of one process of a job.
 
-use super::extent::{Amounts, Target, ranges, strips, whole_sectors};
+use super::extent::{Amounts, Target, ranges, whole_sectors};
 use super::pattern::{BlockSizes, FileService, Pattern};
 use super::region::{Order, Region, Rules, Streams};
 use super::{Io, JobSpec};
@@ -72,8 +72,7 @@ impl Generator {
         let ranges = ranges(spec, thread, Target::Device(capacity), &mut stream("filesize"))?;
         let mut regions = Vec::with_capacity(ranges.len());
         for range in &ranges {
-            let strips = strips(spec, range.room)?;
-            regions.push(Region::new(pattern, *range, strips, &mut streams.offset));
+            regions.push(Region::new(pattern, *range, &mut streams.offset));
         }
         let amounts = Amounts::new(pattern, &ranges);
         let endless = spec.schedule.time_based;

@@ -188,9 +188,9 @@ pub const SEMANTIC: &[JobOption] = &[
     on("allrandrepeat", &[], Bool, "1", "as randrepeat, for everything drawn"),
     on("randseed", &[], Int, "7", "changes what is drawn"),
     on("zonemode", &[], Text, "strided", "none or strided"),
-    on("zonesize", &[], Amount, "64k", "bytes of I/O per zone"),
-    on("zonerange", &[], Amount, "64k", "bytes of addresses per zone"),
-    on("zoneskip", &[], Amount, "64k", "bytes between zones"),
+    on("zonesize", &[], Size, "64k", "bytes of I/O per zone"),
+    on("zonerange", &[], Size, "64k", "bytes of addresses per zone"),
+    on("zoneskip", &[], Size, "64k", "bytes between zones"),
     // When.
     on("iodepth", &[], Int, "32", "I/Os in flight per process"),
     on("numjobs", &[], Int, "4", "processes that run the job"),

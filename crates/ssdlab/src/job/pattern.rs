@@ -109,15 +109,15 @@ pub enum RandomGenerator {
     Lfsr,
 }
 
-/// Reading or writing in strips (`zonemode=strided`).
+/// Reading or writing in strips (`zonemode=strided`), in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zones {
     /// Address range of one zone (`zonerange`).
-    pub range: Amount,
+    pub range: u64,
     /// Amount of I/O before the next zone (`zonesize`).
-    pub size: Amount,
+    pub size: u64,
     /// Skipped between zones (`zoneskip`).
-    pub skip: Amount,
+    pub skip: u64,
 }
 
 /// Which of several files is next (`file_service_type`).

@@ -3,7 +3,7 @@
 //! The same reading of the options and the same ranges as in a simulation, so that what is said of
 //! a job for a real drive is what a simulated one would do with it.
 
-use super::extent::{Amounts, Target, ranges, strips};
+use super::extent::{Amounts, Target, ranges};
 use super::layout::Files;
 use super::{JobFile, JobSpec, PerDirection};
 use crate::error::Result;
@@ -73,10 +73,10 @@ fn process(spec: &JobSpec, thread: u32, target: &mut Target) -> Result<Work> {
     }
     let region = |range: &super::region::Range| {
         // fio lets strips go on to the end of the file.
-        let length = if strips(spec, range.room)?.is_some() { range.room } else { range.span };
-        Ok((range.base, length))
+        let length = if p.zones.is_some() { range.room } else { range.span };
+        (range.base, length)
     };
-    let regions = ranges.iter().map(region).collect::<Result<Vec<_>>>()?;
+    let regions = ranges.iter().map(region).collect();
     if spec.schedule.time_based {
         return Ok((regions, None));
     }

@@ -2,7 +2,7 @@
 
 use super::distribution::Sampler;
 use super::lfsr::Lfsr;
-use super::pattern::Pattern;
+use super::pattern::{Pattern, Zones};
 use super::random_map::RandomMap;
 use crate::rng::Stream;
 
@@ -27,14 +27,6 @@ enum Unique {
     No,
     Map { map: RandomMap, unit: u64 },
     Lfsr(Lfsr),
-}
-
-/// Strips of the file, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Strips {
-    pub range: u64,
-    pub size: u64,
-    pub skip: u64,
 }
 
 /// Where a job works in one file.
@@ -83,19 +75,15 @@ pub struct Region {
     samplers: [Sampler; 3],
     align: [u64; 3],
     unique: Unique,
-    strips: Option<Strips>,
+    strips: Option<Zones>,
     strip_base: u64,
     strip_bytes: u64,
 }
 
 impl Region {
     /// The beginning of a walk through `range`.
-    pub fn new(
-        pattern: &Pattern,
-        mut range: Range,
-        strips: Option<Strips>,
-        rng: &mut Stream,
-    ) -> Self {
+    pub fn new(pattern: &Pattern, mut range: Range, rng: &mut Stream) -> Self {
+        let strips = pattern.zones;
         // Random places lie within one strip where there are strips.
         if strips.is_some() {
             // fio lets strips go on to the end of the file.
@@ -174,10 +162,13 @@ impl Region {
             Order::Same => Some(self.last_start[direction]),
         };
         let (offset, len) = match (sequential, order) {
-            (Some(offset), _) => match draw_len(&mut streams.size, self.reach() - offset) {
+            // As in fio the last one of a range that is no whole number of blocks goes beyond it, if the
+            // file does, and so does the last one of a strip.
+            (Some(offset), _) => match draw_len(&mut streams.size, self.range.room - offset) {
                 Some(len) => (offset, len),
                 None if rules.endless => {
-                    (self.strip_base, draw_len(&mut streams.size, self.limit() - self.strip_base)?)
+                    let room = self.range.span - self.strip_base;
+                    (self.strip_base, draw_len(&mut streams.size, room)?)
                 }
                 None => return None,
             },
@@ -189,22 +180,6 @@ impl Region {
         self.last_end[direction] = offset + len;
         self.strip_bytes += len;
         Some((offset, len))
-    }
-
-    /// Where I/Os must end: the end of the strip or of the range.
-    #[inline]
-    fn limit(&self) -> u64 {
-        match &self.strips {
-            Some(strips) => self.strip_base.saturating_add(strips.range).min(self.range.span),
-            None => self.range.span,
-        }
-    }
-
-    /// Where an I/O that follows another must end: as in fio the last one of a range that is no whole
-    /// number of blocks goes beyond it, if the file does.
-    #[inline]
-    fn reach(&self) -> u64 {
-        if self.strips.is_some() { self.limit() } else { self.range.room }
     }
 
     fn enter_strip(&mut self, streams: &mut Streams) {
@@ -265,7 +240,7 @@ impl Region {
         streams: &mut Streams,
         draw_len: impl Fn(&mut Stream, u64) -> Option<u64>,
     ) -> Option<(u64, u64)> {
-        let room = self.limit() - self.strip_base;
+        let room = self.range.span - self.strip_base;
         match &mut self.unique {
             Unique::No => {
                 let block = self.samplers[direction].draw(&mut streams.offset);

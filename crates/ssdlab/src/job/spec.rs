@@ -3,10 +3,11 @@
 use super::ini::{Line, Section};
 use super::options::{self, Class, JobOption, Kind};
 use super::parse::{IN_FLIGHT_MAX, Ignored, PROCESSES_MAX};
-use super::pattern::{Amount, BlockSizes, Pattern, Zones};
+use super::pattern::{BlockSizes, Pattern, Zones};
 use super::replay::Replay;
 use super::{JobSpec, Logging, PerDirection, Schedule, size, values};
 use crate::error::{Error, Result};
+use crate::units::Bytes;
 use std::collections::BTreeMap;
 
 /// Files of a job at most: a bound against slips like `nrfiles=4m`.
@@ -24,7 +25,7 @@ pub struct Draft {
     ranges: PerDirection<Option<(u64, u64)>>,
     splits: PerDirection<Option<Vec<(u64, f64)>>>,
     strided: bool,
-    zone: [Option<Amount>; 3],
+    zone: [Option<u64>; 3],
     compress: u8,
     zero_buffers: bool,
     replay: Replay,
@@ -210,9 +211,9 @@ impl Draft {
             "randrepeat" | "allrandrepeat" => p.repeat = value != "0",
             "randseed" => p.seed = size::bytes(value, base)?,
             "zonemode" => self.strided = values::choice(value, &["none", "strided"])? == 1,
-            "zonesize" => self.zone[0] = Some(amount(value)?),
-            "zonerange" => self.zone[1] = Some(amount(value)?),
-            "zoneskip" => self.zone[2] = Some(amount(value)?),
+            "zonesize" => self.zone[0] = Some(size::bytes(value, base)?),
+            "zonerange" => self.zone[1] = Some(size::bytes(value, base)?),
+            "zoneskip" => self.zone[2] = Some(size::bytes(value, base)?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -308,18 +309,37 @@ impl Draft {
             let problem = format!("numjobs times nrfiles is more than {FILES_MAX}");
             return Err(section.place.error(&format!("[{}]", section.name), problem));
         }
+        self.zones()?;
+        Ok((self.spec, self.ignored))
+    }
+
+    /// Puts the options of zones together. The real fio has other modes of them, and says itself what is wrong.
+    fn zones(&mut self) -> Result<()> {
+        let (simulated, spec) = (self.reader == Reader::Simulation, &mut self.spec);
+        let block = spec.pattern.block_min();
         spec.pattern.zones = match (self.strided, self.zone) {
             (true, [Some(size), range, skip]) => {
-                let skip = skip.unwrap_or(Amount::Bytes(0));
-                Some(Zones { range: range.unwrap_or(size), size, skip })
+                let range = range.unwrap_or(size);
+                for (option, bytes) in [("zonerange", range), ("zonesize", size)] {
+                    if bytes < block {
+                        let (bytes, block) = (Bytes(bytes), Bytes(block));
+                        let problem = format!("{bytes} is less than one I/O of {block}");
+                        return Err(spec.error(option, problem));
+                    }
+                }
+                if simulated && spec.pattern.skip != 0 {
+                    let problem = "a size behind the colon is not supported with zonemode=strided";
+                    return Err(spec.error("rw", problem));
+                }
+                Some(Zones { range, size, skip: skip.unwrap_or(0) })
             }
-            (true, _) => return Err(spec.error("zonemode", "strided needs zonesize")),
-            (false, [Some(_), ..]) => {
+            (true, _) => return Err(spec.error("zonemode", "strided needs zonesize, in bytes")),
+            (false, [Some(_), ..]) if simulated => {
                 return Err(spec.error("zonesize", "has a meaning only with zonemode=strided"));
             }
             (false, _) => None,
         };
-        Ok((self.spec, self.ignored))
+        Ok(())
     }
 
     /// As in fio a trace takes the place of the whole pattern, and its end ends the job.
