@@ -130,6 +130,7 @@ fn errors_name_file_line_option_and_what_is_meant() {
         ("[a]\nnumjobs=$ncpus\n", "property of this host"),
         ("[a]\nnorandommap=yes\n", "expected 0 or 1, or the name alone"),
         ("[a]\nzonesize=1m\n", "only with zonemode=strided"),
+        ("[a]\nfile_service_type=random:0\n", "a number from 1"),
         ("[a]\nzonemode=strided\nzonesize=10%\n", "expected a whole number"),
         ("[a]\nzonemode=strided\nzonesize=1m\nzonerange=1k\n", "less than one I/O of 4KiB"),
         ("[a]\nrw=read:4k\nzonemode=strided\nzonesize=1m\n", "not supported with zonemode"),

@@ -187,6 +187,8 @@ const UNEVEN: &[Case] = &[
     on_file("file-size-whole", "rw=read filesize=1m offset=128k size=25%"),
     on_file("file-size-share", "rw=read filesize=256k size=64k io_size=50%"),
     on_file("file-size-below", "rw=read filesize=64k size=128k"),
+    files("in-turn", "rw=read size=1m nrfiles=3 file_service_type=roundrobin:5"),
+    files("one-by-one-of", "rw=read size=1m nrfiles=2 file_service_type=sequential:4"),
     on_file("strip-uneven", "rw=read zonemode=strided zonesize=10k size=128k"),
     on_file("strip-uneven-skip", "rw=read zonemode=strided zonesize=10k zoneskip=2k size=128k"),
     on_file("strip-past", "rw=read bs=16k zonemode=strided zonesize=100k zonerange=50k size=1m"),

@@ -30,6 +30,10 @@ pub struct Generator {
     first_streams: Streams,
     /// File of the next I/O.
     file: usize,
+    /// In turn it is followed by this one.
+    next_file: usize,
+    /// I/Os that go to it before another is chosen.
+    file_left: u32,
     /// I/Os until the next random offset.
     until_random: u32,
     /// Second half of a trim-and-write.
@@ -86,6 +90,8 @@ impl Generator {
             streams,
             regions,
             file: 0,
+            next_file: 0,
+            file_left: 0,
             until_random: 1,
             pending: None,
             amounts,
@@ -236,9 +242,6 @@ impl Generator {
                 continue;
             };
             let offset = region.base() + offset;
-            if self.pattern.file_service == FileService::RoundRobin {
-                self.file += 1;
-            }
             let io = Io { op: OPS[direction], offset, len, compressible: 0 };
             if self.pattern.trim_then_write {
                 self.pending =
@@ -291,12 +294,18 @@ impl Generator {
         if files == 1 {
             return (!self.regions[0].done).then_some(0);
         }
-        if self.pattern.file_service == FileService::Random {
-            self.file = self.streams.file.below(files as u64) as usize;
+        if self.file_left > 0 && !self.regions[self.file].done {
+            self.file_left -= 1;
+            return Some(self.file);
         }
-        let first = self.file % files;
+        let first = match self.pattern.file_service {
+            FileService::Random => self.streams.file.below(files as u64) as usize,
+            FileService::RoundRobin => self.next_file,
+            FileService::Sequential => self.file,
+        };
         let found = (first..files).chain(0..first).find(|f| !self.regions[*f].done)?;
-        self.file = found;
+        (self.file, self.file_left) = (found, self.pattern.file_every - 1);
+        self.next_file = (found + 1) % files;
         Some(found)
     }
 

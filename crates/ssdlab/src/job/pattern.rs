@@ -123,7 +123,7 @@ pub struct Zones {
 /// Which of several files is next (`file_service_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileService {
-    /// One I/O to each in turn.
+    /// Each in turn.
     RoundRobin,
     /// One file until it is done.
     Sequential,
@@ -158,6 +158,8 @@ pub struct Pattern {
     pub files: Files,
     /// Which of them is next.
     pub file_service: FileService,
+    /// After how many I/Os another is (`file_service_type=random:8`).
+    pub file_every: u32,
     /// `filesize`, smallest and largest.
     pub file_size: Option<(u64, u64)>,
     /// `size`.
@@ -215,6 +217,7 @@ impl Default for Pattern {
             align: [0; 3],
             files: Files::default(),
             file_service: FileService::RoundRobin,
+            file_every: 1,
             file_size: None,
             size: None,
             io_size: None,

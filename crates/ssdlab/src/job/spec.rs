@@ -186,7 +186,7 @@ impl Draft {
             "directory" => p.files.directory = Some(value.to_string()),
             "filename_format" => p.files.format = Some(value.to_string()),
             "nrfiles" => p.files.count = values::count(value, base, FILES_MAX)?,
-            "file_service_type" => p.file_service = values::file_service(value)?,
+            "file_service_type" => (p.file_service, p.file_every) = values::file_service(value)?,
             "filesize" => {
                 let read = |t: &str| size::bytes(t, base);
                 p.file_size = Some(match size::range(value, read) {
