@@ -103,6 +103,16 @@ fn every_option_reads_its_own_example() {
 }
 
 #[test]
+fn what_fio_does_anyway_may_be_said() {
+    for line in
+        ["iodepth_batch=1", "iodepth_batch_complete_min=1", "thinktime_blocks_type=complete"]
+    {
+        let file = read(&format!("[a]\n{line}\n")).unwrap();
+        assert_eq!(file.ignored.len(), 1, "{line}");
+    }
+}
+
+#[test]
 fn errors_name_file_line_option_and_what_is_meant() {
     let cases = [
         (
@@ -130,6 +140,8 @@ fn errors_name_file_line_option_and_what_is_meant() {
         ("[a]\nnumjobs=$ncpus\n", "property of this host"),
         ("[a]\nnorandommap=yes\n", "expected 0 or 1, or the name alone"),
         ("[a]\nzonesize=1m\n", "only with zonemode=strided"),
+        ("[a]\nexitall\n", "exitall: fio has this option (ending with another job), but"),
+        ("[a]\niodepth_batch=4\n", "fio has this option (submitting in batches), but"),
         ("[a]\nfile_service_type=random:0\n", "a number from 1"),
         ("[a]\nzonemode=strided\nzonesize=10%\n", "expected a whole number"),
         ("[a]\nzonemode=strided\nzonesize=1m\nzonerange=1k\n", "less than one I/O of 4KiB"),

@@ -361,8 +361,18 @@ pub const UNSUPPORTED: &[JobOption] = &[
     unsupported("latency_percentile", &[], "depth found from a latency"),
     unsupported("latency_run", &[], "depth found from a latency"),
     unsupported("max_latency", &[], "stopping at a high latency"),
-    unsupported("iodepth_batch", &["iodepth_batch_submit"], "submitting in batches"),
-    unsupported("iodepth_batch_complete_min", &["iodepth_batch_complete"], "completing in batches"),
+    JobOption {
+        example: "8",
+        ..unsupported("iodepth_batch", &["iodepth_batch_submit"], "submitting in batches")
+    },
+    JobOption {
+        example: "8",
+        ..unsupported(
+            "iodepth_batch_complete_min",
+            &["iodepth_batch_complete"],
+            "completing in batches",
+        )
+    },
     unsupported("iodepth_batch_complete_max", &[], "completing in batches"),
     unsupported("iodepth_low", &[], "refilling the queue late"),
     unsupported("serialize_overlap", &[], "waiting for overlapping I/O"),

@@ -94,10 +94,9 @@ impl Draft {
         if !line.global && line.name != "kb_base" {
             self.spec.options.push((option.name.to_string(), value.to_string()));
         }
-        let off = matches!(value, "0" | "none" | "no");
         match option.class {
             Class::Unsupported if self.reader == Reader::Fio => {}
-            Class::Unsupported if !off => {
+            Class::Unsupported if !is_off(option, value) => {
                 return Err(line.error(format!(
                     "fio has this option ({}), but simulated drives do not support it",
                     option.summary
@@ -367,12 +366,22 @@ impl Draft {
     }
 }
 
+/// Whether `value` leaves things as they are without the option.
+fn is_off(option: &JobOption, value: &str) -> bool {
+    match option.name {
+        "iodepth_batch" | "iodepth_batch_complete_min" => matches!(value, "0" | "1"),
+        "thinktime_blocks_type" => value == "complete",
+        _ => matches!(value, "0" | "none" | "no"),
+    }
+}
+
 /// The value as the option's kind wants it; `"1"` for a bare flag.
 fn line_value<'a>(line: &'a Line, option: &JobOption) -> Result<&'a str> {
     let bare_log = option.name.starts_with("write_") && option.name.ends_with("_log");
     let value = match (&line.value, option.kind) {
         (Some(value), _) => value.as_str(),
         (None, Kind::Flag) => "1",
+        (None, _) if option.class == Class::Unsupported => "1",
         (None, _) if bare_log => "",
         (None, _) => {
             return Err(
