@@ -138,6 +138,7 @@ fn errors_name_file_line_option_and_what_is_meant() {
         ("[a]\nbssplit=4k/60:8k/50\n", "add up to 100"),
         ("[a]\nbs=4k-8k\n", "bsrange=4k-64k"),
         ("[a]\nnumjobs=$ncpus\n", "property of this host"),
+        ("[a]\nrate=1m\nrate_iops=,100\n", "a job has either rate or rate_iops"),
         ("[a]\nnorandommap=yes\n", "expected 0 or 1, or the name alone"),
         ("[a]\nzonesize=1m\n", "only with zonemode=strided"),
         ("[a]\nexitall\n", "exitall: fio has this option (ending with another job), but"),
@@ -259,8 +260,9 @@ fn sections_take_the_globals_above_them() {
 fn schedule_and_logs_are_read() {
     let file = read(
         "[a]\niodepth=32\nnumjobs=4\nruntime=2m\ntime_based\nramp_time=500ms\nstartdelay=1-2\n\
-         rate=1m,500k\nrate_iops=,100\nrate_process=poisson\nthinktime=50\nthinktime_blocks=8\n\
-         write_bw_log\nwrite_iops_log=x\nlog_avg_msec=1000\npercentile_list=99.9:50\n",
+         rate=1m,500k\nrate_process=poisson\nthinktime=50\nthinktime_blocks=8\n\
+         write_bw_log\nwrite_iops_log=x\nlog_avg_msec=1000\npercentile_list=99.9:50\n\
+         [b]\nrate_iops=,100\n",
     )
     .unwrap();
     let s = &file.jobs[0].schedule;
@@ -268,9 +270,9 @@ fn schedule_and_logs_are_read() {
     assert_eq!((s.runtime_ns, s.ramp_ns), (Some(120_000_000_000), 500_000_000));
     assert_eq!(s.start_delay_ns, (1_000_000_000, 2_000_000_000));
     assert_eq!(s.rate_bytes, [MIB, 500 << 10, 500 << 10]);
-    assert_eq!(s.rate_iops, [0, 100, 100]);
     assert!(s.rate_poisson);
     assert_eq!((s.thinktime_ns, s.thinktime_blocks), (50_000, 8));
+    assert_eq!(file.jobs[1].schedule.rate_iops, [0, 100, 100]);
     let l = &file.jobs[0].logging;
     assert_eq!((l.bw.as_deref(), l.iops.as_deref(), l.avg_msec), (Some("a"), Some("x"), 1000));
     assert_eq!(l.percentiles, [50.0, 99.9]);

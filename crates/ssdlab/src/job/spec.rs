@@ -303,6 +303,11 @@ impl Draft {
         if spec.schedule.thinktime_ns > 0 && spec.schedule.thinktime_blocks == 0 {
             spec.schedule.thinktime_blocks = 1;
         }
+        let limits = [spec.schedule.rate_bytes, spec.schedule.rate_iops];
+        let both = limits.iter().all(|rates| rates.iter().any(|rate| *rate > 0));
+        if both && self.reader == Reader::Simulation {
+            return Err(spec.error("rate_iops", "a job has either rate or rate_iops, as in fio"));
+        }
         let files = u64::from(spec.pattern.files.count.max(1));
         if u64::from(spec.schedule.numjobs) * files > FILES_MAX {
             let problem = format!("numjobs times nrfiles is more than {FILES_MAX}");
