@@ -202,6 +202,19 @@ def test_tables_that_sections_call_the_same_are_told_apart_by_their_sections() -
     assert names == ["speed", "disks", "caches-speed", "caches-speed-2", "price"]
 
 
+def test_names_of_tables_end_with_a_word_and_are_all_different() -> None:
+    titles = [
+        "Where the time of the I/Os went", "Where the time of the I/Os was lost", "x" * 40,
+        "x" * 41, "Reads of it all that are as long", "Speed", "Speed", "Speed 2",
+    ]  # fmt: skip
+    tables = [Table(title, columns("a"), [["1"]]) for title in titles]
+    names = [name for name, _ in named_tables(Answer("", "run", [Section(tables=tables)]))]
+    assert names == [
+        "where-the-time-of-the-i-os-went", "where-the-time-of-the-i-os-was", "x" * 31,
+        "x" * 29 + "-2", "reads-of-it-all-that-are-as", "speed", "speed-2", "speed-2-2",
+    ]  # fmt: skip
+
+
 def test_tables_have_their_doubts_beside_them(tmp_path: Path, cli: Cli) -> None:
     job = tmp_path / "w.fio"
     job.write_text(

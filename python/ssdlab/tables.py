@@ -34,7 +34,7 @@ def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
     """Every table with a name of its own, the numbers of each section as one, and the doubts. What
     several sections call the same begins with the section's key, which is enough where it is their
     only one."""
-    taken: dict[str, int] = {}
+    taken: set[str] = set()
     found: list[tuple[Section, Table]] = []
     for section in answer.sections:
         found += [(section, numbers_table(section.numbers))] if section.numbers else []
@@ -47,6 +47,17 @@ def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
         title = one.title or section.title
         if sections[one.title] > 1 and section is not answer.lead:
             title = f"{section.key} {title}" if tables[section.key] > 1 else section.key
-        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[: NAME_MAX - 3] or "table"
-        taken[name] = taken.get(name, 0) + 1
-        yield (name if taken[name] == 1 else f"{name}-{taken[name]}"), one
+        words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "table"
+        endings = ("", *(f"-{number}" for number in range(2, len(found) + 1)))
+        name = next(cut for end in endings if (cut := _cut(words, end)) not in taken)
+        taken.add(name)
+        yield name, one
+
+
+def _cut(words: str, end: str) -> str:
+    """Words joined by dashes and an end, with as many of them as there is room for; of a word that
+    is too long alone, its start."""
+    room = NAME_MAX - len(end)
+    if len(words) > room:
+        words = words[: room + 1].rpartition("-")[0] or words[:room]
+    return words + end
