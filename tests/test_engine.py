@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 import small_protocol
-from conftest import Loop, needs_fio
+from conftest import Loop, Outcome, needs_fio
 from scheduling import LONG
-from ssdlab import safety
+from ssdlab import protocols, safety
 from ssdlab.checks import examine_run
 from ssdlab.engine import estimate, findings
 from ssdlab.engine.findings import ProtocolRun
@@ -587,6 +587,36 @@ def test_a_step_that_is_given_one_thing_for_another_says_so(
     assert str(error.value).startswith(said)
 
 
-def test_what_a_step_lacks_is_told_as_python_tells_it() -> None:
-    with pytest.raises(TypeError, match=r"Idle\.__init__\(\) missing .* 'seconds'"):
-        LOOSE("rest", "rest")
+@pytest.mark.parametrize(
+    ("given", "named", "said"),
+    [
+        (("rest", "rest"), {}, "Idle (rest): missing 1 required keyword-only argument: 'seconds'"),
+        ((), {"key": "rest", "second": 1}, "Idle (rest): got an unexpected keyword argument"),
+        ((), {"seconds": 1}, "Idle (without a key): missing 1 required positional argument: 'key'"),
+    ],
+)
+def test_what_a_step_lacks_is_told_in_a_sentence(
+    given: tuple[object, ...],
+    named: dict[str, object],
+    said: str,
+    cli: Callable[..., Outcome],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A file in the folder of protocols is one.
+    (tmp_path / "lacking.py").write_text(
+        "from ssdlab.answer import Section\n"
+        "from ssdlab.engine.protocol import procedure\n"
+        "from ssdlab.engine.steps import Idle\n"
+        "PROTOCOLS = procedure('everyday', 'lacking', 'Lacks', 'lacks', 'ours',\n"
+        f"    lambda setup: [Idle(*{given!r}, **{named!r})], lambda records, setup: Section())\n"
+    )
+    monkeypatch.setattr(protocols, "__path__", [str(tmp_path)])
+    protocols.protocols.cache_clear()
+    try:
+        refused = cli("test", "lab-reference", "-p", "lacking", "--out", tmp_path / "runs")
+    finally:
+        protocols.protocols.cache_clear()
+        sys.modules.pop("ssdlab.protocols.lacking", None)
+    assert refused.status == 2, refused.err
+    assert refused.err.startswith(f"ssdlab: {said}") and refused.err.count("\n") == 1

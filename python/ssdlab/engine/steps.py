@@ -24,8 +24,8 @@ ROUNDS_MAX = 25
 
 
 def looked_at(kind: type[S]) -> type[S]:
-    """A step whose values are of its types, or a sentence says which is not: who writes a protocol
-    may take one for another."""
+    """A step whose values are of its types and all there, or a sentence says which is not: who
+    writes a protocol may take one for another."""
     make = in_python(kind.__init__)
 
     @functools.wraps(kind.__init__)
@@ -34,6 +34,13 @@ def looked_at(kind: type[S]) -> type[S]:
             make(self, *args, **kwargs)
         except InputError as error:
             raise InputError(f"{kind.__name__}: {error.message}") from None
+        except TypeError as error:
+            # Python's own words: what is missing, or that it takes no such thing.
+            _, ours, said = str(error).partition(f"{kind.__name__}.__init__() ")
+            if not ours:
+                raise
+            key = next(iter((*args, kwargs.get("key", "without a key"))))
+            raise InputError(f"{kind.__name__} ({key}): {said}") from None
 
     kind.__init__ = made  # type: ignore[assignment]
     return kind
