@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -261,6 +262,39 @@ def test_syncs_are_no_ios_of_a_rate() -> None:
     assert measured(rows, "iops") == FormulaValue(10.0)
     assert measured(rows, "sync.iops") == FormulaValue(10.0)
     assert measured(rows, "lat_p99") == FormulaValue(8.0, "ns")
+
+
+def test_the_headline_is_the_range_of_what_was_measured(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "w.fio").write_text("[w]\nrw=randwrite\nbs=4k\nsize=100%\ntime_based\nruntime=3\n")
+
+    def told(*vary: str) -> list[str]:
+        line = ["sweep", tmp_path / "w.fio", "--on", DRIVE, "--set", "capacity=64MiB"]
+        out = ("-o", tmp_path / vary[0], "--json", "-")
+        done = cli(*line, *(word for one in vary for word in ("--vary", one)), *out)
+        assert done.status == 0, done.err
+        document.update(json.loads(done.out))
+        return list(document["sentences"])
+
+    document: dict[str, Any] = {}
+    rates, tails, count = told("job.iodepth=16,1", "ftl.over_provisioning=0.3,0.1")
+    rows = document["sections"][0]["tables"][0]["rows"]
+    by = {(one["job.iodepth"], one["ftl.over_provisioning"]): one for one in rows}
+    most, least = by["16", "0.3"]["IOPS"], min(row["IOPS"] for row in rows)
+    assert most == max(row["IOPS"] for row in rows) and least == by["1", "0.3"]["IOPS"]
+    assert rates == (
+        f"IOPS from {units.number(least)} (iodepth 1, over_provisioning 0.3) to "
+        f"{units.number(most)} (iodepth 16, over_provisioning 0.3), {units.number(most / least)} "
+        "times as many; not at steady state: 4 of 4"
+    )
+    assert tails.startswith("clat p99 from ") and tails.endswith(" times as long")
+    assert "(iodepth 16, over_provisioning 0.1)" in tails and count.startswith("4 combinations: ")
+    assert not [head for head in rows[0] if head.startswith("lat ")], "it is that of completion"
+    rates, tails, _ = told("job.ioengine=libaio,io_uring")
+    assert rates.endswith(" in all; not at steady state: 2 of 2") and tails.endswith(" us in all")
+    assert [one[:14] for one in told("job.iodepth=4")] == ["1 combination:"]
+    told("job.fsync=8,16")
+    row = next(r for r in document["sections"][0]["tables"][0]["rows"] if r["ddir"] == "sync")
+    assert row["clat p99, us"] is None and row["lat p99, us"] is not None
 
 
 def test_every_point_leads_to_its_run(

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Cells, Column, Section, Table, Verdict
-from ssdlab.answers.sweep_charts import MEASURES, figures, means_of, texts_of
+from ssdlab.answers.sweep_charts import (
+    MEASURES,
+    figures,
+    means_of,
+    short_names,
+    texts_of,
+    together_of,
+    told_of,
+)
 from ssdlab.sweeps import Sweep, SweepOutcome
 
 FAILURES_MAX = 10
 """So many combinations of which nothing came are named."""
+SAME = 1.015
+"""Times as much is told as the same."""
 
 
 def answer(
@@ -24,7 +34,7 @@ def answer(
     means = means_of(sweep, frame)
     failed = [(run.values, error.message) for run, error in outcome.failed]
     lead = Section(
-        [_count(sweep, outcome)],
+        [*_ranges(sweep, means), _count(sweep, outcome)],
         tables=[_table(sweep, means, line), *failures("Could not be run", failed)],
         figures=figures(sweep, means),
         key="runs",
@@ -38,6 +48,42 @@ def answer(
         notes += [f"Every number of every run: polars.scan_parquet('{where}/summary/*.parquet')."]
     title = f"Sweep of {units.listed([axis.key for axis in sweep.axes])}"
     return Answer(title, "sweep", [lead], notes=notes, data=_document(sweep, outcome, where))
+
+
+def _ranges(sweep: Sweep, means: pl.DataFrame) -> Iterator[str]:
+    """What was measured, from the combination with the least to that with the most: rates, then
+    tails. Nothing of one combination."""
+    if means["key"].n_unique() < 2:
+        return
+    doubted = means.filter(pl.col("steady") < pl.col("runs"))["key"].n_unique()
+    doubt = f"; not at steady state: {doubted} of {means['key'].n_unique()}" if doubted else ""
+    several = means.select("job", "ddir").n_unique() > 1
+    for name, head, of, times, text in (
+        ("iops", "IOPS", "of all jobs and directions together", "as many", units.number),
+        ("clat_p99_ns", "clat p99", "of the slowest of them", "as long", units.latency),
+    ):
+        rows = together_of(sweep, means, name).sort(name, maintain_order=True).to_dicts()
+        if len(rows) < 2:
+            continue
+        what = f"{head} {of}" if several else head
+        least, most = rows[0], rows[-1]
+        low, high = text(least[name]), text(most[name])
+        if most[name] < SAME * least[name] or low == high:
+            yield f"{what}: {low if low == high else f'{low} to {high}'} in all{doubt}"
+        else:
+            factor = f", {units.number(most[name] / least[name])} times {times}"
+            yield (
+                f"{what} from {low} ({_named(sweep, least)}) to {high} ({_named(sweep, most)})"
+                f"{factor if least[name] else ''}{doubt}"
+            )
+        doubt = ""
+
+
+def _named(sweep: Sweep, row: Mapping[str, Any]) -> str:
+    """A combination by what tells it from others."""
+    axes = [axis for axis in sweep.axes if len(axis.cells) > 1]
+    names = zip(short_names(axes), axes, strict=True)
+    return ", ".join(f"{name} {texts_of(axis)[row[axis.key]]}" for name, axis in names)
 
 
 def _count(sweep: Sweep, outcome: SweepOutcome) -> str:
@@ -68,7 +114,7 @@ def _document(sweep: Sweep, outcome: SweepOutcome, where: str | None) -> dict[st
 def _table(sweep: Sweep, means: pl.DataFrame, line: str) -> Table:
     several = means.select("job", "ddir").n_unique() > 1
     names = ["job", "ddir"] if several else []
-    told = [measure for measure in MEASURES if means[measure[0]].count()]
+    told = [measure for measure in MEASURES if told_of(means, measure[0])]
     columns = [Column(axis.key) for axis in sweep.axes] + [Column(name) for name in names]
     columns += [Column(head, unit) for _, head, unit, _ in told]
     columns += [Column("spread of IOPS", "%")] if sweep.seeds > 1 else []

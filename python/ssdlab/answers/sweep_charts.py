@@ -29,9 +29,10 @@ LOG_SPAN = 16
 """What spans more than this factor has a logarithmic axis."""
 MEASURES = (
     ("iops", "IOPS", "IOPS", 1.0),
-    ("lat_mean_ns", "lat mean", "us", 1e-3),
+    ("clat_mean_ns", "clat mean", "us", 1e-3),
     ("clat_p99_ns", "clat p99", "us", 1e-3),
     ("clat_p999_ns", "clat p99.9", "us", 1e-3),
+    ("lat_mean_ns", "lat mean", "us", 1e-3),
     ("lat_p99_ns", "lat p99", "us", 1e-3),
     ("lat_p999_ns", "lat p99.9", "us", 1e-3),
     ("waf", "WA", "", 1.0),
@@ -62,6 +63,36 @@ def means_of(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
         runs=pl.len(),
     )
     return sums.sort(*(axis.order for axis in sweep.axes), "job", "ddir")
+
+
+def told_of(means: pl.DataFrame, name: str) -> bool:
+    """Whether a measure is known and says what no other one does: where submission takes no time,
+    the latency is that of completion."""
+    own, whole = means[name], means.get_column(f"c{name}", default=None)
+    same = (
+        whole is not None
+        and own.is_null().equals(whole.is_null())
+        # Means of the same times are summed in different orders.
+        and bool(((own - whole).abs() <= 1e-9 * whole).all())
+    )
+    return own.count() > 0 and not same
+
+
+def together_of(sweep: Sweep, means: pl.DataFrame, *measures: str) -> pl.DataFrame:
+    """Of each combination that has the measures those of its jobs and directions together, as a
+    search takes them, in the order asked for."""
+    keys = [axis.key for axis in sweep.axes]
+    names = [name for name, *_ in MEASURES]
+    whole = means.group_by(keys).agg(
+        *(_TOGETHER[together(name)](pl.col(name)) for name in names), pl.col("key").first()
+    )
+    return whole.drop_nulls(list(measures)).sort(*(axis.order for axis in sweep.axes))
+
+
+def short_names(axes: Sequence[Axis]) -> list[str]:
+    """Keys without what stands before them, where that tells them apart."""
+    short = [axis.key.rpartition(".")[2] for axis in axes]
+    return short if len(set(short)) == len(short) else [axis.key for axis in axes]
 
 
 def texts_of(axis: Axis) -> dict[float | str, str]:
@@ -99,13 +130,11 @@ class _Charts:
 
     @property
     def measures(self) -> list[Measure]:
-        return [measure for measure in MEASURES if measure[0] in DRAWN and self._told(measure[0])]
-
-    def _told(self, name: str) -> bool:
-        """Whether a measure is known and says what no other one does: where submission takes no
-        time, the latency is that of completion."""
-        same = f"c{name}" in DRAWN and self.means[name].equals(self.means[f"c{name}"])
-        return self.means[name].count() > 0 and not same
+        return [
+            measure
+            for measure in MEASURES
+            if measure[0] in DRAWN and told_of(self.means, measure[0])
+        ]
 
     def by_key(self) -> list[Figure]:
         """A chart for each key and measure; another key as lines, the rest held."""
@@ -155,7 +184,7 @@ class _Charts:
         return [
             self._trade(*(next(m for m in MEASURES if m[0] == name) for name in pair))
             for pair in TRADED
-            if all(self._told(name) for name in pair)
+            if all(told_of(self.means, name) for name in pair)
         ]
 
     def _trade(self, high: Measure, low: Measure) -> Figure:
@@ -232,8 +261,7 @@ class _Charts:
             points = points.gather_every(math.ceil(points.height / LINES_MAX))
         if points.height < 2:
             return []
-        short = [axis.key.rpartition(".")[2] for axis in self.axes]
-        names = short if len(set(short)) == len(short) else [axis.key for axis in self.axes]
+        names = short_names(self.axes)
         sides = [
             (name, *_axis_shares(axis, points)) for name, axis in zip(names, self.axes, strict=True)
         ]
@@ -271,15 +299,7 @@ class _Charts:
         ]
 
     def _together(self, *measures: Measure) -> pl.DataFrame:
-        """Of each combination that has the measures those of its jobs and directions together, as
-        a search takes them, in the order asked for."""
-        keys = [axis.key for axis in self.sweep.axes]
-        names = [name for name, *_ in MEASURES]
-        whole = self.means.group_by(keys).agg(
-            *(_TOGETHER[together(name)](pl.col(name)) for name in names), pl.col("key").first()
-        )
-        known = whole.drop_nulls([name for name, *_ in measures])
-        return known.sort(*(axis.order for axis in self.sweep.axes))
+        return together_of(self.sweep, self.means, *(name for name, *_ in measures))
 
     def _curve(
         self, name: str, axis: Axis, points: pl.DataFrame, measure: Measure, colour: int, *,
