@@ -65,8 +65,9 @@ def worst_word(checks: Iterable[Check], job: str) -> str:
     return next((word for word in WORDS.values() if word in said), "")
 
 
-def of_result(result: Result) -> Evidence:
-    """The evidence of a single run, of all jobs of its file together."""
+def of_result(result: Result, *, prepared: bool = False) -> Evidence:
+    """The evidence of a single run, of all jobs of its file together; ``prepared``: who ran it had
+    brought the drive to the state that it is about, so that nobody asks whether it was steady."""
     records = Records(load=lambda _key: result, keys_=[SINGLE])
     return Evidence(
         kind=result.target_kind,
@@ -74,7 +75,7 @@ def of_result(result: Result) -> Evidence:
         records=records,
         capacity=result.ssdlab.get("target", {}).get("capacity_bytes"),
         initial=_initial(result),
-        single=True,
+        single=not prepared,
         rig=result.rig_toml,
         surroundings=result.ssdlab.get("surroundings") or {},
     )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ssdlab import units
 from ssdlab.answer import Status
 from ssdlab.checks.base import Case, Probe, Symptom, of_job
 
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then
 finds done (idle-time collection begins after seconds to minutes). Ours."""
+TURNS = 5
+"""I/Os that follow one another in each place in flight, at least: of fewer, a good part began
+together with the job, and others had not ended with it. Ours."""
 
 
 def _rounds(case: Case) -> Iterator[Symptom]:
@@ -55,6 +59,24 @@ def _series(case: Case) -> Iterator[Symptom]:
             else:
                 text = f"{work.name}: not steady; its numbers are of the whole job"
                 yield Symptom("doubt", text, key)
+
+
+def _brief(case: Case) -> Iterator[Symptom]:
+    """The time of a job against that of its I/Os, in each direction."""
+    for facts in case.measured:
+        for work in facts.works:
+            if work.name in facts.fills or work.recorded:
+                continue
+            for moved in work.moved:
+                if not moved.bw_bytes or not moved.lat_mean_ns:
+                    continue
+                seconds, each = moved.bytes / moved.bw_bytes, moved.lat_mean_ns
+                status: Status = "doubt" if 1e9 * seconds < TURNS * each else "good"
+                text = (
+                    f"{work.name}: a {moved.ddir} took {units.latency(each)} on average, all of "
+                    f"them {units.duration(seconds)}"
+                )
+                yield Symptom(status, text, of_job(facts.key, work.name))
 
 
 def _quick(case: Case) -> list[Symptom]:
@@ -109,6 +131,14 @@ PROBES = (
         why="a drive that is not steady goes on to become slower or faster; its number holds "
         "for no longer than the run",
         look=lambda case: [*_rounds(case), *(_series(case) if case.evidence.single else ())],
+    ),
+    Probe(
+        name="brief",
+        title="length of the job",
+        looks_for=f"whether a job took {TURNS} times as long as its I/Os, or longer",
+        why="where few I/Os follow one another, latencies are those of the queue in which all of "
+        "them began, and the rate is that of its ends",
+        look=lambda case: [*_brief(case)],
     ),
     Probe(
         name="quick",
