@@ -327,6 +327,27 @@ def test_shallow_depths_are_measured_as_long_as_slow_writes_are_rare() -> None:
     assert four == pytest.approx(one, rel=0.05)
 
 
+def test_latencies_as_long_as_their_run_are_in_doubt(cli: Cli, tmp_path: Path) -> None:
+    rig = tmp_path / "slow.toml"
+    rig.write_text(null().rig)
+    asked = ("array", rig, "--levels", "0", "--count", 2, "--workload", "random-read")
+    array = "RAID 0 of 2, chunk 512 KiB"
+    for kind, depth, doubted in (
+        ("arrays", 32, []),
+        ("arrays", 5000, ["one drive", array]),
+        ("chunk", 32, []),
+        ("chunk", 5000, [ArrayShape("0", 2, kib << 10).name for kib in studies.CHUNKS_KIB]),
+    ):
+        done = cli(*asked, "--depth", depth, "--study", kind, "--json", "-")
+        assert done.status == 0, done.err
+        told = json.loads(done.out)
+        assert [one["affects"] for one in told["checks"]] == [[name] for name in doubted]
+        if kind == "arrays":
+            assert ("; in doubt." in told["sentences"][0]) == bool(doubted)
+    said = cli(*asked, "--depth", 5000).out
+    assert "†" in said and "one drive: length of the job" in said
+
+
 def test_an_odd_number_of_members_has_no_mirror_pairs() -> None:
     assert ArrayShape("10", 4).survives == "one member of each mirror pair"
     assert ArrayShape("10", 3).survives == ArrayShape("5", 3).survives == "one member"

@@ -266,6 +266,9 @@ class Section:
     rows: Sequence[Mapping[str, Any]] = ()
     """What was measured, in full, for scripts."""
     verdict: Verdict = Verdict()
+    checks: Sequence[Check] = ()
+    """Whether its numbers can be believed, where they are of runs of its own; whoever makes an
+    answer of several sections puts them together."""
 
     @property
     def telling(self) -> list[Table]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ssdlab import units
-from ssdlab.answer import Answer, Section
+from ssdlab.answer import Answer, Section, marked
 from ssdlab.api.report import Report
 from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.watching import Watch
@@ -173,11 +173,14 @@ def array(
             for place, key in enumerate(studies_)
         ]
     own, prepared = load.job if _any(LOADED, studies_) else None, _any(PREPARED, studies_)
+    checks = [check for chapter in chapters for check in chapter.checks]
     return Report(
         Answer(
             f"Arrays of {setup.drive.name}",
             "arrays",
             chapters,
+            checks=checks,
+            marks=marked(checks, ()),
             notes=[_note(setup, own, prepared=prepared)],
             texts={
                 **({own.name: own.text} if own else {}),

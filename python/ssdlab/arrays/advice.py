@@ -69,7 +69,8 @@ def _headline(row: ArrayRow, *, alone: bool) -> str:
         f"For this load take {row.name}: {units.number(performance.iops)} IOPS "
         f"({units.number(performance.bytes_per_s / 1e6)} MB/s), {row.speedup:.2f} times one drive "
         f"and {100 * row.efficiency:.0f} % of {row.count} drives; {share} I/Os within "
-        f"{units.latency(within)}; {units.size_text(row.usable_bytes)} usable."
+        f"{units.latency(within)}; {units.size_text(row.usable_bytes)} usable"
+        f"{performance.doubt and f'; {performance.doubt}'}."
     )
     if alone:
         text += " It loses everything with any one member: nothing that survives was compared."

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ssdlab.analysis.names import part
-from ssdlab.answer import Curve, Figure, Number, Section, Table, Verdict, by_name, table
+from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table, Verdict, by_name, table
 from ssdlab.arrays.advice import advise, choose
-from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup
+from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup, doubts
 from ssdlab.arrays.offer import ArrayRow, rows_of
 from ssdlab.arrays.performance import Performance, Spread
 from ssdlab.arrays.rigs import STRIPED, ArrayShape
@@ -22,7 +22,7 @@ SHARED_PARTS = ("card", "cache", "bus")
 """What lies between it and the host, or between it and its members."""
 PERCENTS = (50.0, 99.0, 99.9)
 
-Column = Callable[[ArrayRow], float | str | None]
+Column = Callable[[ArrayRow], Cell | float | str | None]
 
 
 def study(
@@ -36,7 +36,8 @@ def study(
     Raises as :func:`ssdlab.bench.run`.
     """
     cases = {shape: ArrayCase(shape, job) for shape in (None, *shapes)}
-    alone, *rows = rows_of(setup, setup.measure(cases, progress))
+    performances = setup.measure(cases, progress)
+    alone, *rows = rows_of(setup, performances)
     chosen = choose(rows) if rows else None
     return Section(
         key="arrays",
@@ -47,16 +48,17 @@ def study(
         tables=_tables(alone, rows),
         figures=_figures(alone, rows),
         rows=[row.as_json() for row in (alone, *rows)],
+        checks=doubts(cases, performances),
     )
 
 
 def _numbers(chosen: ArrayRow) -> list[Number]:
     """Of the array to take."""
-    performance = chosen.did
+    performance, own = chosen.did, (chosen.name,)
     return [
-        Number("rate", performance.iops, "IOPS", "higher"),
-        Number("throughput", performance.bytes_per_s / 1e6, "MB/s", "higher"),
-        Number("p99", ms(performance.percentile_ns(99.0)), "ms", "lower"),
+        Number("rate", performance.iops, "IOPS", "higher", own),
+        Number("throughput", performance.bytes_per_s / 1e6, "MB/s", "higher", own),
+        Number("p99", ms(performance.percentile_ns(99.0)), "ms", "lower", own),
         Number("usable", chosen.usable_bytes, "B", "higher"),
     ]
 
@@ -66,19 +68,22 @@ def _name(row: ArrayRow) -> str:
 
 
 def _tables(alone: ArrayRow, rows: Sequence[ArrayRow]) -> list[Table]:
+    def marked(of: Callable[[ArrayRow], float | None]) -> Column:
+        return lambda row: Cell(of(row), (row.name,))
+
     def tail(percent: float) -> Column:
-        return lambda row: ms(row.did.percentile_ns(percent))
+        return marked(lambda row: ms(row.did.percentile_ns(percent)))
 
     speeds = table(
         "Speed",
         [alone, *rows],
         {
             "array": _name,
-            "rate [IOPS]": lambda row: row.did.iops,
-            "throughput [MB/s]": lambda row: row.did.bytes_per_s / 1e6,
-            "mean [ms]": lambda row: ms(row.did.mean_ns),
+            "rate [IOPS]": marked(lambda row: row.did.iops),
+            "throughput [MB/s]": marked(lambda row: row.did.bytes_per_s / 1e6),
+            "mean [ms]": marked(lambda row: ms(row.did.mean_ns)),
             **{f"p{percent:g} [ms]": tail(percent) for percent in PERCENTS},
-            "max [ms]": lambda row: ms(row.did.max_ns),
+            "max [ms]": marked(lambda row: ms(row.did.max_ns)),
             "of N drives [%]": lambda row: 100 * row.efficiency,
         },
         "“Of N drives”: the rate, as a share of N times that of one drive under the same load.",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 from ssdlab import bench
+from ssdlab.answer import Check
 from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import STRIPED, ArrayShape, DriveRig, array_rig
+from ssdlab.checks import examine, of_result
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Settings, Sim
@@ -31,6 +33,11 @@ class ArrayCase:
     job: JobText
     prepare: str | None = None
     """None for the state of the setup."""
+
+    @property
+    def name(self) -> str:
+        """What its device is called in tables."""
+        return ONE if self.shape is None else self.shape.name
 
     @property
     def cost(self) -> float:
@@ -76,7 +83,20 @@ class DriveSetup:
 
 def performance(target: Sim, job: JobText, settings: Settings, seat: bench.Seat) -> Performance:
     """What a job does on a simulated drive, as the body of a variant."""
-    return Performance.of(seat.run(target, job, settings))
+    result = seat.run(target, job, settings)
+    troubles = [one for one in examine(of_result(result, prepared=True)) if one.trouble]
+    return replace(Performance.of(result), troubles=troubles)
+
+
+def doubts(cases: Mapping[Key, ArrayCase], performances: Mapping[Key, Performance]) -> list[Check]:
+    """What puts the cases in doubt, each under the name of its device; what affects a number does
+    so by that name."""
+    found = [
+        replace(check, title=f"{case.name}: {check.title}", affects=(case.name,))
+        for key, case in cases.items()
+        for check in performances[key].troubles
+    ]
+    return list(dict.fromkeys(found))
 
 
 def shapes(

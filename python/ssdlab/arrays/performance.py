@@ -9,6 +9,7 @@ from typing import Any
 
 from ssdlab.analysis import attribution
 from ssdlab.analysis.measurement import JobMeasurement, measure
+from ssdlab.answer import WORDS, Check
 from ssdlab.histogram import NOTHING, Histogram, merge
 from ssdlab.results import DIRECTIONS, Result
 from ssdlab.wear import Stretch
@@ -57,6 +58,8 @@ class Performance:
     shared: Mapping[str, float] = field(default_factory=dict)
     """Share of the time in which what the members share was busy: ``bus``, ``card`` (its cores),
     ``host bus`` (the card's bandwidth); only what there is."""
+    troubles: Sequence[Check] = ()
+    """What puts it in doubt, where that was asked."""
 
     @staticmethod
     def of(result: Result, *, whole: bool = False) -> Performance:
@@ -93,6 +96,12 @@ class Performance:
             parts=_parts(result, jobs),
             **_members(stretch, end - begin),
         )
+
+    @property
+    def doubt(self) -> str:
+        """What the worst check says of it; empty where none says anything against it."""
+        said = {check.word for check in self.troubles}
+        return next((word for word in WORDS.values() if word in said), "")
 
     @property
     def latency(self) -> Histogram:

@@ -20,7 +20,7 @@ from ssdlab.answer import (
     numbers,
     table,
 )
-from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup
+from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup, doubts
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.predict import Predicted, foretell
 from ssdlab.arrays.rigs import CHUNK, STRIPED, ArrayShape
@@ -69,7 +69,8 @@ def chunk_sizes(
             "give one of 0, 10, 5, 6 to --levels, and enough drives to --count"
         )
     shapes = [ArrayShape(level, count, kib << 10) for level in levels for kib in CHUNKS_KIB]
-    by = setup.measure({shape: ArrayCase(shape, load) for shape in shapes}, progress)
+    cases = {shape: ArrayCase(shape, load) for shape in shapes}
+    by = setup.measure(cases, progress)
     rates: dict[str, dict[int, float]] = {}
     for shape, did in by.items():
         rates.setdefault(shape.level_name, {})[shape.chunk >> 10] = did.iops
@@ -95,6 +96,7 @@ def chunk_sizes(
         key="chunk",
         title=f"Size of a chunk: {load.name.removesuffix('.fio')}",
         rows=[{"level": s.level, "chunk_bytes": s.chunk, **did.as_json()} for s, did in by.items()],
+        checks=doubts(cases, by),
     )
 
 
@@ -120,7 +122,8 @@ def scaling(
     counts = sorted(set(counts))
     cases = {0: ArrayCase(None, _whole_stripes(chunk))}
     cases |= {n: ArrayCase(ArrayShape("0", n, chunk), _whole_stripes(n * chunk)) for n in counts}
-    alone, *performances = setup.measure(cases, progress).values()
+    by = setup.measure(cases, progress)
+    alone, *performances = by.values()
     told = [foretell(alone.latency, n, chunk) for n in counts]
     rows = [
         {
@@ -151,6 +154,7 @@ def scaling(
         key="scaling",
         title="Writes of whole stripes against the number of drives, depth 1",
         rows=rows,
+        checks=doubts(cases, by),
     )
 
 
@@ -245,6 +249,7 @@ def depths(
             {"array": places[name] and name, "depth": depth, **did.as_json()}
             for (name, depth), did in performances.items()
         ],
+        checks=doubts(cases, performances),
     )
 
 
@@ -290,6 +295,7 @@ def degradation(
             {"array": name, "state": state, **did.as_json()}
             for (name, state), did in performances.items()
         ],
+        checks=doubts(cases, performances),
     )
 
 
