@@ -14,7 +14,8 @@ impl Ssd {
     pub(super) fn take_in(&mut self, write: &UnitWrite) -> bool {
         let Some(buffer) = &mut self.buffer else { return false };
         let room = buffer.units.saturating_sub(buffer.used + self.engine.held_by_moves);
-        if let Some(slot) = buffer.dirty.find(write.lpn) {
+        let found = buffer.dirty.look_up(write.lpn);
+        if let Ok(slot) = found {
             let merged = buffer.dirty.merged(slot, write);
             let (before, length) = (buffer.dirty.length_of(slot), self.ftl.length_after(&merged));
             if length > before + room {
@@ -27,12 +28,14 @@ impl Ssd {
             return true;
         }
         let length = self.ftl.length_after(write);
-        if length > room {
-            return false;
+        if let Err(place) = found
+            && length <= room
+        {
+            buffer.used += length;
+            buffer.dirty.insert(place, write, length);
+            return true;
         }
-        buffer.used += length;
-        buffer.dirty.insert(write, length);
-        true
+        false
     }
 
     /// Lets go of what the policy says; `full`: a write waits for room.

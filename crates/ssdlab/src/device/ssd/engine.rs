@@ -2,7 +2,7 @@
 
 use super::buffer::Buffer;
 use super::controller::Controller;
-use super::held_erases::{Closed, HeldErase};
+use super::held_erases::{Closed, HeldErases};
 use super::keys::ControllerKeys;
 use super::untimed::Instantly;
 use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, beginnings};
@@ -66,7 +66,7 @@ pub struct Engine {
     runs: Vec<Vec<(u32, Placed)>>,
     /// Program units closed so far.
     pub(super) sequence: u64,
-    pub(super) held: Vec<HeldErase>,
+    pub(super) held: HeldErases,
     /// The superblock that no erase has to wait for, as long as no more program units are closed.
     pub(super) unheld: (u32, u64),
     pub(super) units_per_program: u32,
@@ -133,7 +133,7 @@ impl Engine {
             holding: Vec::new(),
             runs: Vec::new(),
             sequence: 0,
-            held: Vec::new(),
+            held: HeldErases::default(),
             unheld: (NONE, 0),
             units_per_program: ftl.layout.units_per_program(),
             data: ftl.layout,

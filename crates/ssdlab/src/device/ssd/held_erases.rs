@@ -35,8 +35,55 @@ pub(super) struct HeldErase {
     ops: Vec<u32>,
 }
 
+/// Those that are held, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HeldErases {
+    erases: Vec<HeldErase>,
+    /// A bit for each flash operation that one of them waits for.
+    awaited: Vec<u64>,
+    /// Superblocks whose erases are not queued yet.
+    unqueued: Vec<u32>,
+}
+
 persistent!(Closed { state { sequence, first } });
 persistent!(HeldErase { state { superblock, programs, left, closed, cause, dies, ops } });
+persistent!(HeldErases { state { erases, awaited, unqueued } });
+
+impl HeldErases {
+    /// There are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.erases.is_empty()
+    }
+
+    /// None any more.
+    pub fn clear(&mut self) {
+        *self = HeldErases::default();
+    }
+
+    /// One more, which waits for something.
+    fn push(&mut self, erase: HeldErase) {
+        self.awaited.resize(self.awaited.len().max(erase.programs.len()), 0);
+        self.awaited.iter_mut().zip(&erase.programs).for_each(|(all, bits)| *all |= bits);
+        self.unqueued.push(erase.superblock);
+        self.erases.push(erase);
+    }
+
+    /// The units of a program are in flash; answers whether an erase has waited for it.
+    #[inline]
+    fn takes_note(&mut self, op: u32) -> bool {
+        let (word, bit) = (op as usize >> 6, 1 << (op & 63));
+        let Some(bits) = self.awaited.get_mut(word) else { return false };
+        let awaited = *bits & bit != 0;
+        *bits &= !bit;
+        awaited
+    }
+
+    /// The erases of a superblock are queued now.
+    fn queued(&mut self, superblock: u32) {
+        self.unqueued.retain(|&other| other != superblock);
+    }
+}
 
 impl Engine {
     /// Remembers the units of a program that is queued.
@@ -81,7 +128,7 @@ impl Engine {
     /// A program has ended: what it replaced need not be kept.
     #[inline]
     pub fn replaced(&mut self, f: &Finished) {
-        if !self.held.is_empty() {
+        if self.held.takes_note(f.op) {
             self.replaced_in_held(f.op);
         }
         self.closed[f.op as usize].sequence = 0;
@@ -134,13 +181,13 @@ impl Engine {
         if self.unheld == (superblock, sequence) {
             return false;
         }
-        if let Some(last) = self.held.last_mut()
+        if let Some(last) = self.held.erases.last_mut()
             && (last.superblock, last.closed) == (superblock, sequence)
         {
             last.dies.push(die);
             return true;
         }
-        let earlier = self.held.iter().rev().find(|erase| erase.superblock == superblock);
+        let earlier = self.held.erases.iter().rev().find(|erase| erase.superblock == superblock);
         let after = earlier.map_or(0, |erase| erase.closed);
         let programs = self.programs_before(superblock, after);
         if programs.is_empty() {
@@ -161,11 +208,12 @@ impl Engine {
         true
     }
 
-    /// The units of a program are in flash, for which erases may have waited.
+    /// The units of a program are in flash, for which an erase has waited.
+    #[cold]
     fn replaced_in_held(&mut self, op: u32) {
         let (word, bit) = (op as usize >> 6, 1 << (op & 63));
         let mut at = 0;
-        while let Some(erase) = self.held.get_mut(at) {
+        while let Some(erase) = self.held.erases.get_mut(at) {
             if let Some(bits) = erase.programs.get_mut(word)
                 && *bits & bit != 0
             {
@@ -182,8 +230,9 @@ impl Engine {
 
     /// Nothing is left that an erase waits for.
     fn release_held(&mut self, at: usize) {
-        let HeldErase { superblock, cause, dies, ops, .. } = self.held.remove(at);
+        let HeldErase { superblock, cause, dies, ops, .. } = self.held.erases.remove(at);
         if ops.is_empty() {
+            self.held.queued(superblock);
             for die in dies {
                 self.flash.erase(self.now, die, superblock, cause, false);
             }
@@ -202,18 +251,22 @@ impl Engine {
     #[cold]
     fn queue_held_before(&mut self, ppn: u32) {
         let superblock = self.data.superblock_of(ppn);
-        for erase in &mut self.held {
+        if !self.held.unqueued.contains(&superblock) {
+            return;
+        }
+        for erase in &mut self.held.erases {
             if erase.superblock == superblock && erase.ops.is_empty() {
                 let (now, flash, cause) = (self.now, &mut self.flash, erase.cause);
                 let dies = erase.dies.iter();
                 erase.ops = dies.map(|&d| flash.erase(now, d, superblock, cause, true)).collect();
             }
         }
+        self.held.queued(superblock);
     }
 
     /// Erases that are held and not queued: superblock and die.
     pub fn unqueued(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let unqueued = self.held.iter().filter(|erase| erase.ops.is_empty());
+        let unqueued = self.held.erases.iter().filter(|erase| erase.ops.is_empty());
         unqueued.flat_map(|erase| erase.dies.iter().map(|&die| (erase.superblock, die)))
     }
 }

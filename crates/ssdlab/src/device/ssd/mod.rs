@@ -38,14 +38,13 @@ use crate::error::Result;
 use crate::ftl::PageMap;
 use crate::nand::{Finished, Geometry, NONE, OpKind};
 use crate::sim::Calendar;
-use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 use buffer::Buffer;
 use counters::HostCounters;
 use engine::Engine;
 use fold::IdleFolding;
 use page_reads::{PageRead, PageReads};
-use parts::{fetches, flash_parts, plain_parts};
+use parts::fetches;
 use read_ahead::{FETCH, ReadAhead};
 use std::collections::VecDeque;
 use trim::Trims;
@@ -182,58 +181,6 @@ impl Ssd {
     #[inline]
     fn next_due(&self) -> u64 {
         self.engine.flash.calendar.earliest().min(self.calendar.earliest())
-    }
-
-    /// Completes a command that needs nothing more from the flash.
-    ///
-    /// If it waited for room in the buffer, or a flush for its data, the program that ended the
-    /// wait says what the flash was busy with: its way back from now, as far as the wait reaches.
-    /// What is left was spent behind other data in the buffer.
-    fn complete_at_once(&mut self, index: u32) {
-        let active = self.commands[index as usize];
-        let mut parts = Parts::of([
-            (Part::Controller, active.handled - active.submitted),
-            (Part::WriteLimit, active.limited),
-        ]);
-        let mut wait = self.engine.now - active.handled - active.limited;
-        if let (Some(f), true) = (&self.releasing, wait > 0) {
-            for &(part, time) in &flash_parts(f, self.engine.now) {
-                let share = time.min(wait);
-                parts.add(part, share);
-                wait -= share;
-            }
-        }
-        parts.add(Part::BufferWait, wait);
-        *self.complete(index) = parts;
-    }
-
-    /// Completes a command whose last flash operation has just ended.
-    fn complete_after(&mut self, index: u32, f: &Finished) {
-        let now = self.engine.now;
-        let &Active { submitted, handled, entered, limited, .. } = &self.commands[index as usize];
-        let (controller, wait) = ((Part::Controller, handled - submitted), entered - handled);
-        let parts = self.complete(index);
-        if let (0, Some([a, b, c, d, e])) = (wait, plain_parts(f, now)) {
-            parts.put_few([controller, a, b, c, d, e]);
-        } else {
-            let waits = [(Part::WriteLimit, limited), (Part::BufferWait, wait - limited)];
-            parts.put([controller].into_iter().chain(waits).chain(flash_parts(f, now)));
-        }
-        debug_assert_eq!(parts.total(), now - submitted, "{f:?} {parts:?}");
-    }
-
-    /// Ends a command; answers where it is to be said where its time went.
-    #[inline(always)]
-    fn complete(&mut self, index: u32) -> &mut Parts {
-        let Active { command: Command { tag, .. }, digest, .. } = self.commands[index as usize];
-        self.free.push(index);
-        self.in_flight -= 1;
-        if self.in_flight == 0 {
-            self.plan_idle();
-        }
-        let time = self.engine.now;
-        self.ready.push(Completion { tag, time, parts: Parts::default(), digest });
-        &mut self.ready.last_mut().expect("just put there").parts
     }
 
     fn plan_idle(&mut self) {

@@ -11,7 +11,8 @@
 
 use super::engine::Engine;
 use super::page_reads::{is_in_ram, pages};
-use super::{PageRead, PageReads, Ssd, flash_parts};
+use super::parts::flash_parts;
+use super::{PageRead, PageReads, Ssd};
 use crate::device::{Command, Op, SECTOR};
 use crate::ftl::Sink;
 use crate::nand::{Finished, NONE, OpKind};

@@ -35,9 +35,18 @@ fn words(first: u32, sectors: u32) -> impl Iterator<Item = (usize, u64)> {
     let end = first + sectors;
     (first >> 6..end.div_ceil(64)).map(move |word| {
         let (from, to) = (first.max(word * 64) - word * 64, end.min(word * 64 + 64) - word * 64);
-        (word as usize, (u64::MAX >> (64 - (to - from))) << from)
+        (word as usize, bits(from, to - from))
     })
 }
+
+/// So many bits of a word, at least one.
+#[inline]
+fn bits(from: u32, count: u32) -> u64 {
+    (u64::MAX >> (64 - count)) << from
+}
+
+/// The place in the table for a unit that is not held.
+pub struct Vacancy(usize);
 
 /// See the module.
 #[derive(Debug)]
@@ -126,8 +135,17 @@ impl Dirty {
         if self.count == 0 {
             return None;
         }
-        let (_, slot) = self.table[self.place(lpn)];
-        (slot != NONE).then_some(slot)
+        self.look_up(lpn).ok()
+    }
+
+    /// The slot of a unit that is held, or its place.
+    #[inline]
+    pub fn look_up(&self, lpn: u32) -> Result<u32, Vacancy> {
+        let at = self.place(lpn);
+        match self.table[at].1 {
+            NONE => Err(Vacancy(at)),
+            slot => Ok(slot),
+        }
     }
 
     #[cold]
@@ -141,9 +159,11 @@ impl Dirty {
     }
 
     /// Takes in a unit that is not held, with the room it needs.
-    pub fn insert(&mut self, write: &UnitWrite, length: u32) {
+    #[inline]
+    pub fn insert(&mut self, Vacancy(mut at): Vacancy, write: &UnitWrite, length: u32) {
         if 2 * (self.count as usize + 1) > self.table.len() {
             self.grow();
+            at = self.place(write.lpn);
         }
         let index = self.free;
         let index = if index == NONE {
@@ -157,7 +177,6 @@ impl Dirty {
             self.free = self.slots[index as usize].newer;
             index
         };
-        let at = self.place(write.lpn);
         self.table[at] = (write.lpn, index);
         self.slots[index as usize] = Slot {
             lpn: write.lpn,
@@ -169,7 +188,10 @@ impl Dirty {
         self.count += 1;
         self.length += length;
         self.link(index);
-        self.words_of(index).fill(0);
+        match self.words_of(index) {
+            [word] => *word = 0,
+            words => words.fill(0),
+        }
         self.note(index, write);
     }
 
@@ -339,10 +361,13 @@ impl Dirty {
     }
 
     /// The sectors of a write are in the slot now.
+    #[inline]
     fn note(&mut self, index: u32, write: &UnitWrite) {
         let UnitWrite { first_sector, sectors, stamp, .. } = *write;
-        let own = self.words_of(index);
-        words(first_sector, sectors).for_each(|(word, bits)| own[word] |= bits);
+        match self.words_of(index) {
+            [word] => *word |= bits(first_sector, sectors),
+            own => words(first_sector, sectors).for_each(|(word, bits)| own[word] |= bits),
+        }
         if self.keep_versions {
             let first = (index * self.sectors + first_sector) as usize;
             let versions = &mut self.versions[first..first + sectors as usize];
@@ -392,8 +417,8 @@ mod tests {
                             let merged = dirty.merged(at, &write);
                             dirty.overwrite(at, &write, &merged, 2, step % 2 == 0);
                             assert_eq!(dirty.unit(at).sectors, merged.sectors);
-                        } else {
-                            dirty.insert(&write, 1);
+                        } else if let Err(place) = dirty.look_up(lpn) {
+                            dirty.insert(place, &write, 1);
                         }
                         let new = (step, vec![None; sectors as usize]);
                         let held = plain.contains_key(&lpn);
