@@ -84,6 +84,12 @@ impl Layout {
     pub fn one_region(self, superblocks: u32) -> Self {
         Layout { regions: 1, superblocks, by_region: FastDiv::new(superblocks), ..self }
     }
+    /// The same with superblocks of so many program units, as blocks with fewer pages would make.
+    pub fn shortened(self, programs: u32) -> Self {
+        let data_units = programs * self.units_per_program();
+        let by_superblock = FastDiv::new(data_units);
+        Layout { by_superblock, data_units, ..self }.with_parity(self.stripe)
+    }
     /// Physical units that a mapping unit takes at most: 1 unless the drive compresses.
     #[inline]
     pub fn granules(&self) -> u32 {

@@ -121,12 +121,10 @@ impl Reclaim {
         if overruled { space.blocks.least_valid(region) } else { victim }
     }
 
-    /// A region continues as another one, with what that collects at the same place in `victim`.
-    pub fn resume_as(&mut self, region: u32, of: &Reclaim, victim: Option<u32>) {
-        let Region { jobs: [collecting, ..], owed, .. } = of.regions[0];
-        let collecting = collecting.zip(victim).map(|(job, victim)| Relocation { victim, ..job });
+    /// A region is drawn to be where collection has come so far.
+    pub fn resume(&mut self, region: u32, collecting: Option<Relocation>) {
         let jobs = [collecting, None, None];
-        self.regions[region as usize] = Region { jobs, owed, ..Region::default() };
+        self.regions[region as usize] = Region { jobs, ..Region::default() };
     }
 
     /// All that decides what a region does next, for fingerprints.

@@ -10,10 +10,13 @@
 //!
 //! Simplified: all regions hold equally much, and the copies of a superblock have their valid units at the same
 //! offsets. The model is written on between the regions, and the drive should be afterwards, so that they differ.
+//! Large superblocks are shorter in the model: what one holds scatters less the more units it has, and of
+//! thousands that is next to nothing.
 //! Cost: the writes of the model, and a random permutation of the logical units.
 
 use super::mapping::Mapping;
 use super::page_map::{PageMap, Policies};
+use super::relocate::Relocation;
 use super::space::{CLOSED, Frontier, Lane};
 use super::{Pace, Sink, UnitWrite, placement, victim};
 use crate::contract::Drawing;
@@ -26,6 +29,8 @@ const MODEL_UNITS: u32 = 1 << 18;
 /// ... and so many superblocks at least, unless a region of the drive has fewer: what is open in it is then next to
 /// nothing.
 const MODEL_SUPERBLOCKS: u32 = 1024;
+/// Units of a superblock at which one of the model is shorter, in whole stripes of parity.
+const SUPERBLOCK_UNITS: u32 = 4096;
 /// A model that is not smaller than the drive by this factor gains too little.
 const GAIN: u32 = 4;
 /// Times that the model is overwritten: what was filled in order is then a share of `exp(-8)` of the data.
@@ -73,23 +78,29 @@ impl PageMap {
         times
     }
 
-    /// A region as of this drive, with fewer superblocks where it has many; empty.
+    /// A region as of this drive, with fewer superblocks where it has many, and shorter ones where they are large;
+    /// empty.
     fn model(&self) -> Option<PageMap> {
-        let (layout, settings) = (self.layout, self.settings);
+        let (whole, settings) = (self.layout, self.settings);
+        let stripe = whole.stripe().max(1);
+        let programs = SUPERBLOCK_UNITS.div_ceil(whole.units_per_program() * stripe) * stripe;
+        let layout = whole.shortened(programs.min(whole.programs_per_superblock()));
         let units = layout.units_per_superblock();
         let superblocks = layout.superblocks.min(MODEL_SUPERBLOCKS.max(MODEL_UNITS / units));
         let of_model = layout.one_region(superblocks);
-        if of_model.units() * u64::from(GAIN) > layout.units() {
+        if of_model.units() * u64::from(GAIN) > whole.units() {
             return None;
         }
         // As densely as in the drive lies what is in closed superblocks; one at a frontier is half full.
         let frontiers = settings.frontiers();
         let open = f64::from(settings.reserve() + frontiers);
-        let data = f64::from(layout.data_units_per_superblock());
+        let per_region = f64::from(self.units()) / f64::from(whole.regions);
+        let [data, of_model_data] =
+            [whole, layout].map(|l| f64::from(l.data_units_per_superblock()));
         let at_frontiers = f64::from(frontiers) * data / 2.0;
-        let share = (f64::from(superblocks) - open) / (f64::from(layout.superblocks) - open);
-        let per_region = f64::from(self.units()) / f64::from(layout.regions);
+        let share = (f64::from(superblocks) - open) / (f64::from(whole.superblocks) - open);
         let held = at_frontiers + (per_region - at_frontiers) * share;
+        let held = held * of_model_data / data;
         let held = (held.round() as u32).min(Self::region_limit(&of_model, &settings));
         let policies = Policies {
             victim: (victim::VICTIMS.entries[0].build)(
@@ -138,7 +149,9 @@ impl PageMap {
         sink: &mut S,
     ) -> Option<f64> {
         let regions = self.layout.regions;
-        let between = u64::from(model.units()) * u64::from(PASSING) / u64::from(regions);
+        // One region differs from no other.
+        let passing = if regions > 1 { u64::from(PASSING) } else { 0 };
+        let between = u64::from(model.units()) * passing / u64::from(regions);
         let mut closed: Vec<Vec<Copy>> = Vec::new();
         for region in 0..regions {
             closed.push(self.sample_region(region, model, drawing));
@@ -172,43 +185,94 @@ impl PageMap {
         let mut places: Vec<u32> = self.blocks().of_region(region).collect();
         shuffle(&mut places, drawing);
         let mut places = places.into_iter();
-        let mut next = |this: &mut Self, of: u32| {
+        let whole = self.layout.units_per_superblock();
+        let mut next = |this: &mut Self, of: u32, end: u32| {
             let superblock = places.next().expect("no more parts than superblocks");
-            this.copy_superblock(superblock, model, of);
+            this.copy_superblock(superblock, model, of, end);
             superblock
         };
-        let free: VecDeque<u32> = model.space.free_of(0).map(|of| next(self, of)).collect();
+        let free: VecDeque<u32> = model.space.free_of(0).map(|of| next(self, of, 0)).collect();
         let mut frontier = |this: &mut Self, lane: Lane| match *model.space.frontier(0, lane) {
             Frontier { superblock: NONE, .. } => CLOSED,
-            f => Frontier { superblock: next(this, f.superblock), ..f },
+            f if this.is_as_long_as(model) => {
+                Frontier { superblock: next(this, f.superblock, f.offset), ..f }
+            }
+            f => {
+                let offset = this.offset_of(f.offset, model);
+                Frontier { offset, ..Frontier::at(next(this, f.superblock, offset)) }
+            }
         };
         let (host, collected) = (frontier(self, Lane::Host), frontier(self, Lane::Collected));
-        let victim = model.reclaim.moving(0, Cause::Collection).map(|job| next(self, job.victim));
+        let collecting = model.reclaim.moving(0, Cause::Collection).map(|job| {
+            let victim = next(self, job.victim, whole);
+            self.relocation_as(job, victim, model)
+        });
         self.space.set_region(region, free, host, collected);
-        self.reclaim.resume_as(region, &model.reclaim, victim);
+        self.reclaim.resume(region, collecting);
         let of: Vec<u32> = model.blocks().oldest_first(0).collect();
         let places: Vec<u32> = places.collect();
         let begin = drawing.stream.below(places.len() as u64) as usize;
         let mut copies = Vec::with_capacity(places.len());
         for (i, &superblock) in places.iter().enumerate() {
             let of = of[(i * of.len() + begin) / places.len() % of.len()];
-            self.copy_superblock(superblock, model, of);
+            self.copy_superblock(superblock, model, of, whole);
             let closed_at = model.blocks().closed_at[of as usize];
             copies.push((superblock, model.counters.host_units_written - closed_at));
         }
         copies
     }
 
-    /// Valid units and wear of a superblock of the model.
-    fn copy_superblock(&mut self, superblock: u32, model: &PageMap, of: u32) {
-        self.space.blocks.erases[superblock as usize] = model.blocks().erases[of as usize];
-        let (first, of) = (self.layout.first_unit(superblock), model.layout.units_of(of));
-        let mut left = of.clone();
-        while let Some(valid) = model.map.next_valid(left.clone()) {
-            self.map.mark(first + valid - of.start, 1);
-            self.space.blocks.fill(superblock, 1);
-            left.start = valid + 1;
+    /// Whether superblocks of the model are none shorter than those of the drive.
+    fn is_as_long_as(&self, model: &PageMap) -> bool {
+        self.layout.units_per_superblock() == model.layout.units_per_superblock()
+    }
+
+    /// The start of the program unit of a longer superblock that stands for the one at this offset of the model: what the
+    /// model has before it lies before it here. It is none of parity, which is never the next to be written.
+    fn offset_of(&self, offset: u32, model: &PageMap) -> u32 {
+        let [all, of_model] = [self, model].map(|map| map.layout.programs_per_superblock());
+        let program = model.layout.program_of(offset);
+        let scaled = (u64::from(program) * u64::from(all)).div_ceil(u64::from(of_model)) as u32;
+        let is_parity =
+            scaled < all && self.layout.is_parity(scaled * self.layout.units_per_program());
+        (scaled - u32::from(is_parity)) * self.layout.units_per_program()
+    }
+
+    /// What the model collects, in a superblock of the drive.
+    fn relocation_as(&self, job: Relocation, victim: u32, model: &PageMap) -> Relocation {
+        if self.is_as_long_as(model) {
+            return Relocation { victim, ..job };
         }
+        let [all, of_model] =
+            [self, model].map(|map| u64::from(map.layout.data_units_per_superblock()));
+        let longer = |units: u32| (u64::from(units) * all / of_model) as u32;
+        let cursor = self.offset_of(job.cursor, model);
+        let (valid, gain) = (longer(job.valid), longer(job.gain));
+        Relocation { victim, cursor, valid, gain, owed: 0, ..job }
+    }
+
+    /// Valid units and wear of a superblock of the model, up to the offset `end`.
+    fn copy_superblock(&mut self, superblock: u32, model: &PageMap, of: u32, end: u32) {
+        self.space.blocks.erases[superblock as usize] = model.blocks().erases[of as usize];
+        let [all, of_model] = [self, model].map(|map| map.layout.programs_per_superblock());
+        let units = self.layout.units_per_program();
+        let (first, of) = (self.layout.first_unit(superblock), model.layout.first_unit(of));
+        let mut valid = 0;
+        for program in 0..end.div_ceil(units) {
+            let mut source = (u64::from(program) * u64::from(of_model) / u64::from(all)) as u32;
+            if self.layout.is_parity(program * units) {
+                continue;
+            }
+            source -= u32::from(model.layout.is_parity(source * units));
+            let (to, from) = (first + program * units, of + source * units);
+            let mut left = from..from + units;
+            while let Some(at) = model.map.next_valid(left.clone()) {
+                self.map.mark(to + at - from, 1);
+                valid += 1;
+                left.start = at + 1;
+            }
+        }
+        self.space.blocks.fill(superblock, valid);
     }
 
     /// Makes as many units valid as there are logical ones: rounding leaves some too few or too many, which is
