@@ -144,6 +144,7 @@ fn errors_name_file_line_option_and_what_is_meant() {
         ("[a]\nexitall\n", "exitall: fio has this option (ending with another job), but"),
         ("[a]\niodepth_batch=4\n", "fio has this option (submitting in batches), but"),
         ("[a]\nfile_service_type=random:0\n", "a number from 1"),
+        ("[a]\nfile_service_type=zipf:1.2\n", "roundrobin"),
         ("[a]\nzonemode=strided\nzonesize=10%\n", "expected a whole number"),
         ("[a]\nzonemode=strided\nzonesize=1m\nzonerange=1k\n", "less than one I/O of 4KiB"),
         ("[a]\nrw=read:4k\nzonemode=strided\nzonesize=1m\n", "not supported with zonemode"),

@@ -232,10 +232,13 @@ impl PageMap {
     fn offset_of(&self, offset: u32, model: &PageMap) -> u32 {
         let [all, of_model] = [self, model].map(|map| map.layout.programs_per_superblock());
         let program = model.layout.program_of(offset);
-        let scaled = (u64::from(program) * u64::from(all)).div_ceil(u64::from(of_model)) as u32;
-        let is_parity =
-            scaled < all && self.layout.is_parity(scaled * self.layout.units_per_program());
-        (scaled - u32::from(is_parity)) * self.layout.units_per_program()
+        let mut at = (u64::from(program) * u64::from(all)).div_ceil(u64::from(of_model)) as u32;
+        let units = self.layout.units_per_program();
+        // At the end of a superblock two of parity may follow each other.
+        while at < all && self.layout.is_parity(at * units) {
+            at -= 1;
+        }
+        at * units
     }
 
     /// What the model collects, in a superblock of the drive.

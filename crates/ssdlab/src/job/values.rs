@@ -124,15 +124,13 @@ pub fn split(text: &str, block: impl Fn(&str) -> Result<u64>) -> Result<Vec<(u64
 
 /// `file_service_type`: how files follow, and behind a colon after how many I/Os.
 pub fn file_service(value: &str) -> Result<(FileService, u32)> {
-    let (name, every) = match value.split_once(':') {
-        Some((name, every)) => (name, count(every, 1024, u64::from(u32::MAX))?),
-        None => (value, 1),
+    let (name, every) = value.split_once(':').unwrap_or((value, "1"));
+    let service = match choice(name, &["roundrobin", "sequential", "random"])? {
+        0 => FileService::RoundRobin,
+        1 => FileService::Sequential,
+        _ => FileService::Random,
     };
-    Ok(match choice(name, &["roundrobin", "sequential", "random"])? {
-        0 => (FileService::RoundRobin, every),
-        1 => (FileService::Sequential, every),
-        _ => (FileService::Random, every),
-    })
+    Ok((service, count(every, 1024, u64::from(u32::MAX))?))
 }
 
 /// `random_generator`.
