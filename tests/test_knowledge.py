@@ -28,23 +28,19 @@ PART_FILES = Path(__file__).parents[1] / "crates/ssdlab/src/nand/parts"
 ASSUMED_MAX = 0.4
 FITTED_MAX = 3
 MORE_ASSUMED: dict[str, int] = {
-    "crucial-mx200-250": 41,
-    "hgst-c15k600-300": 50,
+    "hgst-c15k600-300": 44,
     "hgst-he10-10000": 59,
-    "intel-dc-s3510-480": 47,
-    "intel-dc-s4600-240": 47,
-    "intel-dc-s4610-480": 47,
-    "micron-5200-eco-960": 55,
-    "samsung-pm883-1920": 44,
-    "samsung-pm883-480": 44,
+    "intel-dc-s3510-480": 43,
+    "intel-dc-s4610-480": 44,
+    "micron-5200-eco-960": 52,
     "seagate-constellation-es3-1000": 47,
-    "seagate-enterprise-10k8-1800": 74,
-    "seagate-savvio-10k5-300": 58,
+    "seagate-enterprise-10k8-1800": 68,
+    "seagate-savvio-10k5-300": 53,
     "solidigm-p5520-1920": 56,
-    "toshiba-al15seb120ny-1200": 50,
-    "toshiba-mk4001grzb-400": 76,
-    "toshiba-xg5-512": 47,
-    "toshiba-xg6-512": 50,
+    "toshiba-al15seb120ny-1200": 44,
+    "toshiba-mk4001grzb-400": 72,
+    "toshiba-xg5-512": 43,
+    "toshiba-xg6-512": 47,
 }
 """Percent of the values that are assumed, of the drives of which it is more than 40: what is not
 found yet. The numbers fall, but where a source is found to have said too much; a drive that comes
