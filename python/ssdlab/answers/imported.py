@@ -25,7 +25,7 @@ from ssdlab.answer import (
 from ssdlab.engine import grids
 from ssdlab.engine.grids import PATTERNS, Found, Spec
 from ssdlab.histogram import NOTHING, Histogram, merge, us
-from ssdlab.imports import ForeignDocument, ImportScan
+from ssdlab.imports import ForeignDocument, ImportedRun, ImportScan
 from ssdlab.imports.find import DIGITS
 from ssdlab.results import SYNC
 
@@ -38,27 +38,17 @@ HEADS = (
 
 
 @dataclass(frozen=True)
-class ImportedDocument:
-    """A document, its run, and whether that was there before."""
-
-    foreign: ForeignDocument
-    run: Path | None
-    """None where nothing was kept."""
-    new: bool
-
-
-@dataclass(frozen=True)
 class _Row:
     """One job of a document."""
 
-    item: ImportedDocument
+    item: ImportedRun
     job: JobMeasurement
     cells: Mapping[str, Cell]
     spec: Spec | None
     """Where it stands in a grid; None where its options do not say."""
 
 
-def answer(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool) -> Answer:
+def answer(items: Sequence[ImportedRun], scan: ImportScan, *, planned: bool) -> Answer:
     """``planned``: nothing has been kept."""
     rows = [
         _row(item, job)
@@ -91,7 +81,7 @@ def answer(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool
     return Answer("Import of fio results", "import", sections, notes=notes)
 
 
-def _said(items: Sequence[ImportedDocument], scan: ImportScan, *, planned: bool) -> list[str]:
+def _said(items: Sequence[ImportedRun], scan: ImportScan, *, planned: bool) -> list[str]:
     new = sum(item.new for item in items)
     verb = "would be imported" if planned else "imported"
     said = [f"{_count(new, 'run')} {verb}"]
@@ -118,7 +108,7 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{plural}"
 
 
-def _row(item: ImportedDocument, job: JobMeasurement) -> _Row:
+def _row(item: ImportedRun, job: JobMeasurement) -> _Row:
     told = [direction for direction in job.directions if direction.ddir != SYNC]
     whole: Histogram = merge(direction.latencies.get("clat") for direction in told) or NOTHING
     rates = [direction.iops for direction in told if direction.iops is not None]
@@ -185,7 +175,7 @@ def short(foreign: ForeignDocument) -> str:
     return foreign.digest[:DIGITS]
 
 
-def _runs(items: Sequence[ImportedDocument]) -> Table:
+def _runs(items: Sequence[ImportedRun]) -> Table:
     folder = os.path.commonpath([item.foreign.path.parent for item in items])
     lines: list[Cells] = []
     for item in items:
@@ -226,7 +216,7 @@ def _of_drive(label: str, rows: Sequence[_Row]) -> list[Section]:
     return [Section(said, figures=figures, key=f"drive-{label}", title=label)]
 
 
-def _document(item: ImportedDocument) -> dict[str, Any]:
+def _document(item: ImportedRun) -> dict[str, Any]:
     """A document for scripts."""
     foreign = item.foreign
     return {

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssdlab.analysis.measurement import row_numbers
-from ssdlab.answers.imported import ImportedDocument
 from ssdlab.answers.imported import answer as import_answer
 from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.given import several
-from ssdlab.imports import ForeignDocument, ImportScan, Keeper, Refused, scan
+from ssdlab.imports import ImportedRun, ImportScan, Keeper, Refused, scan
 from ssdlab.progress import Progress, ProgressCallback
 from ssdlab.store import RunStore
 
@@ -24,7 +23,7 @@ class Imported:
 
     paths: Sequence[Path]
     found: ImportScan
-    items: Sequence[ImportedDocument]
+    items: Sequence[ImportedRun]
     planned: bool
 
     @property
@@ -111,7 +110,7 @@ def imported(
     )
     items = []
     for number, document in enumerate(import_scan.found):
-        items.append(_item(document, keeper, plan=plan))
+        items.append(keeper.keep(document, plan=plan))
         _tell(callback, 0.5 + (number + 1) / len(import_scan.found) / 2)
     return Imported(paths, import_scan, items, plan)
 
@@ -119,11 +118,3 @@ def imported(
 def _tell(callback: ProgressCallback, share: float) -> None:
     if not callback(Progress(share)):
         raise Interrupted("stopped; what was imported so far is kept")
-
-
-def _item(document: ForeignDocument, keeper: Keeper, *, plan: bool) -> ImportedDocument:
-    if plan:
-        before = keeper.before(document)
-        return ImportedDocument(document, before, before is None)
-    kept = keeper.keep(document)
-    return ImportedDocument(document, kept.folder, kept.new)

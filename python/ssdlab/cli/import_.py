@@ -13,11 +13,11 @@ from ssdlab.errors import InputError
 from ssdlab.output import Output
 
 if light.BODIES:
-    from ssdlab.answers.imported import ImportedDocument, short
+    from ssdlab.answers.imported import short
     from ssdlab.api.imports import imported
     from ssdlab.cli.output import progress
     from ssdlab.fits import observations
-    from ssdlab.imports import ForeignDocument
+    from ssdlab.imports import ForeignDocument, ImportedRun
     from ssdlab.store import RunStore, called
 
 
@@ -66,7 +66,7 @@ def command(
     done.check()
 
 
-def _follow(item: ImportedDocument) -> str:
+def _follow(item: ImportedRun) -> str:
     """The command that shows the run of a document; empty where nothing was kept."""
     if item.run is None:
         return ""

@@ -14,10 +14,11 @@ from ssdlab.store import RunStore
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A document and its run."""
+    """A document, its run, and whether that is new."""
 
     foreign: ForeignDocument
-    folder: Path
+    run: Path | None
+    """None where nothing was kept."""
     new: bool
     """False where the store had it before."""
 
@@ -29,15 +30,12 @@ class Keeper:
         self._store = store
         self._there = {one.rpartition("-")[2]: store.root / one for one in store.ids()}
 
-    def before(self, foreign: ForeignDocument) -> Path | None:
-        """The run of the same content; None where the store has none."""
-        return self._there.get(foreign.digest[:DIGITS])
-
-    def keep(self, foreign: ForeignDocument) -> ImportedRun:
-        """Keeps a document as a run, unless the store has it."""
-        if (before := self.before(foreign)) is not None:
-            return ImportedRun(foreign, before, False)
+    def keep(self, foreign: ForeignDocument, *, plan: bool = False) -> ImportedRun:
+        """Keeps a document as a run, unless the store has it, or that is only a ``plan``."""
         ending = foreign.digest[:DIGITS]
+        before = self._there.get(ending)
+        if plan or before is not None:
+            return ImportedRun(foreign, before, before is None)
         folder = self._store.save(foreign.result, made=_measured(foreign), ending=ending)
         self._there[ending] = folder
         return ImportedRun(foreign, folder, True)
