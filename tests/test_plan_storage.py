@@ -47,7 +47,7 @@ def null(path: Path, us: float, capacity: str = "1GiB") -> Path:
 
 def run(*texts: str, hot: HotSet | None = None, depth: int = 1, **more: Any) -> list[CandidateRun]:
     asked = TableLoads(hot or HotSet(1 << 62), depth, quick=True, **more)
-    return simulated(measured([candidate(text) for text in texts], asked))
+    return simulated(measured([candidate(text) for text in texts], asked.pieces))
 
 
 # --- how candidates are written
@@ -530,7 +530,7 @@ def test_measuring_can_be_stopped(tmp_path: Path) -> None:
     path = null(tmp_path / "n.toml", 100.0)
     asked = TableLoads(HotSet(1 << 62), quick=True)
     with pytest.raises(Interrupted):
-        simulated(measured([candidate(str(path))], asked), lambda _news: False)
+        simulated(measured([candidate(str(path))], asked.pieces), lambda _news: False)
 
 
 def test_a_rig_that_is_wrong_is_told_with_its_candidate(tmp_path: Path) -> None:

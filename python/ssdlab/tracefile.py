@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal
 
 from ssdlab import _core
 from ssdlab.errors import InputError
@@ -15,18 +15,8 @@ FITS = ("as-is", "wrap", "scale")
 """What is done about addresses that a target does not have."""
 
 
-class ReadingOptions(TypedDict):
-    """What the core asks for; see :class:`Reading`."""
-
-    format: str | None
-    action: str
-    block_bytes: int
-    skip_damaged: bool
-    from_ns: int
-    to_ns: int
-    share: float
-    device: int | None
-    columns: str | None
+ReadingOptions = dict[str, Any]
+"""The fields of :class:`Reading`, as the core takes them."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class Reading:
 
     def options(self) -> ReadingOptions:
         """As the core takes them."""
-        return cast(ReadingOptions, asdict(self))
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from ssdlab.plan.storage.measure import TableLoads
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.study import WHOLE, StorageStudy
 from ssdlab.plan.stores import MODES, RAM_MODES, store
-from ssdlab.plan.study import carry_out, simulated
+from ssdlab.plan.study import simulated
 from ssdlab.rig import registered
 from ssdlab.studies.caches import COUNTED_ONLY
 from ssdlab.tracefile import FITS, existing
@@ -239,7 +239,7 @@ def plan_storage(
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     study = StorageStudy(candidates, asked, cost, daily)
     with working(study.subject, progress, cluster, fresh=fresh) as callback:
-        return Report(carry_out(study, callback))
+        return Report(study.judge(simulated(study.variants(), callback)))
 
 
 def _ram(given: Size | None, policy: str, mode: str) -> Ram | None:

@@ -25,12 +25,13 @@ from ssdlab.bench.variant import (
     STOPPED,
     Agenda,
     BatchProgress,
+    Outcome,
     Take,
     Tolerant,
     Variant,
     WorkerLostError,
 )
-from ssdlab.bench.worker import VariantOutcome, WorkBatch, WorkItem, keep, work
+from ssdlab.bench.worker import WorkBatch, WorkItem, keep, work
 from ssdlab.errors import ExperimentError, Interrupted, MemoryShortError
 from ssdlab.progress import ProgressCallback
 
@@ -246,7 +247,7 @@ class Dispatch:
             del self._sent[key]
             self._again.extend(sent.places)
 
-    def _take_all(self, sent: _Sent, came: Sequence[VariantOutcome]) -> None:
+    def _take_all(self, sent: _Sent, came: Sequence[Outcome]) -> None:
         wrong: list[BaseException] = []
         for outcome in came:
             if outcome.error is None:

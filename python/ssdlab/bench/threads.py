@@ -9,12 +9,11 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ssdlab.bench.variant import STOPPED, Agenda, BatchProgress, Seat, Shelf, Take, Variant
+from ssdlab.bench.variant import STOPPED, Agenda, BatchProgress, Outcome, Seat, Shelf, Take, Variant
 from ssdlab.errors import Interrupted, MemoryShortError
 from ssdlab.memory import available_bytes
 from ssdlab.progress import Progress, ProgressCallback
@@ -23,6 +22,10 @@ SIGNALS_S = 0.1
 """Seconds between two looks whether Ctrl-C was pressed."""
 AHEAD_MAX = 64
 """Results that wait to be taken; more of them hold the threads up."""
+
+
+Outcomes = queue.Queue[Outcome | None]
+"""Of a thread's variants, and None at its end."""
 
 
 class Threads:
@@ -46,15 +49,6 @@ class Threads:
             crew.work(Agenda(variants, short), 1, None)
 
 
-@dataclass
-class _Finished:
-    """What came of a variant; an error where that ended it."""
-
-    place: int
-    result: Any = None
-    error: BaseException | None = None
-
-
 class _Crew:
     """Threads at work on variants."""
 
@@ -75,8 +69,8 @@ class _Crew:
         """Runs what is on the agenda, and answers the places of what needs more memory."""
         if not agenda.left:
             return []
-        came: queue.Queue[_Finished | None] = queue.Queue(AHEAD_MAX)
-        wrong: list[_Finished] = []
+        came: Outcomes = queue.Queue(AHEAD_MAX)
+        wrong: list[Outcome] = []
         with ThreadPoolExecutor(at_once) as pool:
             gone = threading.Event()
             try:
@@ -99,9 +93,7 @@ class _Crew:
             raise Interrupted(STOPPED)  # between two of them
         return sorted(finished.place for finished in short)
 
-    def _gather(
-        self, came: queue.Queue[_Finished | None], at_work: int, wrong: list[_Finished]
-    ) -> None:
+    def _gather(self, came: Outcomes, at_work: int, wrong: list[Outcome]) -> None:
         while at_work:
             try:
                 # A signal need not break off a wait without an end: polars has waits restart.
@@ -116,12 +108,12 @@ class _Crew:
                 self._take(finished.place, finished.result)
 
     def _serve(
-        self, agenda: Agenda, holder: int, memory: int | None, came: queue.Queue[_Finished | None],
+        self, agenda: Agenda, holder: int, memory: int | None, came: Outcomes,
         gone: threading.Event,
     ) -> None:  # fmt: skip
         """What one of the threads does."""
 
-        def hand_over(finished: _Finished | None) -> None:
+        def hand_over(finished: Outcome | None) -> None:
             while not gone.is_set():
                 try:
                     return came.put(finished, timeout=SIGNALS_S)
@@ -137,7 +129,7 @@ class _Crew:
             hand_over(self._one(places[0], memory))
         hand_over(None)
 
-    def _one(self, place: int, memory: int | None) -> _Finished:
+    def _one(self, place: int, memory: int | None) -> Outcome:
         variant = self._variants[place]
         try:
             # Asked here too: a short one may end before the core reports for the first time.
@@ -145,16 +137,16 @@ class _Crew:
                 raise Interrupted(STOPPED)
             if variant.wanted is not None and not variant.wanted():
                 self._tell(place, 1.0)
-                return _Finished(place, None)
+                return Outcome(place, None)
             start = variant.start if variant.start in self._shared else None
             result = variant.body(Seat(partial(self._hear, place), memory, self._shelf, start))
             self._tell(place, 1.0)
         except BaseException as error:
-            finished = _Finished(place, error=error)
+            finished = Outcome(place, error=error)
             if memory is None or not _short(finished):
                 self._stop.set()
             return finished
-        return _Finished(place, result)
+        return Outcome(place, result)
 
     def _hear(self, place: int, news: Progress) -> bool:
         return self._tell(place, news.fraction or 0.0)
@@ -165,5 +157,5 @@ class _Crew:
         return not self._stop.is_set()
 
 
-def _short(finished: _Finished) -> bool:
+def _short(finished: Outcome) -> bool:
     return isinstance(finished.error, MemoryShortError)

@@ -137,6 +137,16 @@ class Variant(Generic[T]):
     and None came of it."""
 
 
+@dataclass
+class Outcome:
+    """What came of a variant; an error where that ended it."""
+
+    place: int
+    result: Any = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True)
 class Tolerant(Generic[T]):
     """A body whose InputError is what came of it, and not the end of all."""

@@ -13,7 +13,7 @@ from typing import Any
 from distributed import Worker, get_worker
 
 from ssdlab.bench.packing import pack, unpack
-from ssdlab.bench.variant import STOPPED, Seat, Shelf
+from ssdlab.bench.variant import STOPPED, Outcome, Seat, Shelf
 from ssdlab.errors import Interrupted, MemoryShortError, SsdlabError
 from ssdlab.memory import available_bytes, limit_process
 from ssdlab.progress import Progress
@@ -46,16 +46,6 @@ class WorkBatch:
     """Worker processes that share the memory of this machine, as far as the caller knows."""
     alone: bool
     """Whether nothing else runs: all of the memory may be taken."""
-
-
-@dataclass
-class VariantOutcome:
-    """What came of a variant."""
-
-    place: int
-    seconds: float = 0.0
-    result: Any = None
-    error: BaseException | None = None
 
 
 @dataclass
@@ -96,7 +86,7 @@ def keep(content: bytes) -> bytes:
 
 
 def work(content: bytes, parcels: Mapping[str, bytes]) -> bytes:
-    """Runs a packed :class:`WorkBatch`; a packed list of :class:`VariantOutcome`, one of each.
+    """Runs a packed :class:`WorkBatch`; a packed list of :class:`Outcome`, one of each.
 
     It ends with the first that fails, but those that need more memory.
     """
@@ -104,7 +94,7 @@ def work(content: bytes, parcels: Mapping[str, bytes]) -> bytes:
     room, key = _room(worker), worker.get_current_task()
     batch: WorkBatch = unpack(content, parcels, room.folder)
     memory = None if batch.alone else _share(room, batch.beside)
-    came: list[VariantOutcome] = []
+    came: list[Outcome] = []
     for item in batch.items:
         outcome = _one(room, key, batch.topic, item, memory)
         came.append(outcome)
@@ -115,7 +105,7 @@ def work(content: bytes, parcels: Mapping[str, bytes]) -> bytes:
     return pack(came)
 
 
-def _one(room: _Room, key: str, topic: str, item: WorkItem, memory: int | None) -> VariantOutcome:
+def _one(room: _Room, key: str, topic: str, item: WorkItem, memory: int | None) -> Outcome:
     def report(news: Progress) -> bool:
         return room.hear(key, topic, item.place, news.fraction or 0.0)
 
@@ -125,12 +115,12 @@ def _one(room: _Room, key: str, topic: str, item: WorkItem, memory: int | None) 
             raise Interrupted(STOPPED)
         result = item.body(Seat(report, memory, room.shelf, item.start))
     except SsdlabError as error:
-        return VariantOutcome(item.place, time.monotonic() - began, error=error)
+        return Outcome(item.place, error=error, seconds=time.monotonic() - began)
     except Exception as error:
         # It may be one that does not survive the way.
         told = RuntimeError("".join(traceback.format_exception(error)))
-        return VariantOutcome(item.place, time.monotonic() - began, error=told)
-    return VariantOutcome(item.place, time.monotonic() - began, result)
+        return Outcome(item.place, error=told, seconds=time.monotonic() - began)
+    return Outcome(item.place, result, seconds=time.monotonic() - began)
 
 
 def _room(worker: Worker) -> _Room:

@@ -18,12 +18,12 @@ from ssdlab.engine.plans import Announcement, ProtocolOrder, check, setup_of
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.runner import Execution, mark
 from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
-from ssdlab.progress import ProgressCallback
+from ssdlab.progress import Notice, ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import medium
 from ssdlab.store import RunStore, called
 from ssdlab.store.folder import RunFolder, Status
-from ssdlab.target import Notice, RealSession, Session, Target, Terms, sim
+from ssdlab.target import RealSession, Session, Target, Terms, sim
 
 Examine = Callable[[Execution], Sequence[Check]]
 """Says whether what a run has measured can be believed (:mod:`ssdlab.checks`)."""

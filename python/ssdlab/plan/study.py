@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ssdlab import bench
-from ssdlab.answer import Answer
 from ssdlab.progress import ProgressCallback, stage, within
 
 T = TypeVar("T")
@@ -24,25 +23,6 @@ class Round:
 
 Rounds = Generator[Round, list[Any], T]
 """Asks for one round after the other, is handed what came of each, and ends with all of it."""
-
-
-class PlanStudy(Protocol[T]):
-    """A question of what to buy."""
-
-    @property
-    def subject(self) -> str:
-        """What it is about, for the line of progress."""
-
-    def variants(self) -> Rounds[T]:
-        """The candidates, and what they did."""
-
-    def judge(self, found: T) -> Answer:
-        """The candidates beside each other, and which to take."""
-
-
-def carry_out(study: PlanStudy[T], progress: ProgressCallback | None = None) -> Answer:
-    """Simulates the candidates of a study and judges them; raises as :func:`simulated`."""
-    return study.judge(simulated(study.variants(), progress))
 
 
 def simulated(rounds: Rounds[T], progress: ProgressCallback | None = None) -> T:

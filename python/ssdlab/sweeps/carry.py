@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +15,7 @@ from ssdlab.errors import Interrupted, SsdlabError
 from ssdlab.progress import ProgressCallback, phases_of, tell
 from ssdlab.sweeps.dataset import Dataset, RunOutcome
 from ssdlab.sweeps.estimate import FRESH
-from ssdlab.sweeps.plan import RunSource, SweepRun
+from ssdlab.sweeps.plan import SweepRun
 from ssdlab.target import Terms
 
 LOOK_S = 0.5
@@ -36,9 +36,10 @@ class SweepOutcome:
 
 
 def carry_out(
-    asked: RunSource, dataset: Dataset, progress: ProgressCallback | None = None
+    asked: Iterable[SweepRun], dataset: Dataset, progress: ProgressCallback | None = None
 ) -> SweepOutcome:
-    """Runs what is not done. What is done when it is stopped stays in the table.
+    """Runs what is not done; runs that can share a prepared drive stand together. What is done when
+    it is stopped stays in the table.
 
     Raises:
         Interrupted: Ctrl-C, or the progress callback returned False.
@@ -46,7 +47,7 @@ def carry_out(
         ExperimentError: the disk is full, or a cluster is gone.
     """
     done = dataset.done()
-    runs = list({run.key: run for run in asked.runs()}.values())
+    runs = list({run.key: run for run in asked}.values())
     todo = [run for run in runs if run.key not in done]
     before = len(runs) - len(todo)
     failed: dict[str, tuple[SweepRun, SsdlabError]] = {}

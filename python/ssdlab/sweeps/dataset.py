@@ -8,7 +8,7 @@ import io
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
 from ssdlab.sweeps.axes import Axis
 from ssdlab.sweeps.claims import Claims
-from ssdlab.sweeps.plan import RunSource
+from ssdlab.sweeps.plan import SweepRun
 
 SUMMARY, SERIES, CLAIMS = "summary", "series", "claims"
 """Folders of the parts of both tables, and of who runs what."""
@@ -141,9 +141,9 @@ class Dataset:
         with self._lock:
             self._write()
 
-    def of(self, asked: RunSource) -> pl.DataFrame:
+    def of(self, asked: Iterable[SweepRun]) -> pl.DataFrame:
         """The rows of the runs that are asked for, each once, by their keys."""
-        keys = pl.LazyFrame({"key": [run.key for run in asked.runs()]}, schema={"key": pl.String})
+        keys = pl.LazyFrame({"key": [run.key for run in asked]}, schema={"key": pl.String})
         parts = [pl.scan_parquet(path) for path in sorted(self._parts.glob("*.parquet"))]
         if not parts:
             return pl.DataFrame()

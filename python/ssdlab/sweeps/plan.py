@@ -7,10 +7,9 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 from ssdlab import _core
 from ssdlab._version import VERSION
@@ -49,13 +48,6 @@ class SweepRun:
     def start(self) -> tuple[str, str, int]:
         """The same for runs that begin on the same prepared drive."""
         return self.target.rig, self.prepare, self.seed
-
-
-class RunSource(Protocol):
-    """What says which runs are wanted."""
-
-    def runs(self) -> Iterable[SweepRun]:
-        """The runs; those that can share a prepared drive stand together."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +108,9 @@ class Sweep:
 
     def __len__(self) -> int:
         return self.seeds * self._combinations
+
+    def __iter__(self) -> Iterator[SweepRun]:
+        return self.runs()
 
     def check(self) -> int:
         """The most memory that a run takes, in bytes.

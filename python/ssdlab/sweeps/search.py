@@ -9,7 +9,7 @@ partly the luckiest.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -179,7 +179,7 @@ class Search:
 
     def read(self, dataset: Dataset, runs: Sequence[SweepRun]) -> None:
         """Takes what the table has of these runs."""
-        for row in dataset.of(_Chosen(runs)).iter_rows(named=True):
+        for row in dataset.of(runs).iter_rows(named=True):
             rows = self._rows.setdefault(row["key"], [])
             if all((row["job"], row["ddir"]) != (one["job"], one["ddir"]) for one in rows):
                 rows.append(row)
@@ -261,7 +261,7 @@ class Search:
             for trial in best
         }
         every = [run for own in runs.values() for run in own]
-        outcome = carry_out(_Chosen(every), dataset, progress)
+        outcome = carry_out(every, dataset, progress)
         self.read(dataset, every)
         trials = []
         for trial in best:
@@ -270,16 +270,6 @@ class Search:
             again = tuple(statistics.fmean(x) for x in zip(*(x for x, _ in whole), strict=True))
             trials.append(replace(trial, again=again, meets_again=all(meets for _, meets in whole)))
         return trials, outcome
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """Some runs."""
-
-    chosen: Sequence[SweepRun]
-
-    def runs(self) -> Iterator[SweepRun]:
-        yield from self.chosen
 
 
 class _Batch:
@@ -327,7 +317,7 @@ class _Batch:
                 )
             except InputError as error:
                 self.done[place] = replace(search_trial, fate=error.message)
-        outcome = carry_out(_Chosen(list(runs.values())), self._dataset, progress)
+        outcome = carry_out(runs.values(), self._dataset, progress)
         self.ran, self.before = self.ran + outcome.ran, self.before + outcome.before
         why = {run.key: error.message for run, error in outcome.failed}
         search.read(self._dataset, list(runs.values()))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ssdlab.errors import InputError
-from ssdlab.target.base import Notice, Preview, Settings, Target, Terms
+from ssdlab.target.base import Preview, Settings, Target, Terms
 from ssdlab.target.real import Fio
 from ssdlab.target.session import RealSession
 from ssdlab.target.simulated import Sim, SimSession
 
 __all__ = [
     "Fio",
-    "Notice",
     "Preview",
     "RealSession",
     "Session",

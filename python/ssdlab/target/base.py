@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ssdlab import safety
 from ssdlab.jobfile import JobText
-from ssdlab.progress import ProgressCallback
+from ssdlab.progress import Notice, ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.results import JobShape, Result
 
@@ -52,14 +52,6 @@ class Preview:
     """Time during which jobs bounded by time alone write as fast as they can."""
     refused: str | None
     """Why it would be refused as it is now; None where it would not."""
-
-
-class Notice(Protocol):
-    """Receives one sentence for people."""
-
-    def __call__(self, sentence: str, /) -> None:
-        """Takes the sentence."""
-        ...
 
 
 @runtime_checkable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from ssdlab import _core, bench
 from ssdlab.arrays.attachment import ram_bytes, smaller_ram
@@ -111,16 +111,11 @@ Part = dict[str, Any]
 """What a piece of work found, by the name of a field of `CandidateRun`."""
 
 
-class Loads(Protocol):
-    """What candidates are put to."""
-
-    def pieces(self, candidate: Candidate) -> list[bench.Variant[Part]]:
-        """The pieces of work of one candidate."""
-
-
-def measured(candidates: Sequence[Candidate], asked: Loads) -> Rounds[list[CandidateRun]]:
-    """What comes of candidates, in their order; one round."""
-    pieces = [asked.pieces(candidate) for candidate in candidates]
+def measured(
+    candidates: Sequence[Candidate], work: Callable[[Candidate], list[bench.Variant[Part]]]
+) -> Rounds[list[CandidateRun]]:
+    """What comes of the pieces of work of candidates, in their order; one round."""
+    pieces = list(map(work, candidates))
     found = iter((yield Round([variant for own in pieces for variant in own])))
     return [CandidateRun.of([next(found) for _ in own]) for own in pieces]
 

@@ -37,7 +37,7 @@ class StorageStudy:
 
     def variants(self) -> Rounds[list[CandidateRun]]:
         """What each candidate does."""
-        return measured(self.candidates, self.load)
+        return measured(self.candidates, self.load.pieces)
 
     def judge(self, runs: Sequence[CandidateRun]) -> Answer:
         """The candidates beside each other."""
