@@ -18,13 +18,7 @@ from ssdlab.arrays.compare import study
 from ssdlab.arrays.grid import ArrayCase, DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.performance import Performance
-from ssdlab.arrays.rigs import (
-    ArrayShape,
-    DriveRig,
-    array_rig,
-    mixed_rig,
-    shipped,
-)
+from ssdlab.arrays.rigs import ArrayShape, array_rig, mixed_rig, shipped
 from ssdlab.arrays.workloads import WORKLOADS, job
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.experiments import raid0_slowest_member, runner
@@ -36,22 +30,22 @@ from ssdlab.units import for_page
 Cli = Callable[..., Outcome]
 
 
-def null(ms: float = 1.0, capacity: str = "64MiB") -> DriveRig:
-    return DriveRig(
+def null(ms: float = 1.0, capacity: str = "64MiB") -> Sim:
+    return Sim(
         "null",
         f'[device]\nkind = "null"\ncapacity = "{capacity}"\nservice_time = "{ms}ms"\nservers = 1\n',
     )
 
 
-def measured(latency: str) -> DriveRig:
-    return DriveRig(
+def measured(latency: str) -> Sim:
+    return Sim(
         "drive",
         '[device]\nkind = "measured"\ncapacity = "1GiB"\n'
         f"[[device.read]]\n{latency}\n[[device.write]]\n{latency}\n",
     )
 
 
-def one(drive: DriveRig, shape: ArrayShape | None, text: str, prepare: str = "fob") -> Performance:
+def one(drive: Sim, shape: ArrayShape | None, text: str, prepare: str = "fob") -> Performance:
     setup = DriveSetup(drive, prepare=prepare)
     return setup.measure({"one": ArrayCase(shape, JobText("j.fio", text, Path()))})["one"]
 
@@ -67,9 +61,9 @@ def test_a_drive_is_in_the_rig_of_its_array_as_it_is(name: str) -> None:
 
 def test_a_rig_without_a_device_is_refused() -> None:
     with pytest.raises(InputError, match=r"x: has no \[device\] table"):
-        array_rig(DriveRig("x", 'name = "x"\n'), ArrayShape("0", 2))
+        array_rig(Sim("x", 'name = "x"\n'), ArrayShape("0", 2))
     with pytest.raises(InputError, match=r"^x:1: "):
-        array_rig(DriveRig("x", "= 1"), ArrayShape("0", 2))
+        array_rig(Sim("x", "= 1"), ArrayShape("0", 2))
 
 
 def test_an_array_of_one_member_is_as_fast_as_the_drive() -> None:

@@ -13,14 +13,14 @@ from ssdlab import _core
 from ssdlab.arrays.attachment import Attachment, attachment, shipped_attachments, with_bus
 from ssdlab.arrays.grid import ArrayCase, DriveSetup
 from ssdlab.arrays.performance import Performance
-from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig, shipped
+from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.target import Settings, Sim
 
 Cli = Callable[..., Outcome]
 
-NULL = DriveRig(
+NULL = Sim(
     "null",
     '[device]\nkind = "null"\ncapacity = "256MiB"\nservice_time = "100us"\nservers = 32\n',
 )
@@ -73,7 +73,7 @@ def test_ram_takes_writes_until_it_is_full() -> None:
     cache = '{ size = "4MiB", battery = true, dirty_high = 1.0, dirty_low = 0.0 }'
     keys = f'bandwidth = "10GB/s"\ncommand_time = "5us"\ncache = {cache}\n'
     card = Attachment(f"[controller]\n{keys}", file_name="card")
-    slow = DriveRig("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
+    slow = Sim("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
     job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=1s\nramp_time=200ms"), Path())
     setup = DriveSetup(slow, prepare="fob", attachment=card)
     found = setup.measure({"one": ArrayCase(ArrayShape("0", 4), job)})["one"]
@@ -86,7 +86,7 @@ def test_an_array_is_measured_where_its_rate_is_steady() -> None:
     """What fills the RAM of a card at first is no rate of the array."""
     cache = '{ size = "16MiB", battery = true, dirty_high = 1.0, dirty_low = 0.0 }'
     card = Attachment(f'[controller]\nbandwidth = "10GB/s"\ncache = {cache}\n', file_name="card")
-    slow = DriveRig("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
+    slow = Sim("slow", NULL.rig.replace("100us", "2ms").replace("servers = 32", "servers = 1"))
     job = JobText("j.fio", WRITES.replace("runtime=200ms", "runtime=30s"), Path())
     rig = DriveSetup(slow, attachment=card).rig(ArrayShape("0", 4))
     result = Sim("array", rig).run(job, Settings(prepare="fob", interval_ms=100))

@@ -19,7 +19,7 @@ import ssdlab
 from foreign_samples import direction, document, job, write
 from scheduling import LONG
 from ssdlab import _core
-from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
+from ssdlab.arrays.rigs import ArrayShape, array_rig
 from ssdlab.cli import run_command
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.experiments.twin import cases
@@ -292,7 +292,7 @@ def test_what_cannot_be_fitted_is_refused_and_nothing_is_written(
 
 def test_an_array_of_drives_pays_for_the_host_once() -> None:
     drive = with_keys(profile("demo-enterprise").text, {"capacity": "1GiB", "host_time": "25us"})
-    array = array_rig(DriveRig("x", drive.to_toml()), ArrayShape("0", 4, 64 << 10))
+    array = array_rig(Sim("x", drive.to_toml()), ArrayShape("0", 4, 64 << 10))
     job = "[r]\nrw=randread\nbs=4k\niodepth=64\nnumber_ios=2000\n"
     result = Sim("array", array).run(JobText("x", job, Path()), Settings())
     assert result.summary()[0]["iops"] == pytest.approx(1 / 25e-6, rel=0.05)

@@ -102,7 +102,7 @@ def scale_doubt(target: Target, factor: int) -> str | None:
     name, found = target.name, sim(target)
     if factor == 1 or found is None:
         return None
-    rig = _core.Rig(found.rig, rig_name=found.source or name)
+    rig = found.tree()
     if any(rig.get(f"{place}cache.size") for place in rig.find("controller")):
         return (
             f"{name}: the RAM of its card keeps its size, and holds more of drives at 1/{factor} "

@@ -24,7 +24,7 @@ from ssdlab.arrays.attachment import (
 from ssdlab.arrays.compare import study as compared
 from ssdlab.arrays.grid import DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
-from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, named
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, named, profile_of
 from ssdlab.arrays.workloads import DEPTH, workload
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.errors import InputError, known_name
@@ -32,6 +32,7 @@ from ssdlab.given import Many, Size, keys, listed, several, text
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice, ProgressCallback, stage
 from ssdlab.rig import capacity_of, reduced, smaller, smaller_rig
+from ssdlab.target import Sim
 
 MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``scale`` says otherwise."""
@@ -68,7 +69,7 @@ class Grid:
 class ArrayQuestion:
     """Arrays of a drive, before anything is run on them."""
 
-    drive: DriveRig
+    drive: Sim
     grid: Grid
     behind: Attachment
     left_out: Sequence[str] = ()
@@ -215,7 +216,7 @@ def question(
         rig = measured_drive(Path(measured or ""))
     else:
         (given,) = named_or_rigs(drive)
-        rig = given if isinstance(given, DriveRig) else named(given)
+        rig = named(given) if isinstance(given, str) else given
     behind = attachment(controller) if controller is not None else DIRECT
     if bus is not None:
         behind = with_bus(behind, text(bus))
@@ -314,7 +315,7 @@ def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:
     drive = setup.drive
     if "capacity" in setup.overrides:
         return setup
-    if drive.profile is None:
+    if profile_of(drive) is None:
         return _scaled_file(setup, scale)
     full = capacity_of(drive.name)
     about = smaller(drive.name, full // MEMBER_BYTES)

@@ -13,7 +13,6 @@ from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
-from ssdlab.arrays.rigs import DriveRig
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, known_name
@@ -35,6 +34,7 @@ from ssdlab.plan.stores import MODES, RAM_MODES, store
 from ssdlab.plan.study import simulated
 from ssdlab.rig import registered
 from ssdlab.studies.caches import COUNTED_ONLY
+from ssdlab.target import Sim
 from ssdlab.tracefile import FITS, existing
 
 QUICK: dict[str, Any] = {
@@ -307,7 +307,7 @@ def _presets(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _candidates(texts: Sequence[str | DriveRig]) -> list[Candidate]:
+def _candidates(texts: Sequence[str | Sim]) -> list[Candidate]:
     candidates = [candidate_of(text) for text in texts or DEFAULTS]
     if len(candidates) > CANDIDATES_MAX:
         raise InputError(f"--candidate: found {len(candidates)}, expected at most {CANDIDATES_MAX}")

@@ -14,13 +14,12 @@ from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.target import rated
 from ssdlab.api.watching import Watch, shown
 from ssdlab.api.working import working
-from ssdlab.arrays.rigs import DriveRig, named
+from ssdlab.arrays.rigs import named
 from ssdlab.engine.ratings import under_random_writes
 from ssdlab.errors import InputError
 from ssdlab.given import Many, Size, listed, size, text
 from ssdlab.studies import reliability as study
 from ssdlab.studies.reliability import MODEL_SPREAD, SPREAD, Question
-from ssdlab.target import Sim
 
 T = TypeVar("T")
 CAPACITY = "3.84TB"
@@ -149,7 +148,7 @@ def _of_drive(
     if capacity is not None:
         raise InputError("give --drive or --capacity, not both")
     (given,) = named_or_rigs(drive)
-    rig = given if isinstance(given, DriveRig) else named(given)
+    rig = named(given) if isinstance(given, str) else given
     tree = rig.tree()
     if uber is None:
         disk = bool(tree.find("hdd"))
@@ -160,9 +159,8 @@ def _of_drive(
     found = replace(question, capacity_bytes=tree.capacity_bytes)
     if question.writes_per_day_bytes is None or question.tbw_bytes is not None:
         return found
-    sim = Sim(rig.name, rig.rig, rig.source)
     with shown(progress, "how the drive wears") as callback:
-        takes = under_random_writes(sim, int(found.capacity_bytes), question.seed, callback)
+        takes = under_random_writes(rig, int(found.capacity_bytes), question.seed, callback)
     return replace(found, tbw_bytes=takes.bytes, tbw_source=takes.source)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, DriveRig, array_of, mixed, shipped
+from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, array_of, mixed, shipped
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.given import Size, number, size, text
 from ssdlab.rig import is_profile, resolve
@@ -33,8 +33,7 @@ class Rig:
         found = sim(resolve(drive))
         if found is None:
             raise InputError(f"{drive}: is no rig; name a drive profile or a rig file (.toml)")
-        rig = _core.Rig(found.rig, rig_name=found.source or found.name)
-        self._core = rig.copy(name=found.name)
+        self._core = found.tree().copy(name=found.name)
 
     @classmethod
     def _of(cls, rig: _core.Rig) -> Rig:
@@ -210,9 +209,9 @@ Drive = str | Path | Rig
 """A drive profile's name, a rig file, or a rig."""
 
 
-def named_or_rigs(given: Drive | Sequence[Drive] | None) -> list[str | DriveRig]:
+def named_or_rigs(given: Drive | Sequence[Drive] | None) -> list[str | Sim]:
     """Drives as options name them, and as rigs; rigs of one name are told apart by a number."""
-    found: list[str | DriveRig] = []
+    found: list[str | Sim] = []
     taken: dict[str, Rig] = {}
     for one in [given] if isinstance(given, str | Path | Rig) else given or []:
         if not isinstance(one, Rig):
@@ -225,5 +224,5 @@ def named_or_rigs(given: Drive | Sequence[Drive] | None) -> list[str | DriveRig]
         while taken.setdefault(name, one) != one:
             count += 1
             name = f"{one.name}-{count}"
-        found.append(DriveRig(name, one.to_toml(), name))
+        found.append(Sim(name, one.to_toml(), name))
     return found

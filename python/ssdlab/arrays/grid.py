@@ -11,7 +11,7 @@ from ssdlab import bench
 from ssdlab.answer import Check
 from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.performance import Performance
-from ssdlab.arrays.rigs import STRIPED, ArrayShape, DriveRig, array_rig
+from ssdlab.arrays.rigs import STRIPED, ArrayShape, array_rig
 from ssdlab.checks import examine, of_result
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
@@ -50,7 +50,7 @@ class ArrayCase:
 class DriveSetup:
     """What is asked of every study: a drive, how it is changed, its state and the seed."""
 
-    drive: DriveRig
+    drive: Sim
     capacity_bytes: int | None = None
     """Of one drive at full size; None for that which is simulated."""
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class DriveSetup:
         """What each case did; raises as :func:`ssdlab.bench.run`."""
 
         def variant(case: ArrayCase) -> bench.Variant[Performance]:
-            target = Sim(self.drive.name, self.rig(case.shape), self.drive.source)
+            target = replace(self.drive, rig=self.rig(case.shape))
             state = case.prepare or self.prepare
             settings = Settings(self.seed, state, overrides=self.overrides, interval_ms=100)
             return bench.Variant(partial(performance, target, case.job, settings), case.cost)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import DriveRig
 from ssdlab.errors import InputError
 from ssdlab.histogram import VALUES
 from ssdlab.jobfile import read_text
 from ssdlab.numeric import Ints
 from ssdlab.results import JobResult
 from ssdlab.store import MANIFEST, RunStore, open_run
+from ssdlab.target import Sim
 
 CAPACITY = "64GiB"
 """Where a document does not say how large the drive is: without effect on latencies."""
@@ -25,7 +25,7 @@ SERIES_MAX = 200_000
 """Latencies of a log that are used of each direction and size, its first ones."""
 
 
-def measured_drive(run: Path) -> DriveRig:
+def measured_drive(run: Path) -> Sim:
     """The drive of a kept run (its folder or name), a JSON+ document or a latency log of fio.
 
     Each job of a document gives the distribution of its direction and block size; the depth at
@@ -45,7 +45,7 @@ def measured_drive(run: Path) -> DriveRig:
     else:
         name, device = path.name.split(".")[0], _of_document(_json(path), path)
     rig = _core.Rig.wrap("measured", device, name=name, summary=f"latencies of {run}")
-    return DriveRig(name, rig.to_toml(), str(run))
+    return Sim(name, rig.to_toml(), str(run))
 
 
 def _json(path: Path) -> Any:

@@ -12,6 +12,7 @@ from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.errors import unknown_name
 from ssdlab.jobfile import read_text
 from ssdlab.rig import is_profile, profile, profiles
+from ssdlab.target import Sim
 from ssdlab.units import binary
 
 LEVELS: Mapping[str, str] = {
@@ -38,26 +39,6 @@ SURVIVES: Mapping[str, str] = {
 """What may die without loss of data, in words; of RAID 10 where members are even in number."""
 CHUNK = 512 << 10
 """Bytes of a chunk by default, as in md."""
-
-
-@dataclass(frozen=True)
-class DriveRig:
-    """One drive: its rig, and what it is called."""
-
-    name: str
-    rig: str
-    """Text in TOML."""
-    source: str = ""
-    """The file it came from, for messages."""
-
-    @property
-    def profile(self) -> str | None:
-        """The name of its profile; None where it comes from elsewhere."""
-        return self.name if not self.source and is_profile(self.name) else None
-
-    def tree(self) -> _core.Rig:
-        """Its rig, to look into and to build upon; raises InputError where it is none."""
-        return _core.Rig(self.rig, rig_name=self.source or self.name)
 
 
 @dataclass(frozen=True, order=True)
@@ -111,19 +92,24 @@ class ArrayShape:
         return data.get(self.level, float(self.count)) / self.count
 
 
-def shipped(name: str) -> DriveRig:
+def shipped(name: str) -> Sim:
     """The drive of a profile."""
-    return DriveRig(name, profile(name).text)
+    return Sim(name, profile(name).text)
 
 
-def named(name: str, more: str = "") -> DriveRig:
+def profile_of(drive: Sim) -> str | None:
+    """The name of a drive's profile; None where it comes from elsewhere."""
+    return drive.name if not drive.source and is_profile(drive.name) else None
+
+
+def named(name: str, more: str = "") -> Sim:
     """The drive that a user names: a profile, or a rig file (``*.toml``).
 
     Raises InputError where there is none; ``more`` ends its sentence.
     """
     if name.endswith(".toml"):
         path = Path(name)
-        return DriveRig(path.stem, read_text(path, "rig file"), name)
+        return Sim(path.stem, read_text(path, "rig file"), name)
     if not is_profile(name):
         raise unknown_name("drive profile", name, [one.name for one in profiles()], more)
     return shipped(name)
@@ -143,7 +129,7 @@ def array_of(
     return _core.Rig.wrap("link", link, name=name, summary=summary, below=array)
 
 
-def array_rig(drive: DriveRig, shape: ArrayShape, attachment: Attachment = DIRECT) -> str:
+def array_rig(drive: Sim, shape: ArrayShape, attachment: Attachment = DIRECT) -> str:
     """The rig of an array of drives like ``drive``, as text, behind ``attachment``.
 
     What the drive's rig says is passed on as it is, sources included.
@@ -159,7 +145,7 @@ def array_rig(drive: DriveRig, shape: ArrayShape, attachment: Attachment = DIREC
     return attachment.around(array_of(drive.tree(), shape, name, summary)).to_toml()
 
 
-def mixed_rig(drives: Sequence[DriveRig], shape: ArrayShape) -> str:
+def mixed_rig(drives: Sequence[Sim], shape: ArrayShape) -> str:
     """The rig of an array whose members differ, as text."""
     summary = f"{shape.name}: {', '.join(dict.fromkeys(drive.name for drive in drives))}"
     return mixed([drive.tree() for drive in drives], shape, summary=summary).to_toml()

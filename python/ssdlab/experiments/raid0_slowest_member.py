@@ -9,8 +9,9 @@ from ssdlab import _core
 from ssdlab.answer import Curve, Figure, family
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.predict import slowest_of
-from ssdlab.arrays.rigs import CHUNK, ArrayShape, DriveRig, array_rig, mixed_rig
+from ssdlab.arrays.rigs import CHUNK, ArrayShape, array_rig, mixed_rig
 from ssdlab.experiments.base import Kind, Line, Reproduced, Runs, Task, experiment, job_file
+from ssdlab.target import Sim
 
 TIMES_MS = (4.1, 2.2, 1.9, 1.4, 1.0, 9.7, 5.4, 8.6)
 """Of the eight members in the worked example: 4 MiB in chunks of 512 KiB."""
@@ -43,9 +44,9 @@ BELL_WHY = (
 RANGE_WHY = "the article gives a range, 20 to 25 %, and does not say for how many drives"
 
 
-def _drive(name: str, latency: Mapping[str, Any]) -> DriveRig:
+def _drive(name: str, latency: Mapping[str, Any]) -> Sim:
     keys = {"capacity": "16GiB", "read": [{"mean": f"{MEAN_MS}ms"}], "write": [dict(latency)]}
-    return DriveRig(name, _core.Rig.wrap("measured", keys, name=name).to_toml())
+    return Sim(name, _core.Rig.wrap("measured", keys, name=name).to_toml())
 
 
 def plan(factor: int) -> list[Task]:

@@ -9,9 +9,10 @@ from functools import cache, cached_property
 from typing import Any
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, DriveRig, array_of, named
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, array_of, named, profile_of
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import capacity_of, smaller
+from ssdlab.target import Sim
 from ssdlab.units import counted, parse_bytes
 
 FORMS = "NAME, FILE.toml, or LEVEL:COUNT:NAME[:CHUNK] such as raid10:6:seagate-constellation-500"
@@ -136,12 +137,12 @@ def set_all(rig: _core.Rig, kind: str, values: Mapping[str, str]) -> None:
             rig.set(place + key, value)
 
 
-def store(text: str | DriveRig) -> Store:
+def store(text: str | Sim) -> Store:
     """The storage that ``text`` means (:data:`FORMS`), or that is one rig.
 
     Raises InputError where it means none.
     """
-    if isinstance(text, DriveRig):
+    if not isinstance(text, str):
         return _of_rig(text.name, text)
     parts = text.strip().split(":")
     if len(parts) == 1 or parts[0].endswith(".toml"):
@@ -167,14 +168,14 @@ def store(text: str | DriveRig) -> Store:
     title = f"{shape.count} x {drive.name}, {shape.level_name}"
     tree = array_of(drive.tree(), shape, text)
     redundant, bill = level not in ("0", "linear"), {drive.name: shape.count}
-    return Store(text, title, tree, bill, redundant, drive.profile)
+    return Store(text, title, tree, bill, redundant, profile_of(drive))
 
 
-def _of_rig(text: str, drive: DriveRig) -> Store:
+def _of_rig(text: str, drive: Sim) -> Store:
     tree = drive.tree()
     # It may itself be an array; what that survives is its own affair.
     redundant = tree.get("kind") == "array" and tree.get("level") != "raid0"
-    return Store(text, drive.name, tree, {drive.name: 1}, redundant, drive.profile)
+    return Store(text, drive.name, tree, {drive.name: 1}, redundant, profile_of(drive))
 
 
 def cached(fast: Store, pool: Store, keys: Mapping[str, Any]) -> Store:

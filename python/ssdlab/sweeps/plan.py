@@ -263,7 +263,7 @@ class Sweep:
         known = (name, *itertools.chain(*own.items()))
         if known not in self._rigs:
             base = self._base(name)
-            rig = _core.Rig(base.rig, rig_name=base.source or base.name)
+            rig = base.tree()
             rig.set_all(list({**base.smaller(self.scale, fewest=SUPERBLOCKS_MIN), **own}.items()))
             if len(self._rigs) >= RIGS_MAX:
                 self._rigs.clear()

@@ -31,14 +31,17 @@ class Sim:
     setup: ClassVar[str] = tuning.NONE
     logical_block: ClassVar[int] = 512
 
+    def tree(self) -> _core.Rig:
+        """Its rig, to look into and to build upon; raises InputError where it is none."""
+        return _core.Rig(self.rig, rig_name=self.source or self.name)
+
     def smaller(self, factor: int, *, fewest: int = 1) -> dict[str, str]:
         """Overrides that make its drives ``factor`` times smaller; none for a factor of 1.
 
         Each keeps at least ``fewest`` superblocks (:meth:`ssdlab._core.Rig.scale`). Raises
         InputError where that cannot be.
         """
-        rig = _core.Rig(self.rig, rig_name=self.source or self.name)
-        return dict(rig.scale(factor, fewest=fewest))
+        return dict(self.tree().scale(factor, fewest=fewest))
 
     def for_client(self) -> Sim:
         """Itself: nothing is set on a simulated drive."""

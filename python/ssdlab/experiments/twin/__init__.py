@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ssdlab.arrays.rigs import ArrayShape, DriveRig, array_rig
+from ssdlab.arrays.rigs import ArrayShape, array_rig
 from ssdlab.experiments.twin.cases import (
     CASES,
     PROFILES,
@@ -34,6 +34,7 @@ from ssdlab.fits.fit import FitOrder, fit
 from ssdlab.fits.predict import ComparedNumber, compare, predict
 from ssdlab.fits.twin import twin_of
 from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.target import Sim
 
 CHUNK = 512 << 10
 FIT_SHARE = 0.7
@@ -104,7 +105,7 @@ def _store(case: TwinCase) -> Callable[[str], str]:
     if case.members == 1:
         return lambda rig: rig
     shape = ArrayShape("0", case.members, CHUNK)
-    return lambda rig: array_rig(DriveRig(case.drive, rig), shape)
+    return lambda rig: array_rig(Sim(case.drive, rig), shape)
 
 
 def _part(

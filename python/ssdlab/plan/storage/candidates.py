@@ -9,10 +9,11 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment
-from ssdlab.arrays.rigs import LEVELS, DriveRig
+from ssdlab.arrays.rigs import LEVELS
 from ssdlab.errors import InputError
 from ssdlab.plan.stores import FORMS, MODES, Store, store
 from ssdlab.rig import is_profile
+from ssdlab.target import Sim
 
 SYNTAX = (
     'STORE, "STORE + CACHE", "STORE + PRESET:CACHE" or "STORE + MODE:CACHE", each with "@ CARD"'
@@ -89,7 +90,7 @@ class Candidate:
             raise InputError(f'candidate "{self.text}": {error}') from None
 
 
-def candidate(text: str | DriveRig) -> Candidate:
+def candidate(text: str | Sim) -> Candidate:
     """The candidate that ``text`` means (:data:`SYNTAX`), or that is one rig.
 
     A cache without a preset or a mode writes back where it is itself redundant, and through
@@ -97,7 +98,7 @@ def candidate(text: str | DriveRig) -> Candidate:
 
     Raises InputError where it means none.
     """
-    if isinstance(text, DriveRig):
+    if not isinstance(text, str):
         return Candidate(text.name, store(text))
     rest, _, card = text.partition("@")
     card = card.strip()
