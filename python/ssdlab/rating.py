@@ -54,7 +54,7 @@ def share_text(low: float, high: float, rating: Rating | None) -> str:
     if rating is None:
         return "its share of the endurance is unknown, because the rated TBW is (--tbw 600TB)"
     shares = between(low / rating.bytes, high / rating.bytes, _percent)
-    return f"{shares} of the endurance of {_rated_text(rating)}"
+    return f"{shares} of the endurance of {size_text(rating.bytes)} ({rating.source})"
 
 
 def between(low: Number, high: Number, text: Callable[[Number], str]) -> str:
@@ -71,7 +71,3 @@ def _percent(share: float) -> str:
     if 0 < share < 1e-5:
         return "under 0.001 %"
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
-
-
-def _rated_text(rating: Rating) -> str:
-    return f"{size_text(rating.bytes)} ({rating.source})"

@@ -153,11 +153,6 @@ def group_chain(array: Array, hazards: Hazards) -> Chain:
     return _chain(array, hazards, 1)
 
 
-def array_chain(array: Array, hazards: Hazards) -> Chain:
-    """The chain of all groups; groups with equally many missing members are counted together."""
-    return _chain(array, hazards, array.groups)
-
-
 def _chain(array: Array, hazards: Hazards, groups: int) -> Chain:
     size, tolerance = array.group_size, array.tolerance
     error = rebuild_error(array, hazards)
@@ -201,7 +196,7 @@ def _repairs(missing: int, hazards: Hazards) -> float:
 
 def mttdl_hours(array: Array, hazards: Hazards) -> float:
     """The mean time to data loss, exactly; inf where nothing fails."""
-    return mean_time(array_chain(array, hazards))
+    return mean_time(_chain(array, hazards, array.groups))
 
 
 def mean_time(chain: Chain) -> float:

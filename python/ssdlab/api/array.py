@@ -129,7 +129,8 @@ def array(
         InputError: the drive, the load or a list is wrong.
         Interrupted: it was stopped; of the simulations those that ended are kept.
     """
-    studies_ = _studies(several(study) or ["arrays"])
+    names = several(study) or ["arrays"]
+    studies_ = list(dict.fromkeys(known_name("study of arrays", one, STUDIES) for one in names))
     asked = question(
         drive, levels=levels, count=count, chunk=chunk, measured=measured, controller=controller,
         bus=bus,
@@ -266,10 +267,6 @@ def _part(key: str, grid: Grid) -> str:
     if key == "degradation" and len(grid.shapes) > 1:
         return grid.shapes[0].name
     return ""
-
-
-def _studies(names: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(known_name("study of arrays", name, STUDIES) for name in names))
 
 
 def _used(given: Sequence[str], studies_: Sequence[str]) -> None:

@@ -143,7 +143,9 @@ def plan_cache(
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
     named = named_or_rigs([pool, *([cache] if isinstance(cache, Drive) else cache)])
-    stores = [one if disk_cache else one.without_disk_caches() for one in map(store, named)]
+    stores = list(map(store, named))
+    if not disk_cache:
+        stores = [replace(one, tree=one.resized()) if one.has_disk else one for one in stores]
     fasts = {one.text: one for one in stores[1:]}
     study = CacheStudy(
         pool=stores[0],

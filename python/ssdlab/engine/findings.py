@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from ssdlab.answer import Check, Section, Table, marked
 from ssdlab.engine import snapshots
 from ssdlab.engine.records import RoundsRecord
 from ssdlab.errors import InputError
+from ssdlab.output import write_to
 from ssdlab.store import called
 from ssdlab.store.folder import FINDINGS, JournalEntry, Manifest, RunFolder
 
@@ -101,7 +103,7 @@ class ProtocolRun:
 
 def write(folder: RunFolder, findings: Findings) -> None:
     """Keeps what was found."""
-    folder.write_findings(asdict(findings))
+    write_to(folder.path / FINDINGS, json.dumps(asdict(findings), indent=1) + "\n")
 
 
 def read(folder: RunFolder) -> ProtocolRun:

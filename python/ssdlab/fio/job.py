@@ -328,7 +328,7 @@ def _plan(
     seconds: dict[int, float] = defaultdict(float)
     for section in sections:
         if section.trace is not None:
-            span = max(span, section.trace.end_bytes)
+            span = max(span, int(section.trace.counts["end_byte"]))
             if section.trace.lane == 0:  # the first thread's plan is that of all
                 known += section.trace.write_bytes * len(section.processes)
             continue

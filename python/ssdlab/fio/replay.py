@@ -64,11 +64,6 @@ class SectionTrace:
         """Bytes that it writes."""
         return int(self.counts["write_bytes"])
 
-    @property
-    def end_bytes(self) -> int:
-        """How far it reaches."""
-        return int(self.counts["end_byte"])
-
     def lines(self) -> list[str]:
         """The options for fio."""
         said = [f"read_iolog={self.iolog}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
@@ -112,10 +112,6 @@ class Store:
         if bytes_min is not None and self.profile is not None and self.flash:
             set_all(rig, "ssd", smaller_ssd(self.profile, bytes_min))
         return rig
-
-    def without_disk_caches(self) -> Store:
-        """The same with disks that acknowledge what is on their platters."""
-        return replace(self, tree=self.resized()) if self.has_disk else self
 
     @property
     def reads_flash(self) -> bool:

@@ -308,10 +308,6 @@ class RunFolder:
         found = [(int(p.stem.partition("-")[2]), p) for p in self.path.glob("state-*.bin")]
         return sorted(found, reverse=True)
 
-    def write_findings(self, document: Mapping[str, Any]) -> None:
-        """Keeps what the protocol found."""
-        write_to(self.path / FINDINGS, json.dumps(document, indent=1) + "\n")
-
 
 def _entry(number: int, line: bytes, path: Path) -> JournalEntry:
     place = f"{path}, line {number}"

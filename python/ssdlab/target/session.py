@@ -119,7 +119,7 @@ class RealSession:
 
     def state(self) -> dict[str, Any]:
         found: dict[str, Any] = {
-            "boot": _boot(),
+            "boot": System().boot,
             "sectors_written": _sectors_written(self.disk),
             "told_written": _told_written(self.snapshot(), self.name),
             "fingerprint": medium.fingerprint(self.held.descriptor),
@@ -206,10 +206,6 @@ def _told_written(snapshot: Mapping[str, Any] | None, name: str) -> int | None:
         return smartctl.parse(snapshot, name).written_bytes
     except InputError:
         return None
-
-
-def _boot() -> str | None:
-    return System().boot
 
 
 def _sectors_written(disk: str | None) -> int | None:

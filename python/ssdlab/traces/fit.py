@@ -51,7 +51,8 @@ def fitted_job(name: str, found: dict[str, Any]) -> tuple[str, list[str]]:
     sizes = [split(found["sizes"], kind) for kind in ("read", "write") if kinds[kind]]
     lines.append(f"bssplit={','.join(sizes)}")
     lines.append(f"size={math.ceil(size / 2**20)}m")
-    lines += ["norandommap", "time_based", f"runtime={_runtime(found)}"]
+    seconds = max(1, min(600, math.ceil(float(found["seconds"]))))
+    lines += ["norandommap", "time_based", f"runtime={seconds}"]
     theta = zipf(foot)
     if theta is not None:
         lines.append(f"random_distribution=zipf:{theta:.2f}")
@@ -66,10 +67,6 @@ def fitted_job(name: str, found: dict[str, Any]) -> tuple[str, list[str]]:
         lines.append("rate_process=poisson")
     lines += ["ioengine=libaio", "direct=1", f"iodepth={_depth(found)}"]
     return "\n".join(lines) + "\n", _left_out(found, theta)
-
-
-def _runtime(found: dict[str, Any]) -> int:
-    return max(1, min(600, math.ceil(float(found["seconds"]))))
 
 
 def _left_out(found: dict[str, Any], theta: float | None) -> list[str]:

@@ -362,13 +362,8 @@ class Writes:
 
     # --- collection
 
-    @cached_property
-    def steady_keys(self) -> list[str]:
-        """The rounds of random writes in the measurement window."""
-        return keys_of(self.records, "steady", "steady")
-
     def _collection(self) -> list[Conclusion]:
-        keys = self.steady_keys
+        keys = keys_of(self.records, "steady", "steady")
         rate = self.records.cell("iops", keys)
         if rate.value is None:
             why = "no random writes to steady state were measured"
