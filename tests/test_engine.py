@@ -327,7 +327,7 @@ def test_writes_of_others_are_seen_after_a_restart_by_the_drive_s_own_counter(
 
     def is_now(boot: str, written: int | None, sectors: int) -> None:
         answer = None if written is None else smart(written)
-        monkeypatch.setattr(session, "_boot", lambda: boot)
+        monkeypatch.setattr("ssdlab.system.System.boot", boot)
         monkeypatch.setattr(session, "_sectors_written", lambda _disk: sectors)
         monkeypatch.setattr(surroundings, "smart", lambda _disk, *, redact: answer)
 
