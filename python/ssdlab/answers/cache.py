@@ -32,7 +32,11 @@ LOG_FROM = 20
 """A chart of sizes farther apart than this factor has a logarithmic axis."""
 
 
-def answer(found: MissRatios | ObjectsFound) -> Answer:
+Found = MissRatios | ObjectsFound
+Ratio = Callable[[Any], float]
+
+
+def answer(found: Found) -> Answer:
     """From what :meth:`ssdlab.studies.caches.MissRatioStudy.carry_out` found."""
     return _objects(found) if isinstance(found, ObjectsFound) else _blocks(found)
 
@@ -82,7 +86,7 @@ def _small(ratios: MissRatios) -> list[str]:
     least: dict[str, int] = {}
     for point in ratios.points:
         policy = point.policy.partition("+")[0]
-        least[policy] = min(point.blocks, least.get(policy, point.blocks))
+        least[policy] = min(point.size, least.get(policy, point.size))
     starved = [
         f"{policy} below {below} blocks"
         for policy, below in NO_ROOM_BELOW.items()
@@ -104,10 +108,10 @@ def _small(ratios: MissRatios) -> list[str]:
 
 def _objects(objects: ObjectsFound) -> Answer:
     first = objects.count / max(1, objects.requests)
-    first_bytes = objects.working_set_bytes / max(1, objects.bytes)
+    first_bytes = objects.working_set / max(1, objects.bytes)
     lead = Section(
         [
-            f"The working set is {units.binary(objects.working_set_bytes)}: "
+            f"The working set is {units.binary(objects.working_set)}: "
             f"{units.counted(objects.count, 'object')}. First touches are {units.percent(first)} "
             f"of {units.counted(objects.requests, 'request')} and "
             f"{units.percent(first_bytes)} of the bytes, and miss in a cache of any size.",
@@ -115,7 +119,7 @@ def _objects(objects: ObjectsFound) -> Answer:
             *objects.left_out,
         ],
         [
-            Number("working set", objects.working_set_bytes / 2**30, "GiB"),
+            Number("working set", objects.working_set / 2**30, "GiB"),
             Number("first touches", 100 * first, "%"),
         ],
         [_ratios(objects), _ratios(objects, objects.byte_ratio, "Byte miss ratio")],
@@ -123,7 +127,7 @@ def _objects(objects: ObjectsFound) -> Answer:
         key="misses",
         title="Misses by policy and size",
         rows=objects.rows(),
-        verdict=Verdict("measured", {"working_set_bytes": float(objects.working_set_bytes)}),
+        verdict=Verdict("measured", {"working_set_bytes": float(objects.working_set)}),
     )
     note = (
         f"{units.counted(objects.requests, 'request')} for objects "
@@ -148,27 +152,19 @@ def _objects(objects: ObjectsFound) -> Answer:
     return Answer(f"Caches for {objects.trace}", "cache", [lead, every], notes=[note])
 
 
-Ratio = Callable[[Any], float]
-
-
-def _by_size(found: MissRatios | ObjectsFound) -> dict[int, list[Any]]:
+def _by_size(found: Found) -> dict[int, list[Any]]:
     sizes: dict[int, list[Any]] = {}
     for point in found.points:
         sizes.setdefault(point.size, []).append(point)
     return sizes
 
 
-def _bytes(found: MissRatios | ObjectsFound, size: int) -> int:
-    return size * found.block if isinstance(found, MissRatios) else size
+def _size(found: Found, size: int) -> str:
+    share = units.percent(size / max(1, found.working_set))
+    return f"{units.binary(size * found.block)} ({share} of the working set)"
 
 
-def _size(found: MissRatios | ObjectsFound, size: int) -> str:
-    whole = found.working_set if isinstance(found, MissRatios) else found.working_set_bytes
-    share = units.percent(size / max(1, whole))
-    return f"{units.binary(_bytes(found, size))} ({share} of the working set)"
-
-
-def _best(found: MissRatios | ObjectsFound) -> list[str]:
+def _best(found: Found) -> list[str]:
     """Who misses least at which sizes, and by how much."""
     ranked: dict[int, list[Any]] = {
         size: sorted((p for p in points if p.policy not in COUNTED_ONLY), key=lambda p: p.misses)
@@ -191,12 +187,11 @@ def _best(found: MissRatios | ObjectsFound) -> list[str]:
     leaders = _leaders({size: points for size, points in ranked.items() if size not in alike})
     said, more = [], []
     for policy, own in leaders[:1]:
-        of = f" of the {'accesses' if isinstance(found, MissRatios) else 'requests'}"
         clear = _widest(ranked, own)
         most = f", by most at {_size(found, clear)}" if len(own) > 1 else ""
         nearly = any(ranked[size][0].policy != policy for size in own)
         least = f"misses least{', or within 1 % of that,' * nearly} at {where(own)}"
-        said.append(f"{policy} {least}{most}: {told(clear, of)}.")
+        said.append(f"{policy} {least}{most}: {told(clear, f' of the {found.lookups}')}.")
     for policy, own in leaders[1:]:
         more.append(f"{policy} does at {where(own)} ({told(_widest(ranked, own))})")
     if alike:
@@ -231,22 +226,20 @@ def _leaders(ranked: Mapping[int, Sequence[Any]]) -> list[tuple[str, list[int]]]
     return found
 
 
-def _sizes(found: MissRatios | ObjectsFound, own: Sequence[int], sizes: Sequence[int]) -> str:
+def _sizes(found: Found, own: Sequence[int], sizes: Sequence[int]) -> str:
     """Some of the sizes, in words."""
     if len(sizes) == 1:
         return _size(found, own[0])
     if len(own) < 3:
-        return units.listed([units.binary(_bytes(found, size)) for size in own])
-    ends = " to ".join(units.binary(_bytes(found, size)) for size in (own[0], own[-1]))
+        return units.listed([units.binary(size * found.block) for size in own])
+    ends = " to ".join(units.binary(size * found.block) for size in (own[0], own[-1]))
     if len(own) == len(sizes):
         return f"all {len(sizes)} sizes ({ends})"
     gapless = sizes.index(own[-1]) - sizes.index(own[0]) < len(own)
     return f"{len(own)} of {len(sizes)} sizes ({'' if gapless else 'among '}{ends})"
 
 
-def _ratios(
-    found: MissRatios | ObjectsFound, ratio: Ratio | None = None, title: str = "Miss ratio"
-) -> Table:
+def _ratios(found: Found, ratio: Ratio | None = None, title: str = "Miss ratio") -> Table:
     names = list(dict.fromkeys(point.policy for point in found.points))
     counted = isinstance(found, MissRatios)
     heads = [*columns("cache [=B]" + " | blocks" * counted), *(Column(n, "%") for n in names)]
@@ -255,7 +248,7 @@ def _ratios(
         shares = {point.policy: 100 * (ratio or found.ratio)(point) for point in points}
         count = [Cell(size)] if counted else []
         rows.append(
-            [size_cell(_bytes(found, size)), *count, *(Cell(shares[name]) for name in names)]
+            [size_cell(size * found.block), *count, *(Cell(shares[name]) for name in names)]
         )
     return Table(title, heads, rows)
 
@@ -268,7 +261,7 @@ def _all(ratios: MissRatios) -> Table:
     rows: list[Sequence[Cell | str | None]] = [
         [
             point.policy,
-            *map(Cell, (point.blocks, ratios.accesses, point.misses, 100 * ratios.ratio(point))),
+            *map(Cell, (point.size, ratios.accesses, point.misses, 100 * ratios.ratio(point))),
             *map(Cell, (point.reads, point.writes, point.write_backs, 100 * point.error)),
         ]
         for point in ratios.points
@@ -277,7 +270,7 @@ def _all(ratios: MissRatios) -> Table:
 
 
 def _chart(
-    found: MissRatios | ObjectsFound,
+    found: Found,
     ratio: Ratio | None = None,
     title: str = "Miss ratio",
     of: str = "requests",
@@ -291,7 +284,7 @@ def _chart(
         title,
         "cache, MiB",
         f"misses, % of {'block accesses' if isinstance(found, MissRatios) else of}",
-        family([_bytes(found, size) / (1 << 20) for size in sizes], named),
+        family([size * found.block / (1 << 20) for size in sizes], named),
         log_x=sizes[-1] > LOG_FROM * sizes[0],
         wide=True,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,18 +64,14 @@ class MissRatioPoint:
     """What a cache of one policy and size did."""
 
     policy: str
-    blocks: int
+    size: int
+    """Blocks that it holds."""
     reads: float
     """Reads that missed; estimates have no whole number."""
     writes: float
     write_backs: float
     error: float
     """Standard error of the miss ratio; 0 where exact."""
-
-    @property
-    def size(self) -> int:
-        """Blocks that it holds."""
-        return self.blocks
 
     @property
     def misses(self) -> float:
@@ -101,6 +97,7 @@ class MissRatios:
     points: Sequence[MissRatioPoint]
     left_out: Sequence[str] = ()
     """What of the trace is not in them, in sentences."""
+    lookups: ClassVar[str] = "accesses"
 
     @property
     def accesses(self) -> int:
@@ -121,7 +118,7 @@ class MissRatios:
         return [
             {
                 "policy": point.policy,
-                "blocks": point.blocks,
+                "blocks": point.size,
                 "block_bytes": self.block,
                 "requests": self.accesses,
                 "misses": count(point.misses),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -66,10 +66,14 @@ class ObjectsFound:
     """Asked for in all."""
     count: int
     """Different objects: each misses when it is asked for first, whatever the cache."""
-    working_set_bytes: int
+    working_set: int
+    """Bytes of all of them."""
     points: Sequence[ObjectPoint]
     left_out: Sequence[str] = ()
     """What of the trace is not in them, in sentences."""
+    block: ClassVar[int] = 1
+    """Bytes that a size counts."""
+    lookups: ClassVar[str] = "requests"
 
     def ratio(self, point: ObjectPoint) -> float:
         """Misses per request."""
@@ -96,7 +100,7 @@ class ObjectsFound:
                 "expired": point.expired,
                 "passed": point.passed,
                 "objects": self.count,
-                "working_set_bytes": self.working_set_bytes,
+                "working_set_bytes": self.working_set,
                 "first_touches": self.count,
             }
             for point in self.points
@@ -152,7 +156,7 @@ def play(
         writes=int(asked.writes.sum()),
         bytes=int(asked.bytes.sum(dtype=np.uint64)),
         count=asked.count,
-        working_set_bytes=asked.total,
+        working_set=asked.total,
         points=[
             ObjectPoint(*job, *(count[name] for name in names))
             for job, count in zip(jobs, counts, strict=True)
