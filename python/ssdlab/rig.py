@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -55,12 +55,15 @@ def registered(kind: str) -> dict[str, str]:
 @cache
 def profiles() -> tuple[Profile, ...]:
     """All shipped profiles, by name. Being in the folder ``profiles`` is all it takes."""
-    folder = resources.files("ssdlab") / "profiles"
-    files = [f for f in folder.iterdir() if f.name.endswith(".toml")] if folder.is_dir() else []
-    return tuple(
-        Profile(file.name.removesuffix(".toml"), file.read_text("utf-8"))
-        for file in sorted(files, key=lambda f: f.name)
-    )
+    return tuple(Profile(name, text) for name, text in shipped_in("profiles"))
+
+
+def shipped_in(folder: str) -> Iterator[tuple[str, str]]:
+    """Names and texts of the TOML files of a folder of the package, in their order."""
+    place = resources.files("ssdlab") / folder
+    for file in sorted(place.iterdir(), key=lambda file: file.name) if place.is_dir() else ():
+        if file.name.endswith(".toml"):
+            yield file.name.removesuffix(".toml"), file.read_text("utf-8")
 
 
 def of_file(path: Path) -> Profile:

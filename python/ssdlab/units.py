@@ -171,6 +171,14 @@ def counted(count: int | str, noun: str) -> str:
     return f"{told} {noun}" + ("" if told.removeprefix("up to ") == "1" else more)
 
 
+def numbered(names: Sequence[str]) -> list[str]:
+    """Names told apart by a number where they are alike: ``a (1)``, ``b``, ``a (2)``."""
+    return [
+        f"{name} ({names[:place].count(name) + 1})" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
+
+
 def listed(parts: Sequence[str]) -> str:
     """a, b and c."""
     if len(parts) < 2:

@@ -39,7 +39,7 @@ def answer(
         said = _sentences(report)
         tables = [findings(reports, calm=True), _metrics(report)]
     else:
-        title = f"Health of {len(reports)} drive{'s' if len(reports) > 1 else ''}"
+        title = f"Health of {units.counted(len(reports), 'drive')}"
         needing = sum(report.verdict != "good" for report in reports)
         said = [f"{needing or 'no'} drive{'s need' if needing > 1 else ' needs'} attention"]
         tables = [_drives(reports), findings(reports, calm=False)]

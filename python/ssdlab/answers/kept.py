@@ -9,6 +9,7 @@ from ssdlab.answers import protocol, run
 from ssdlab.engine import findings
 from ssdlab.errors import InputError
 from ssdlab.store.folder import RunFolder
+from ssdlab.units import counted
 
 RUN_HEADS = ("run", "created", "target", "kind", "jobs")
 """Of a table of kept runs."""
@@ -35,7 +36,7 @@ def listed(folders: Sequence[RunFolder], where: str) -> Answer:
     told = Table(
         "Kept runs", columns(" | ".join(RUN_HEADS)), [run_row(folder) for folder in folders]
     )
-    count = f"{len(folders):,} run{'s' if len(folders) != 1 else ''}"
+    count = counted(len(folders), "run")
     return Answer(f"Runs kept in {where}", "runs", [Section([count], tables=[told])])
 
 

@@ -94,21 +94,11 @@ def traces_of(results: Sequence[Result]) -> list[list[Trace]]:
 
 
 def _runs(results: Sequence[Result]) -> list[ShownResult]:
-    labels = _labels([result.name for result in results])
+    labels = units.numbered([result.name for result in results])
     return [
         ShownResult(place, label, result, examine(of_result(result)))
         for place, (label, result) in enumerate(zip(labels, results, strict=True))
     ]
-
-
-def _labels(given: Sequence[str]) -> list[str]:
-    """Names told apart by a number where they are alike."""
-    seen: dict[str, int] = {}
-    found = []
-    for name in given:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(f"{name} ({seen[name]})" if given.count(name) > 1 else name)
-    return found
 
 
 def _jobs(runs: Sequence[ShownResult]) -> list[list[Trace]]:

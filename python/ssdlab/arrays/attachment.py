@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
 from pathlib import Path
 
 from ssdlab._core import Attachment as Attachment
 from ssdlab.errors import InputError, known_name
 from ssdlab.jobfile import read_text
+from ssdlab.rig import shipped_in
 
 _RATE = re.compile(r"[0-9.]+ *[kKMGT]i?B/s\Z")
 
@@ -18,13 +18,7 @@ DIRECT = Attachment()
 
 def shipped_attachments() -> dict[str, Attachment]:
     """Those that ship with ssdlab, by name. Being in the folder ``controllers`` is all it takes."""
-    folder = resources.files("ssdlab") / "controllers"
-    files = [f for f in folder.iterdir() if f.name.endswith(".toml")] if folder.is_dir() else []
-    attachments = {}
-    for file in sorted(files, key=lambda f: f.name):
-        name = file.name.removesuffix(".toml")
-        attachments[name] = Attachment(file.read_text("utf-8"), file_name=name)
-    return attachments
+    return {name: Attachment(text, file_name=name) for name, text in shipped_in("controllers")}
 
 
 def attachment(name: str) -> Attachment:

@@ -71,7 +71,7 @@ class Spec(NamedTuple):
         words = {
             "block": self.text("block"),
             "depth": f"depth {self.depth}",
-            "jobs": f"{self.jobs} job{'' if self.jobs == 1 else 's'}",
+            "jobs": units.counted(self.jobs, "job"),
         }
         return ", ".join(words[dimension] for dimension in dimensions)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ssdlab.analysis.steady import EXCURSION_MAX, SLOPE_EXCURSION_MAX, PtsWindow
 from ssdlab.answer import Cell, Column, Curve, Figure, Part, Table
 from ssdlab.engine.records import RoundsRecord
+from ssdlab.units import counted
 
 BAND = 0.10
 """The window's chart shows the mean and lines this share above and below it (PTS)."""
@@ -20,8 +21,8 @@ def verdict(record: RoundsRecord) -> str:
     if record.steady:
         return f"steady from round {record.first_of_window()}"
     if record.count < record.window:
-        return f"{_rounds(record.count)} of at least {record.window}"
-    return f"not achieved in {_rounds(record.count)}"
+        return f"{counted(record.count, 'round')} of at least {record.window}"
+    return f"not achieved in {counted(record.count, 'round')}"
 
 
 def sentence(record: RoundsRecord) -> str:
@@ -31,11 +32,11 @@ def sentence(record: RoundsRecord) -> str:
         return f"Steady state was reached: the numbers are means of rounds {first} to {last}."
     if record.count < record.window:
         return (
-            f"Only {_rounds(record.count)} of at least {record.window} measured: "
+            f"Only {counted(record.count, 'round')} of at least {record.window} measured: "
             "nothing can be said of a steady state."
         )
     return (
-        f"Steady state was not achieved in {_rounds(record.count)}: "
+        f"Steady state was not achieved in {counted(record.count, 'round')}: "
         f"the numbers are means of the last {record.window} and say what the drive did, "
         "not what it settles at."
     )
@@ -192,7 +193,3 @@ def _percent(share: float) -> Cell | None:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def _rounds(count: int) -> str:
-    return f"{count} round" + ("" if count == 1 else "s")

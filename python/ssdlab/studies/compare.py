@@ -418,12 +418,8 @@ def _labelled(sides: Sequence[Sequence[Contender]]) -> list[Party]:
                 f"{label}, {what} {one.get(key, '-')}"
                 for label, one in zip(names, told, strict=True)
             ]
-    parties, seen = [], dict.fromkeys(names, 0)
-    for name, side in zip(names, sides, strict=True):
-        seen[name] += 1
-        label = f"{name} ({seen[name]})" if names.count(name) > 1 else name
-        parties.append(Party(label, tuple(side)))
-    return parties
+    labels = units.numbered(names)
+    return [Party(label, tuple(side)) for label, side in zip(labels, sides, strict=True)]
 
 
 def _contender(run: RunFolder | Result) -> Contender:
