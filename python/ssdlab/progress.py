@@ -50,15 +50,15 @@ class Teller:
             tell(self._progress, fraction, text())
 
 
-def within(report: Report, start: float, end: float) -> Report:
-    """The callback of a part of something, from ``start`` to ``end`` of the whole (0 to 1); None of
-    nobody who listens."""
+def within(report: Report, start: float, end: float, text: str = "") -> Report:
+    """The callback of a part of something, from ``start`` to ``end`` of the whole (0 to 1), under
+    its own words unless ``text`` is said of it; None of nobody who listens."""
     if report is None:
         return report
 
     def tell(news: Progress) -> bool:
         fraction = None if news.fraction is None else start + (end - start) * news.fraction
-        return report(Progress(fraction, None, news.text))
+        return report(Progress(fraction, None, text or news.text))
 
     return tell
 

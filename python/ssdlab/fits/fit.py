@@ -18,7 +18,7 @@ from ssdlab.fits.parameters import FitSpace, with_keys
 from ssdlab.fits.search import Evaluate, FitTarget, SearchEnd, Told, cost, leaping, search
 from ssdlab.fits.trial import Effort
 from ssdlab.numeric import Floats
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, within
 
 CORRECTIONS = 4
 """Simulations by which closed forms are corrected, at most."""
@@ -111,12 +111,13 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
     else:
         fixed = dict(given)
     ranked = starts.ranked(candidates, observed, fixed)
+    muted = within(progress, 0.0, 0.0, "how it collects")
     if order.concluded:
         start = _of_several(ranked)
         if order.quick:
-            chosen = structure.quickly(start.rig, observed, order.seed, _muted(progress))
+            chosen = structure.quickly(start.rig, observed, order.seed, muted)
         else:
-            chosen = structure.simulated(start.rig, observed, order.seed, _muted(progress))
+            chosen = structure.simulated(start.rig, observed, order.seed, muted)
         start = _chosen(start, chosen, fixed, quick=order.quick)
         # Closed forms of write amplification have chosen already, as well as they can.
         observed = (
@@ -127,7 +128,7 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         start = ranked[0][0]
         found = starts.held(start, observed, fixed)
         if not order.concluded:
-            found = _collecting(found, observed, order.seed, _muted(progress))
+            found = _collecting(found, observed, order.seed, muted)
         return Fit(found, start.name, observed, True)
     some = observed[:: math.ceil(len(observed) / ROWS)]
     effort = Effort(seed=order.seed)
@@ -210,14 +211,6 @@ def _drive_write(rig: str) -> int:
     small = trial.Reduced.of(rig, "twin")
     units = small.share * (with_keys(rig, {}).bytes("capacity") or 0) / 4096
     return int(min(WRITES, max(Effort().writes, units)))
-
-
-def _muted(progress: ProgressCallback | None) -> ProgressCallback | None:
-    """Hears only whether to go on."""
-    if progress is None:
-        return None
-    listener = progress
-    return lambda news: listener(replace(news, fraction=0.0, text="how it collects"))
 
 
 def _check(observed: Sequence[Observation], order: FitOrder) -> None:
@@ -426,16 +419,9 @@ class _Course:
 
     def batch(self, size: int) -> ProgressCallback | None:
         """The listener of a batch of so many vectors."""
-        if self._progress is None:
-            return None
-        listener, before = self._progress, self._done
-        self._done += size
-
-        def hear(news: Progress) -> bool:
-            share = (before + size * (news.fraction or 0.0)) / self._whole
-            return listener(replace(news, fraction=min(share, 1.0), text=self._text))
-
-        return hear
+        begun, self._done = self._done, self._done + size
+        start, end = (min(1.0, done / self._whole) for done in (begun, self._done))
+        return within(self._progress, start, end, self._text)
 
     def round(self, nth: int, error: float) -> None:
         """A correction is simulated."""

@@ -25,7 +25,7 @@ from ssdlab.fits.sources import Gathered, gather
 from ssdlab.fits.structure import BUFFER, DRAIN
 from ssdlab.fits.twin import judged
 from ssdlab.output import write_to
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, within
 from ssdlab.protocols import find
 from ssdlab.rig import profile, registered
 from ssdlab.store import RunStore
@@ -218,15 +218,10 @@ def selftest(
 ) -> list[Blind]:  # fmt: skip
     """Blind twins of so many random rigs. ``quick``: by what ``characterise`` concludes and
     closed forms alone. Raises Interrupted on Ctrl-C."""
-    done = []
+    done, heard = [], progress or (lambda _news: True)
     for place, (number, keys, rig) in enumerate(rigs(seed, count)):
-
-        def report(news: Progress, place: int = place, number: int = number) -> bool:
-            if progress is None:
-                return True
-            share = (place + (news.fraction or 0.0)) / count
-            return progress(Progress(share, None, f"rig {place + 1} of {count} ({number})"))
-
+        words = f"rig {place + 1} of {count} ({number})"
+        report = within(heard, place / count, (place + 1) / count, words)
         done.append(_one(number, keys, rig, seed, quick, unseen(seed, number, jobs), report))
     return done
 
@@ -243,7 +238,7 @@ def _one(
         done = begin(
             order,
             RunStore(place),
-            progress=lambda news: report(Progress(0.3 * (news.fraction or 0.0))),
+            progress=within(report, 0.0, 0.3),
             notice=lambda _sentence: None,
             announce=lambda _what: None,
         )
@@ -253,9 +248,7 @@ def _one(
         asked = fits.FitOrder(
             gathered.observed, CAPACITY, str(start), {}, seed, quick, gathered.concluded
         )
-        fitted = fits.fit(
-            asked, lambda news: report(Progress(0.3 + 0.6 * (news.fraction or 0.0)))
-        ).found
+        fitted = fits.fit(asked, within(report, 0.3, 0.9)).found
     twin = fitted.space.rig(fitted.vector)
     truth, like = trial.answers([rig, twin], loads, replace(EFFORT, seed=seed))
     errors = {

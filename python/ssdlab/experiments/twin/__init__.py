@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from ssdlab.arrays.rigs import ArrayShape, array_rig
@@ -33,7 +33,7 @@ from ssdlab.experiments.twin.cases import (
 from ssdlab.fits.fit import FitOrder, fit
 from ssdlab.fits.predict import ComparedNumber, compare, predict
 from ssdlab.fits.twin import twin_of
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import ProgressCallback, within
 from ssdlab.target import Sim
 
 CHUNK = 512 << 10
@@ -74,7 +74,7 @@ def carry_out(
     for nth, case in enumerate(cases):
         shares = (nth, nth + FIT_SHARE, nth + 1.0)
         heard = [
-            _part(progress, f"{case.name}: {case.drive}", low / len(cases), high / len(cases))
+            within(progress, low / len(cases), high / len(cases), f"{case.name}: {case.drive}")
             for low, high in pairwise(shares)
         ]
         outcomes.append(_outcome(case, quick, seed, heard))
@@ -106,17 +106,3 @@ def _store(case: TwinCase) -> Callable[[str], str]:
         return lambda rig: rig
     shape = ArrayShape("0", case.members, CHUNK)
     return lambda rig: array_rig(Sim(case.drive, rig), shape)
-
-
-def _part(
-    progress: ProgressCallback | None, text: str, low: float, high: float
-) -> ProgressCallback | None:
-    if progress is None:
-        return None
-    listener = progress
-
-    def hear(news: Progress) -> bool:
-        share = low + (high - low) * (news.fraction or 0.0)
-        return listener(replace(news, fraction=share, text=text))
-
-    return hear
