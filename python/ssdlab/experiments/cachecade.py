@@ -20,17 +20,13 @@ CARD = "lsi-9361-8i"
 PRESET = "cachecade"
 DRIVE = "CacheCade 2.0 on the 9361-8i"
 WARM = {"write": 60_000.0, "read": 120_000.0, "mixed": 70_000.0}
-KIND: dict[str, Kind] = {"write": "fitted"}
+KIND: dict[str, Kind] = {"write": "fitted", "read": "fitted"}
 """What is not a prediction."""
 NAMES = {"write": "writes", "read": "reads", "mixed": "half reads, half writes"}
-SSD_WHY = (
-    "here the mirror reads what two SSDs are rated for; what the card's firmware takes for a "
-    "look-up in its cache is not known"
-)
 WHY = {
     "write": f"what the SSD's controller takes for a write was chosen by it: {FRESH}",
-    "read": SSD_WHY,
-    "mixed": "how reads pass writes within the SSD is assumed in its profile; " + SSD_WHY,
+    "read": "what the card's firmware takes for a command that its cache sees was chosen by it",
+    "mixed": "how reads pass writes within the SSD is assumed in its profile",
 }
 
 

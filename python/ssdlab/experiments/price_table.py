@@ -5,7 +5,7 @@ from __future__ import annotations
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import ram_bytes, with_ram, without_ram
 from ssdlab.arrays.performance import Performance
-from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment
+from ssdlab.experiments.base import Kind, Line, Reproduced, Runs, Task, experiment
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import prices
 from ssdlab.plan.storage import loads
@@ -48,9 +48,7 @@ WHY_CACHE = (
 WHY_WRITES_CARD = (
     f"{WHY_CACHE}; a write takes the card's processor twice, into its RAM and out of it"
 )
-WHY_LSI = (
-    "how long this card takes for a command of a cache is not known; here as long as for any other"
-)
+WHY_LSI = "as many as the card's firmware looks up in its cache, which was fitted to as many"
 WHY_PRICE = "prices.toml holds assumed street prices, not those of the article"
 WHY_PRICE_SSDS = (
     f"{WHY_PRICE}, and theirs were about 1 200 each by this ratio: drives for many more writes, or "
@@ -62,8 +60,10 @@ WHY = {
     "maxcache-read": WHY_CARD,
     "maxcache-write": WHY_WRITES_CARD,
     "cachecade-read": WHY_LSI,
-    "cachecade-write": f"{WHY_CACHE}; {WHY_LSI}",
+    "cachecade-write": WHY_CACHE,
 }
+KIND: dict[str, Kind] = {"cachecade-read": "consequence"}
+"""What is not a prediction."""
 
 
 def plan(factor: int) -> list[Task]:
@@ -136,7 +136,8 @@ def judge(runs: Runs, factor: int) -> Reproduced:
         for kind, value in zip(KINDS, published, strict=True):
             name = f"{key}-{kind}"
             quantity = f"4 KiB random {kind}s"
-            lines.append(Line(text, quantity, value, "IOPS", found[name], WHY.get(name, "")))
+            why, is_a = WHY.get(name, ""), KIND.get(name, "predicted")
+            lines.append(Line(text, quantity, value, "IOPS", found[name], why, is_a))
     cost = prices()
     bills = {key: cost.of(candidate(text).bill) or 0.0 for key, (text, *_) in ROWS.items()}
     ratios = {key: bill / (bills["disks"] or 1.0) for key, bill in bills.items()}
