@@ -172,90 +172,117 @@ def rewrite(
         InputError: an option nobody knows, or the installed fio does not, or a target whose name a
             job file cannot carry.
     """
-    filename = _escaped(target)
-    lines: list[str] = ["; the job as ssdlab gave it to fio"]
-    sections: list[JobSection] = []
-    globals_: dict[str, str | None] = {}
-    replaced: list[dict[str, object]] = []
-    extras: list[dict[str, object]] = []
-    included: dict[str, JobLine] = {}
-    places: dict[int, JobLine] = {}
-    current: JobSection | None = None
-
-    def close() -> None:
-        if current is None or current.name == "global":
-            return
-        if "read_iolog" not in current.effective:
-            add(current)
-            return
-        iolog = f"ssdlab{len(sections):03d}.iolog"
-        try:
-            room = capacity or file_bytes or None
-            trace = plan_trace(job, current.effective, room, iolog)
-        except InputError as error:
-            raise without_included(error, included) from None
-        for section_trace in trace.dealt():
-            section = replace(current, trace=section_trace, processes=[])
-            if section_trace.lane:
-                lines.append(f"[{current.name}]")
-                lines.extend(_line(*own) for own in current.own if own[0] not in FIRST_ALONE)
-            elif section_trace.lanes > 1 and sections:
-                lines.append("new_group=1")
-            add(section)
-            lines.extend(section_trace.lines())
-        if trace.lanes > 1:
-            for option in ("ioengine", "iodepth", "group_reporting"):
-                if option in current.effective:
-                    value = current.get(option)
-                    replaced.append({"job": current.name, "option": option, "value": value})
-
-    def add(section: JobSection) -> None:
-        prefix = f"ssdlab{len(sections):03d}"
-        lines.append(f"filename={filename}")
-        more = added(prefix, section.effective, logs=logs)
-        lines.extend(_line(*one) for one in more.items())
-        more = {"filename": ADDED["filename"], **more}
-        extras.extend({"job": section.name, "option": o, "value": v} for o, v in more.items())
-        sections.append(section)
-
     env = os.environ if environment is None else environment
+    found = _Rewriting(job, _escaped(target), capacity or file_bytes or None, logs=logs)
     for place, raw in _lines(job.name, job.text, job.include(), depth=0):
         if raw.startswith("["):
-            close()
-            name = raw[1 : raw.rfind("]")] if "]" in raw else raw[1:]
-            current = JobSection(name, effective=dict(globals_))
-            if place.included:
-                included[name.strip()] = place
-            lines.append(f"[{name}]")
-            places[len(lines)] = place
-            continue
-        if current is None:
-            continue  # fio skips what comes before the first section
-        option, value = checked(place, raw, env, known)
-        if place.included:
-            included |= {word: place for word in (option, value) if word}
-        if option in REPLACED:
-            if ADDED.get(option) == (value or "1"):
-                continue
-            replaced.append({"job": current.name, "option": option, "value": value or "1"})
-            continue
-        if option in VALUE_LOGS:
-            value = _log_prefix(value, current.name)
-        (globals_ if current.name == "global" else current.effective)[option] = value
-        if option in REPLAY_OPTIONS:
-            continue  # the section's trace says them
-        current.own.append((option, value))
-        lines.append(_line(option, value))
-        places[len(lines)] = place
-    close()
-    if not sections:
+            found.begin(place, raw)
+        elif found.current is not None:  # fio skips what comes before the first section
+            found.option(found.current, place, *checked(place, raw, env, known))
+    found.close()
+    if not found.sections:
         raise InputError(f"{job.name}: has no job section, such as [write]")
-    text = "\n".join(lines) + "\n"
+    text = "\n".join(found.lines) + "\n"
     try:
-        plan = _plan(text, sections, capacity, file_bytes)
+        plan = _plan(text, found.sections, capacity, file_bytes)
     except InputError as error:
-        raise _at_its_line(error, places, included) from None
-    return RealJob(text, sections, plan, replaced, included, extras)
+        raise _at_its_line(error, found.places, found.included) from None
+    return RealJob(text, found.sections, plan, found.replaced, found.included, found.added)
+
+
+@dataclass
+class _Rewriting:
+    """A job that is being rewritten, line by line."""
+
+    job: JobText
+    filename: str
+    room: int | None
+    """Bytes of the target, where they are known."""
+    logs: bool
+    lines: list[str] = field(default_factory=lambda: ["; the job as ssdlab gave it to fio"])
+    sections: list[JobSection] = field(default_factory=list)
+    current: JobSection | None = None
+    """The section whose options are being read."""
+    globals_: dict[str, str | None] = field(default_factory=dict)
+    replaced: list[dict[str, object]] = field(default_factory=list)
+    added: list[dict[str, object]] = field(default_factory=list)
+    included: dict[str, JobLine] = field(default_factory=dict)
+    places: dict[int, JobLine] = field(default_factory=dict)
+    """Where lines come from, by their number."""
+
+    def begin(self, place: JobLine, raw: str) -> None:
+        """The head of a section."""
+        self.close()
+        name = raw[1 : raw.rfind("]")] if "]" in raw else raw[1:]
+        self.current = JobSection(name, effective=dict(self.globals_))
+        if place.included:
+            self.included[name.strip()] = place
+        self._say(f"[{name}]", place)
+
+    def option(self, section: JobSection, place: JobLine, option: str, value: str | None) -> None:
+        """An option of the section, as the job has it or as the target does."""
+        if place.included:
+            self.included |= {word: place for word in (option, value) if word}
+        if option in REPLACED:
+            if ADDED.get(option) != (value or "1"):
+                self._replace(section, option, value or "1")
+            return
+        if option in VALUE_LOGS:
+            value = _log_prefix(value, section.name)
+        known = self.globals_ if section.name == "global" else section.effective
+        known[option] = value
+        if option in REPLAY_OPTIONS:
+            return  # the section's trace says them
+        section.own.append((option, value))
+        self._say(_line(option, value), place)
+
+    def close(self) -> None:
+        """The end of a section: what ssdlab adds, or what replays its trace."""
+        section = self.current
+        if section is None or section.name == "global":
+            return
+        if "read_iolog" in section.effective:
+            self._replay(section)
+        else:
+            self._add(section)
+
+    def _replay(self, section: JobSection) -> None:
+        """A section for each thread of a trace."""
+        try:
+            iolog = f"ssdlab{len(self.sections):03d}.iolog"
+            trace = plan_trace(self.job, section.effective, self.room, iolog)
+        except InputError as error:
+            raise without_included(error, self.included) from None
+        for dealt in trace.dealt():
+            if dealt.lane:
+                self.lines.append(f"[{section.name}]")
+                own = (one for one in section.own if one[0] not in FIRST_ALONE)
+                self.lines.extend(_line(*one) for one in own)
+            elif dealt.lanes > 1 and self.sections:
+                self.lines.append("new_group=1")
+            self._add(replace(section, trace=dealt, processes=[]))
+            self.lines.extend(dealt.lines())
+        if trace.lanes > 1:
+            for option in ("ioengine", "iodepth", "group_reporting"):
+                if option in section.effective:
+                    self._replace(section, option, section.get(option))
+
+    def _add(self, section: JobSection) -> None:
+        """A section that is whole, with what ssdlab adds to it."""
+        prefix = f"ssdlab{len(self.sections):03d}"
+        self.lines.append(f"filename={self.filename}")
+        more = added(prefix, section.effective, logs=self.logs)
+        self.lines.extend(_line(*one) for one in more.items())
+        more = {"filename": ADDED["filename"], **more}
+        self.added.extend({"job": section.name, "option": o, "value": v} for o, v in more.items())
+        self.sections.append(section)
+
+    def _replace(self, section: JobSection, option: str, value: str) -> None:
+        self.replaced.append({"job": section.name, "option": option, "value": value})
+
+    def _say(self, line: str, place: JobLine) -> None:
+        self.lines.append(line)
+        self.places[len(self.lines)] = place
 
 
 def _line(option: str, value: str | None) -> str:
