@@ -30,24 +30,24 @@ AROUND = {
 """How pip reaches packages, and nothing else."""
 COMPLETE = {
     "bash": (
-        "source {share}/bash-completion/completions/ssdlab; COMP_WORDS=(ssdlab run --see); "
-        'COMP_CWORD=2; _ssdlab ssdlab --see run; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        "source {share}/bash-completion/completions/ssdlab; COMP_WORDS=({line}); "
+        'COMP_CWORD=2; _ssdlab ssdlab; printf "%s\\n" "${{COMPREPLY[@]}}"'
     ),
-    # Stands in for zsh's own, which draws on a terminal.
+    # Stand in for zsh's own, which draw on a terminal.
     "zsh": (
-        "_arguments() {{ print -r -- $* }}; words=(ssdlab run --see); CURRENT=3; "
-        "source {share}/zsh/site-functions/_ssdlab"
+        "_arguments() {{ print -r -- $* }}; _files() {{ print -r -l -- ${{words[-1]}}* }}; "
+        "words=({line}); CURRENT=3; source {share}/zsh/site-functions/_ssdlab"
     ),
-    "fish": (
-        "source {share}/fish/vendor_completions.d/ssdlab.fish; complete -C 'ssdlab run --see'"
-    ),
+    "fish": "source {share}/fish/vendor_completions.d/ssdlab.fish; complete -C '{line}'",
 }
-"""How each shell is asked."""
+"""How each shell is asked what may come in the last place of a line."""
 
 
-def said(*command: str, **environment: str) -> str:
+def said(*command: str, where: Path | None = None, **environment: str) -> str:
     """What a command prints; it must succeed."""
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=where, timeout=120
+    )
     assert done.returncode == 0 and not done.stderr, (command, done.stdout, done.stderr)
     return done.stdout
 
@@ -99,7 +99,7 @@ def test_the_wheel_works_in_an_empty_environment_without_rust(tmp_path: Path) ->
         assert (home / "share" / place).read_bytes() == source.read_bytes()
     if shutil.which("man", path=SYSTEM):
         assert "ssdlab health" in run("man", "ssdlab", system=True)
-    script = COMPLETE["bash"].format(share=home / "share")
+    script = COMPLETE["bash"].format(share=home / "share", line="ssdlab run --see")
     assert "--seed" in run("bash", "-c", script, system=True)
     installed = {"/".join(one.parts[-2:]) for one in home.rglob("*ssdlab*/**/*") if one.is_file()}
     assert {"licenses/LICENSE-MIT", "licenses/LICENSE-APACHE"} <= installed
@@ -111,8 +111,22 @@ def test_the_completions_ask_the_program(shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    script = COMPLETE[shell].format(share=SHARE)
+    script = COMPLETE[shell].format(share=SHARE, line="ssdlab run --see")
     assert re.findall(r"--\w+", said(shell, "-c", script, PATH=path)) == ["--seed"]
+
+
+@pytest.mark.parametrize("shell", COMPLETE)
+@pytest.mark.parametrize("line", ["ssdlab show demo", "ssdlab array demo"])
+def test_files_are_completed_beside_names(shell: str, line: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    (tmp_path / "demo-mine.toml").touch()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    script = COMPLETE[shell].format(share=SHARE, line=line)
+    own = {"PATH": path, "HOME": str(tmp_path), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    found = said(shell, "-c", script, where=tmp_path, **own)
+    named = set(re.findall(r"demo-mine\.toml|demo-client\b|demo\*", found))
+    assert named == {"demo-mine.toml", "demo-client"}
 
 
 @pytest.mark.parametrize("checker", ["groff -man -ww -K utf8 -T utf8", "mandoc -T lint -W error"])

@@ -128,8 +128,9 @@ def test_a_list_of_names_loads_nothing_that_counts(kind: str) -> None:
 
 def test_kept_runs_are_completed_by_their_folders(tmp_path: Path) -> None:
     kept = RunStore().save(make_result("drive"))
-    start = completed(f"ssdlab report {kept.name[:8]}")
-    assert start.heavy() == set() and kept.name in start.said.splitlines()
+    for command in ("report", "show"):
+        start = completed(f"ssdlab {command} {kept.name[:8]}")
+        assert start.heavy() == set() and kept.name in start.said.splitlines()
 
 
 @pytest.mark.alone

@@ -18,6 +18,11 @@ BODIES = True
 COMPLETE = "_SSDLAB_COMPLETE"
 """The variable by which a shell asks for completions."""
 INDEX = Path(__file__).with_name("index.json")
+PATHS = "*"
+"""Behind what is there so far it stands, among completions, for the paths that begin so: the shells
+complete them themselves; where there are no others they do so anyway."""
+FILES = frozenset({"drives", "controllers"})
+"""Kinds of names in whose place a file may be given."""
 
 
 def asks_for_words(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
@@ -40,10 +45,11 @@ def index() -> dict[str, Any]:
 
 
 def complete(*kinds: str) -> Callable[[str], list[str]]:
-    """A callback of typer that completes the names of some kinds."""
+    """A callback of typer that completes the names of some kinds, and paths where those may be."""
 
     def matching(incomplete: str) -> list[str]:
-        return [name for name in names(*kinds) if name.startswith(incomplete)]
+        found = [name for name in names(*kinds) if name.startswith(incomplete)]
+        return _with_paths(found, incomplete) if FILES.intersection(kinds) else found
 
     return matching
 
@@ -67,11 +73,16 @@ def complete_store(incomplete: str) -> list[str]:
 
 
 def complete_runs(incomplete: str) -> list[str]:
-    """Ids of kept runs, of which any piece will do, and what names the newest."""
+    """Ids of kept runs, what names the newest, and paths."""
     from ssdlab.store import LAST, RunStore
 
     ids = RunStore().ids()
-    return [name for name in [LAST, *ids] if ids and incomplete in name]
+    found = [name for name in [LAST, *ids] if ids and name.startswith(incomplete)]
+    return _with_paths(found, incomplete)
+
+
+def _with_paths(found: list[str], incomplete: str) -> list[str]:
+    return [*found, incomplete + PATHS] if found else []
 
 
 def names(*kinds: str) -> list[str]:

@@ -34,13 +34,18 @@ RIG_FILE = ".toml"
 NAMED = ("drives", "protocols", "controllers", "policies", "options")
 
 
+def _complete(incomplete: str) -> list[str]:
+    found = [*light.complete(*NAMED)(incomplete), *light.complete_runs(incomplete)]
+    return list(dict.fromkeys(found))
+
+
 @answering
 def command(
     name: str = argument(
         "NAME",
         "A run, a drive profile, a rig file, a NAND part, a controller, a protocol, a device, a "
         "policy or a job option.",
-        autocompletion=light.complete(*NAMED),
+        autocompletion=_complete,
     ),
     json_: Json = None,
     out: KeptWhere = None,

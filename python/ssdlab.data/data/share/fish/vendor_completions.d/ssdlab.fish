@@ -5,4 +5,15 @@ function __ssdlab_complete
     set --local --export _TYPER_COMPLETE_ARGS (commandline --cut-at-cursor --current-process)
     ssdlab 2>/dev/null
 end
-complete --command ssdlab --no-files --condition "__ssdlab_complete is-args" --arguments "(__ssdlab_complete get-args)"
+function __ssdlab_words
+    set --local words (__ssdlab_complete get-args)
+    set --local paths (commandline --current-token)\*
+    for word in $words
+        if test "$word" = "$paths" # It stands for paths.
+            __fish_complete_path (commandline --current-token)
+        else
+            printf '%s\n' $word
+        end
+    end
+end
+complete --command ssdlab --no-files --condition "__ssdlab_complete is-args" --arguments "(__ssdlab_words)"
