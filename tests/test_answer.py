@@ -288,6 +288,22 @@ def test_an_axis_that_charts_share_is_long_enough_for_each() -> None:
     assert far.x_range is not one.x_range and far.x_range.end < 3.9
 
 
+def test_lines_that_coincide_take_turns_and_are_named() -> None:
+    def line(name: str, *y: float) -> Curve:
+        return Curve(name, [float(n) for n in range(len(y))], y, "points", ord(name))
+
+    curves = [line("a", 1, 2), line("b", 1, 3), line("c", 1, 2.001), line("d", 1, 2)]
+    chart = Figure("t", "x", "y", curves)
+    found: dict[str, Any] = {}
+    panel = drawing.groups("x", [chart], found)[0]["panels"][0]
+    assert panel["note"] == "a, c and d coincide."
+    glyphs = [one.glyph for one in next(iter(found.values())).renderers]
+    dashes = [(one.line_dash, one.line_dash_offset) for one in glyphs if hasattr(one, "line_dash")]
+    assert dashes[::2] == [([8, 16], 0), ([], 0), ([8, 16], 8), ([8, 16], 16)]
+    (plain,) = drawn(replace(chart, curves=curves[:2], note="As it is."))
+    assert all(not one.glyph.line_dash for one in plain.renderers[::2])
+
+
 def test_bars_that_differ_by_decades_stand_on_a_log_axis() -> None:
     far = answer().lead.figures[0]
     near = replace(far, curves=[Curve("x", [0.0, 1.0], [10.0, 20.0], "bars")])

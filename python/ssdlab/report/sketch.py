@@ -192,7 +192,8 @@ def _line(glyph: Any, data: Any, x: Scale, y: Scale, *, steps: bool) -> str:
         last = y(float(up))
         points.append(f"{x(float(at)):.1f},{last:.1f}")
     dash = " ".join(map(str, glyph.line_dash or ()))
-    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    offset = f' stroke-dashoffset="{glyph.line_dash_offset}"' if glyph.line_dash_offset else ""
+    dashed = f' stroke-dasharray="{dash}"{offset}' if dash else ""
     return (
         f'<polyline points="{" ".join(points)}" fill="none" stroke="{glyph.line_color}" '
         f'stroke-width="{glyph.line_width}"{dashed}/>'
