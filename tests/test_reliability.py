@@ -31,6 +31,7 @@ from ssdlab.analysis.reliability import (
 )
 from ssdlab.answers.reliability import answer
 from ssdlab.errors import InputError
+from ssdlab.progress import Progress
 from ssdlab.rig import capacity_of, profile, profiles, registered
 from ssdlab.studies.reliability import Question, chance_text, study
 from ssdlab.units import for_page
@@ -246,16 +247,16 @@ def test_many_lives_in_parts_are_as_many_at_once(
     """Millions in one step would take gigabytes, and no notice of Ctrl-C for a minute."""
     one, worse = array("5", 8, 4 * TB), Hazards(0.2 / HOURS_PER_YEAR, 200.0, 1e-16)
 
-    def lives(asked: list[None]) -> Losses:
-        def going() -> bool:
-            asked.append(None)
+    def lives(asked: list[float]) -> Losses:
+        def going(done: float) -> bool:
+            asked.append(done)
             return True
 
         return simulate(
             one, worse, YEARS, runs=25_000, seed=5, accelerated=accelerated, going=going
         )
 
-    whole, parts = list[None](), list[None]()
+    whole, parts = list[float](), list[float]()
     found = lives(whole)
     monkeypatch.setattr("ssdlab.analysis.losses.AT_ONCE", 10_000)
     joined = lives(parts)
@@ -265,6 +266,19 @@ def test_many_lives_in_parts_are_as_many_at_once(
     one_way, other = found.by(HOURS), joined.by(HOURS)
     assert one_way.low < other.value < one_way.high
     assert other.high - other.low == pytest.approx(one_way.high - one_way.low, rel=0.15)
+    for told in (whole, parts):
+        assert told == sorted(told) and told[0] < 0.5 and told[-1] == pytest.approx(1)
+
+
+def test_how_far_one_simulation_is_is_told_while_it_goes_on() -> None:
+    told: list[float] = []
+
+    def note(news: Progress) -> bool:
+        told.append(news.fraction or 0.0)
+        return True
+
+    study(Question(members=4, capacity_bytes=4 * TB, levels=["5"], runs=20_000), note)
+    assert len({round(share, 2) for share in told}) > 5 and told == sorted(told)
 
 
 # --- wear

@@ -129,13 +129,14 @@ def simulate(
     wear: WearOut | None = None,
     repair: Literal["fixed", "exponential"] = "fixed",
     accelerated: bool = False,
-    going: Callable[[], bool] = lambda: True,
+    going: Callable[[float], bool] = lambda done: True,
 ) -> Losses:
     """Lives of an array, each until its loss or so many years.
 
     `repair`: whether each repair takes `hazards.repair_hours` or that on average, as in the chain.
     `years` may be inf, unless accelerated, for lives that all end in loss. Raises InputError where
-    values are out of range or do not fit each other, Interrupted once `going` answers False.
+    values are out of range or do not fit each other, Interrupted once `going`, which is told what
+    share of all lives is over (0 to 1), answers False.
     """
     if not (years > 0 and (math.isfinite(years) or not accelerated)):
         raise InputError(f"an array is looked at for more than 0 years, found {years:g}")
@@ -149,7 +150,7 @@ def simulate(
         own = [seed, part] if part else seed
         lives = _Lives(array, hazards, horizon, many, own, wear, repair, accelerated)
         while lives.step():
-            if not going():
+            if not going((part + lives.over) / parts):
                 raise Interrupted("stopped; nothing was kept")
         found.append(lives.losses())
     return _joined(found)
@@ -231,6 +232,12 @@ class _Lives:
         years = self.horizon / HOURS_PER_YEAR
         repairs = array.members * (hazards.failures_per_hour * self.horizon + years / life_years)
         self.boost = min(DEGRADED_SHARE, 1 / math.sqrt(max(1.0, repairs)))
+
+    @property
+    def over(self) -> float:
+        """What share of their time is over; without a horizon, how many of them are."""
+        left = np.ones(len(self.now)) if math.isinf(self.horizon) else 1 - self.now / self.horizon
+        return 1 - float(left.sum()) / self.runs
 
     # --- wear
 

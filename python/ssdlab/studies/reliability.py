@@ -22,7 +22,7 @@ from ssdlab.analysis.reliability import (
 )
 from ssdlab.answer import Curve, Figure, finite
 from ssdlab.errors import InputError
-from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.progress import Progress, ProgressCallback, stage
 from ssdlab.rating import UBER
 
 RARE = 100
@@ -372,6 +372,7 @@ def _simulated(
     """Lives as they are; where they seldom end in loss, lives in which it is made frequent."""
 
     def lives(accelerated: bool) -> Losses:
+        report = stage(seat.report, accelerated, 2)
         return simulate(
             array,
             hazards,
@@ -380,7 +381,7 @@ def _simulated(
             seed=question.seed,
             wear=wear,
             accelerated=accelerated,
-            going=partial(seat.report, Progress(0.0)),
+            going=lambda done: report(Progress(done)),
         )
 
     losses = counted = lives(False)
