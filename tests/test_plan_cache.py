@@ -118,7 +118,9 @@ def captured(text: str) -> workload.Load:
 
 
 def test_a_job_is_written_down_as_it_asks() -> None:
-    text = "[a]\nrw=write\nbs=16k\nsize=1m\niodepth=4\n[b]\nwait_for=a\nrw=read\nbs=4k\nsize=64k\n"
+    text = (
+        "[a]\nrw=write\nbs=16k\nsize=1m\niodepth=4\n[b]\nstartdelay=9\nrw=read\nbs=4k\nsize=64k\n"
+    )
     load = captured(text)
     stream = load.stream
     assert stream is not None
@@ -128,10 +130,11 @@ def test_a_job_is_written_down_as_it_asks() -> None:
     assert (stream.read_bytes, stream.write_bytes) == (64 * KIB, MIB)
 
 
-def test_a_stage_before_the_last_is_no_part_of_the_load_but_of_the_job() -> None:
+@pytest.mark.parametrize("waits", ["stonewall", "wait_for=x"])
+def test_a_stage_before_the_last_is_no_part_of_the_load_but_of_the_job(waits: str) -> None:
     load = captured(
         "[x]\nrw=write\nbs=64k\nsize=2m\nfilename=x\n"
-        "[y]\nstonewall\nrw=read\nbs=4k\nsize=64k\nfilename=y\n"
+        f"[y]\n{waits}\nrw=read\nbs=4k\nsize=64k\nfilename=y\n"
     )
     assert load.stream is not None
     # The file y lies where it does in the whole job.
@@ -140,11 +143,18 @@ def test_a_stage_before_the_last_is_no_part_of_the_load_but_of_the_job() -> None
     assert any("last stage of the job (y)" in note and "(x)" in note for note in load.notes)
 
 
-def test_stages_run_one_after_another_do_what_the_job_does_in_one() -> None:
+@pytest.mark.parametrize(
+    ("after_fill", "beside", "last"),
+    [("stonewall", "", "stonewall"), ("wait_for=fill", "wait_for=fill\n", "stonewall")],
+)
+def test_stages_run_one_after_another_do_what_the_job_does_in_one(
+    after_fill: str, beside: str, last: str
+) -> None:
     text = (
         "[global]\nbs=4k\niodepth=8\n[fill]\nrw=write\nbs=128k\nsize=100%\n"
-        "[mix]\nstonewall\nrw=randrw\nnumber_ios=2000\n[beside]\nrw=randread\nnumber_ios=900\n"
-        "[last]\nstonewall\nrw=randwrite\nnumber_ios=3000\n"
+        f"[mix]\n{after_fill}\nrw=randrw\nnumber_ios=2000\n"
+        f"[beside]\n{beside}rw=randread\nnumber_ios=900\n"
+        f"[last]\n{last}\nrw=randwrite\nnumber_ios=3000\n"
     )
     whole = JobText("j", text, Path())
     rig = store("lab-reference").tree
@@ -154,9 +164,9 @@ def test_stages_run_one_after_another_do_what_the_job_does_in_one() -> None:
         with drive:
             result = [drive.run(replace(whole, stages=part), None) for part in parts][-1]
             found.append((result.summary()[-1], drive.core.counters()))
-    for last, counters in found[1:]:
+    for summary, counters in found[1:]:
         assert counters == found[0][1]
-        assert last == found[0][0]
+        assert summary == found[0][0]
     with pytest.raises(InputError, match='stages: found "1 to 4", expected stages of the job'):
         replace(whole, stages=(1, 4)).read()
 

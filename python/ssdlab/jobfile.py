@@ -45,8 +45,8 @@ class JobText:
     carried: Carried | None = None
     """What it needs, on another machine than that where it was read."""
     stages: tuple[int, int] | None = None
-    """Which of its stages (``stonewall``) a simulated drive runs: from, counted from 0, and up to;
-    None: all."""
+    """Which of its stages (``stonewall``, or ``wait_for`` where all of one's jobs wait for all
+    before) a simulated drive runs: from, counted from 0, and up to; None: all."""
 
     def environment(self) -> dict[str, str]:
         """The variables that the job may ask for: a job is text, so those that are."""

@@ -121,7 +121,7 @@ def _starts(
 ) -> list[float]:
     """When each section's measurement began, in seconds from the start of the run.
 
-    fio's logs count from the start of their own job; a stonewall starts it after all before.
+    fio's logs count from the start of their own job, which may wait for all before.
     """
     starts: list[float] = []
     stage_start = stage_end = 0.0

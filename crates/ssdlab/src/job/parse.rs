@@ -76,15 +76,40 @@ impl JobFile {
         self.check_size()
     }
 
-    /// The stage of each job, from 0: jobs of a later one wait for all those of earlier ones (`stonewall`).
+    /// The stage of each job, from 0: jobs of a later one wait for all those of earlier ones (`stonewall`,
+    /// or `wait_for` where each of them does).
     pub fn stages(&self) -> Vec<u32> {
+        let mut begins = self.ended_above();
+        for job in (1..begins.len()).rev() {
+            begins[job - 1] = begins[job - 1].min(begins[job]);
+        }
         let mut stage = 0;
-        let jobs = self.jobs.iter().enumerate();
-        jobs.map(|(i, job)| {
-            stage += u32::from(i > 0 && job.schedule.stonewall);
+        let first = |(job, ended): (usize, usize)| {
+            stage += u32::from(job > 0 && ended == job);
             stage
-        })
-        .collect()
+        };
+        begins.into_iter().enumerate().map(first).collect()
+    }
+
+    /// Of each job, how many of the first ones have surely ended when it starts.
+    fn ended_above(&self) -> Vec<usize> {
+        let mut ended: Vec<Vec<bool>> = Vec::with_capacity(self.jobs.len());
+        let mut walled = 0;
+        for (job, spec) in self.jobs.iter().enumerate() {
+            if spec.schedule.stonewall {
+                walled = job;
+            }
+            let awaited = |above: &JobSpec| spec.schedule.wait_for.as_ref() == Some(&above.name);
+            let above = self.jobs[..job].iter().enumerate();
+            let mut own: Vec<bool> = above.map(|(i, one)| i < walled || awaited(one)).collect();
+            // And what had ended when the awaited one started.
+            if let Some(last) = self.jobs[..job].iter().rposition(awaited) {
+                own.iter_mut().zip(&ended[last]).for_each(|(own, its)| *own |= its);
+            }
+            ended.push(own);
+        }
+        let first = |own: &Vec<bool>| own.iter().position(|ended| !ended).unwrap_or(own.len());
+        ended.iter().map(first).collect()
     }
 
     /// Leaves out the jobs of all stages but these. What is left is as in the whole file: its files, places,
