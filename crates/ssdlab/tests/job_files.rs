@@ -144,7 +144,14 @@ fn errors_name_file_line_option_and_what_is_meant() {
         ("[a]\nexitall\n", "exitall: fio has this option (ending with another job), but"),
         ("[a]\niodepth_batch=4\n", "fio has this option (submitting in batches), but"),
         ("[a]\nfile_service_type=random:0\n", "a number from 1"),
-        ("[a]\nfile_service_type=zipf:1.2\n", "roundrobin"),
+        ("[a]\nfile_service_type=zip:1.2\n", "roundrobin, sequential, random, zipf:theta"),
+        ("[a]\nfile_service_type=zipf:1\n", "an exponent other than 1"),
+        ("[a]\nfile_service_type=gauss:100\n", "below 100 percent"),
+        ("[a]\nba=0\n", "test.fio:2: ba: found \"0\", expected a size above 0"),
+        ("[a]\nba=4k,0\n", "test.fio:2: ba: found \"0\", expected a size above 0"),
+        ("[a]\nfilesize=0\n", "test.fio:2: filesize: found \"0\", expected a size above 0"),
+        ("[a]\nfilesize=0-4k\n", "test.fio:2: filesize: found \"0\", expected a size above 0"),
+        ("[a]\nread_iolog=x\nreplay_align=0\n", "expected a power of two"),
         ("[a]\nzonemode=strided\nzonesize=10%\n", "expected a whole number"),
         ("[a]\nzonemode=strided\nzonesize=1m\nzonerange=1k\n", "less than one I/O of 4KiB"),
         ("[a]\nrw=read:4k\nzonemode=strided\nzonesize=1m\n", "not supported with zonemode"),
@@ -255,6 +262,17 @@ fn sections_take_the_globals_above_them() {
     assert_eq!(ignored, [("global", "direct", 3), ("c", "verify", 15)]);
     let wanted = [("rw", "read"), ("runtime", "5"), ("stonewall", "1")];
     assert_eq!(file.jobs[1].options, wanted.map(|(a, b)| (a.to_string(), b.to_string())));
+}
+
+#[test]
+fn the_base_of_sizes_is_an_option_of_its_section_and_stands_first_as_in_fio() {
+    let file = read("[global]\nkb_base=1024\n[a]\nsize=8k\nkb_base=1000\n[b]\nsize=8k\n").unwrap();
+    let options = |job: usize| -> Vec<(&str, &str)> {
+        file.jobs[job].options.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect()
+    };
+    assert_eq!(options(0), [("kb_base", "1000"), ("size", "8k")]);
+    assert_eq!(options(1), [("size", "8k")]);
+    assert_eq!(file.global_options, [("kb_base".to_string(), "1024".to_string())]);
 }
 
 #[test]
@@ -425,4 +443,18 @@ proptest! {
         }
         prop_assert!(seen.iter().all(|s| *s == 1), "{:?}", seen);
     }
+}
+
+#[test]
+fn a_stage_begins_where_all_that_follow_wait_for_all_before() {
+    let stages = |sections: &str| read(sections).unwrap().stages();
+    assert_eq!(stages("[a]\n[b]\n[c]\n"), [0, 0, 0]);
+    assert_eq!(stages("[a]\n[b]\nstonewall\n[c]\n[d]\nstonewall\n"), [0, 1, 1, 2]);
+    assert_eq!(stages("[a]\n[b]\nwait_for=a\n[c]\nwait_for=b\n"), [0, 1, 2]);
+    assert_eq!(stages("[a]\n[b]\nwait_for=a\n[c]\nwait_for=a\n"), [0, 1, 1]);
+    // One of two fills is awaited, or one runs beside what waits.
+    assert_eq!(stages("[a]\n[b]\n[c]\nwait_for=a\n"), [0, 0, 0]);
+    assert_eq!(stages("[a]\n[b]\nwait_for=a\n[c]\n"), [0, 0, 0]);
+    assert_eq!(stages("[a]\n[a]\n[c]\nwait_for=a\n"), [0, 0, 1]);
+    assert_eq!(stages("[a]\n[b]\nwait_for=a\n[c]\nstonewall\nwait_for=a\n"), [0, 1, 2]);
 }

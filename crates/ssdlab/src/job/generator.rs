@@ -1,7 +1,8 @@
 //! The sequence of I/Os of one process of a job.
 
+use super::distribution::Sampler;
 use super::extent::{Amounts, Target, ranges, whole_sectors};
-use super::pattern::{BlockSizes, FileService, Pattern};
+use super::pattern::{BlockSizes, Distribution, FileService, Pattern};
 use super::region::{Order, Region, Rules, Streams};
 use super::{Io, JobSpec};
 use crate::device::Op;
@@ -15,6 +16,8 @@ const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
 
 /// Draws of a length before the largest that fits is taken.
 const LENGTH_DRAWS_MAX: u32 = 64;
+/// Draws of a file before the first that is not done is taken; fio goes on.
+const FILE_DRAWS_MAX: u32 = 1000;
 
 /// The I/Os of one process of a job, one after another, without any notion of time.
 ///
@@ -34,6 +37,8 @@ pub struct Generator {
     next_file: usize,
     /// I/Os that go to it before another is chosen.
     file_left: u32,
+    /// Draws files where they do not follow each other.
+    drawn: Sampler,
     /// I/Os until the next random offset.
     until_random: u32,
     /// Second half of a trim-and-write.
@@ -78,6 +83,11 @@ impl Generator {
         for range in &ranges {
             regions.push(Region::new(pattern, *range, &mut streams.offset));
         }
+        let service = match &pattern.file_service {
+            FileService::Shaped(distribution) => distribution,
+            _ => &Distribution::Uniform,
+        };
+        let drawn = Sampler::of_files(service, regions.len() as u64, &mut streams.file);
         let amounts = Amounts::new(pattern, &ranges);
         let endless = spec.schedule.time_based;
         let flushes = (pattern.fsync > 0 || pattern.fdatasync > 0)
@@ -92,6 +102,7 @@ impl Generator {
             file: 0,
             next_file: 0,
             file_left: 0,
+            drawn,
             until_random: 1,
             pending: None,
             amounts,
@@ -299,9 +310,13 @@ impl Generator {
             return Some(self.file);
         }
         let first = match self.pattern.file_service {
-            FileService::Random => self.streams.file.below(files as u64) as usize,
             FileService::RoundRobin => self.next_file,
             FileService::Sequential => self.file,
+            FileService::Random | FileService::Shaped(_) => {
+                let draw = |_| self.drawn.draw_file(&mut self.streams.file);
+                let mut draws = (0..FILE_DRAWS_MAX).map(draw);
+                draws.find(|file| !self.regions[*file].done).unwrap_or(0)
+            }
         };
         let found = (first..files).chain(0..first).find(|f| !self.regions[*f].done)?;
         (self.file, self.file_left) = (found, self.pattern.file_every - 1);

@@ -164,7 +164,7 @@ pub const SEMANTIC: &[JobOption] = &[
         &[],
         Text,
         "roundrobin",
-        "which file is next: roundrobin, sequential, random; random:8 after 8 I/Os",
+        "which file is next: roundrobin, sequential, random (random:8 after 8 I/Os), zipf:theta, pareto:h, normal:percent",
     ),
     on("filesize", &[], Text, "1m", "size of each file, or a range of sizes"),
     on("size", &[], Amount, "1m", "bytes per pass, over all files; also the range of offsets"),

@@ -93,6 +93,8 @@ pub enum Distribution {
     Normal {
         /// Width of the uniform part, percent.
         deviation: f64,
+        /// Where the middle is, as a share of the files that are chosen so (`file_service_type`).
+        center: Option<f64>,
     },
     /// Access percent and size percent of consecutive zones, by direction (`zoned`).
     Zoned(PerDirection<Vec<(f64, f64)>>),
@@ -121,7 +123,7 @@ pub struct Zones {
 }
 
 /// Which of several files is next (`file_service_type`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum FileService {
     /// Each in turn.
     RoundRobin,
@@ -129,6 +131,8 @@ pub enum FileService {
     Sequential,
     /// Any of those not done.
     Random,
+    /// The same, some more often than others.
+    Shaped(Distribution),
 }
 
 /// What a job does, without when.

@@ -80,7 +80,7 @@ impl Replay {
             "replay_redirect" => self.redirect = true,
             "replay_align" => {
                 self.align = match size::bytes(value, base)? {
-                    n if n == 0 || n.is_power_of_two() && n <= 1 << 30 => n,
+                    n if n.is_power_of_two() && n <= 1 << 30 => n,
                     _ => return Err(Error::value(value, "a power of two")),
                 }
             }

@@ -22,6 +22,18 @@ pub fn bytes(text: &str, base: u64) -> Result<u64> {
     number.checked_mul(factor).ok_or_else(|| Error::value(text, "a number below 2^64"))
 }
 
+/// The same above 0: fio refuses a 0 of options with a least value of 1, and in lists of several takes the 0 as
+/// absent after a complaint.
+///
+/// # Errors
+/// [`Error::Value`] as [`bytes`], and for 0.
+pub fn above_zero(text: &str, base: u64) -> Result<u64> {
+    match bytes(text, base)? {
+        0 => Err(Error::value(text, "a size above 0")),
+        n => Ok(n),
+    }
+}
+
 /// A size, or a whole percentage of the device or file.
 ///
 /// # Errors

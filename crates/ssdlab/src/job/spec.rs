@@ -49,8 +49,9 @@ pub fn build(section: &Section, reader: Reader) -> Result<(JobSpec, Vec<Ignored>
     let mut draft = Draft::new(section, reader);
     // Sizes depend on the kb_base of their section wherever it stands, those of [global] on its own.
     for global in [true, false] {
-        let lines = || section.lines.iter().filter(|line| line.global == global);
-        for line in lines().filter(|line| line.name == "kb_base").chain(lines()) {
+        let lines = section.lines.iter().filter(|line| line.global == global);
+        let (base, others): (Vec<_>, _) = lines.partition(|line| line.name == "kb_base");
+        for line in base.into_iter().chain(others) {
             match draft.line(line) {
                 Err(_) if reader == Reader::Fio && !options::is_planned(&line.name) => {}
                 read => read?,
@@ -91,7 +92,7 @@ impl Draft {
     fn line(&mut self, line: &Line) -> Result<()> {
         let option = options::find(&line.name).ok_or_else(|| unknown(line))?;
         let value = line_value(line, option)?;
-        if !line.global && line.name != "kb_base" {
+        if !line.global {
             self.spec.options.push((option.name.to_string(), value.to_string()));
         }
         match option.class {
@@ -136,10 +137,7 @@ impl Draft {
     /// Options about what the I/Os are.
     fn operations(&mut self, name: &str, value: &str) -> Result<bool> {
         let base = self.base;
-        let block = |t: &str| match size::bytes(t, base)? {
-            0 => Err(Error::value(t, "a size above 0")),
-            n => Ok(n),
-        };
+        let block = |t: &str| size::above_zero(t, base);
         let p = &mut self.spec.pattern;
         match name {
             "rw" => values::rw(value, base, p)?,
@@ -163,7 +161,7 @@ impl Draft {
             "bssplit" => {
                 size::per_direction(value, &mut self.splits, |t| values::split(t, block).map(Some))?
             }
-            "ba" => size::per_direction(value, &mut p.align, |t| size::bytes(t, base))?,
+            "ba" => size::per_direction(value, &mut p.align, block)?,
             "fsync" => p.fsync = size::bytes(value, base)?,
             "fdatasync" => p.fdatasync = size::bytes(value, base)?,
             "end_fsync" | "fsync_on_close" => p.end_fsync |= value != "0",
@@ -187,7 +185,7 @@ impl Draft {
             "nrfiles" => p.files.count = values::count(value, base, FILES_MAX)?,
             "file_service_type" => (p.file_service, p.file_every) = values::file_service(value)?,
             "filesize" => {
-                let read = |t: &str| size::bytes(t, base);
+                let read = |t: &str| size::above_zero(t, base);
                 p.file_size = Some(match size::range(value, read) {
                     Some(range) => range?,
                     None => read(value).map(|n| (n, n))?,

@@ -122,13 +122,24 @@ pub fn split(text: &str, block: impl Fn(&str) -> Result<u64>) -> Result<Vec<(u64
     Ok(parts)
 }
 
-/// `file_service_type`: how files follow, and behind a colon after how many I/Os.
+/// `file_service_type`: how files follow, and behind a colon after how many I/Os, or how they are distributed.
 pub fn file_service(value: &str) -> Result<(FileService, u32)> {
     let (name, every) = value.split_once(':').unwrap_or((value, "1"));
-    let service = match choice(name, &["roundrobin", "sequential", "random"])? {
-        0 => FileService::RoundRobin,
-        1 => FileService::Sequential,
-        _ => FileService::Random,
+    let service = match name {
+        "roundrobin" => FileService::RoundRobin,
+        "sequential" => FileService::Sequential,
+        "random" => FileService::Random,
+        "zipf" | "pareto" | "normal" => {
+            return Ok((FileService::Shaped(distribution(value, 1024)?), 1));
+        }
+        "gauss" => {
+            let normal = distribution(&value.replacen(name, "normal", 1), 1024)?;
+            return Ok((FileService::Shaped(normal), 1));
+        }
+        _ => {
+            let known = "roundrobin, sequential, random, zipf:theta, pareto:h or normal:percent";
+            return Err(Error::value(name, known));
+        }
     };
     Ok((service, count(every, 1024, u64::from(u32::MAX))?))
 }
@@ -175,7 +186,13 @@ pub fn distribution(value: &str, base: u64) -> Result<Distribution> {
             }
             Distribution::Pareto { h, center: center()? }
         }
-        "normal" => Distribution::Normal { deviation: number(first, 0.0, 0.0..=100.0)? },
+        "normal" => {
+            let deviation = number(first, 0.0, 0.0..=100.0)?;
+            if deviation == 100.0 {
+                return Err(Error::value(value, "a deviation below 100 percent (as in fio)"));
+            }
+            Distribution::Normal { deviation, center: center()? }
+        }
         "zoned" => {
             let mut zones = [const { Vec::new() }; 3];
             size::per_direction(rest.unwrap_or_default(), &mut zones, |t| {
