@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ssdlab import _core
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.errors import InputError
@@ -238,11 +239,18 @@ def test_a_drive_that_changes_with_its_size_says_so() -> None:
     assert doubt("micron-7450-960", 32) is None
 
 
-def test_a_card_whose_ram_stays_beside_smaller_drives_is_told() -> None:
+def test_the_ram_of_a_card_becomes_smaller_with_the_drives_and_it_is_told_where_it_is_much() -> (
+    None
+):
     shape = ArrayShape("5", 4)
     plain, behind = (
         Sim("store", array_rig(shipped("lab-reference"), shape, card))
         for card in (attachment("intel-dmi2"), attachment("lsi-9361-8i"))
     )
     assert scale_doubt(plain, 32) is None and scale_doubt(behind, 1) is None
-    assert "RAM of its card keeps its size" in str(scale_doubt(behind, 32))
+    rig = _core.Rig(behind.rig, rig_name="store")
+    rig.set_all(list(behind.smaller(8).items()))
+    assert rig.bytes("cache.size") == 128 << 20
+    assert rig.capacity_bytes < 3 * 10**9
+    assert scale_doubt(behind, 16) is None
+    assert "RAM of its card is simulated at 64 MiB" in str(scale_doubt(behind, 32))

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssdlab import _core
+from ssdlab import _core, units
 from ssdlab.errors import InputError, known_name, unknown_name
 from ssdlab.jobfile import read_text
 from ssdlab.opened import as_text
@@ -106,10 +106,10 @@ def scale_doubt(target: Target, factor: int) -> str | None:
     if factor == 1 or found is None:
         return None
     rig = found.tree()
-    if any(rig.get(f"{place}cache.size") for place in rig.find("controller")):
+    if card := _card_with_much_ram(rig, factor):
         return (
-            f"{name}: the RAM of its card keeps its size, and holds more of drives at 1/{factor} "
-            "of theirs than it would"
+            f"{name}: the RAM of its card is simulated at {card}, so that writes gather in it, and "
+            f"holds more of drives at 1/{factor} of their size than it would"
         )
     if not is_profile(name):
         return None
@@ -122,6 +122,16 @@ def scale_doubt(target: Target, factor: int) -> str | None:
     if not off:
         return None
     return f"{name} changes with its size: at 1/32 {' and '.join(off)} as at 1/8"
+
+
+def _card_with_much_ram(rig: _core.Rig, factor: int) -> str | None:
+    """The RAM of a card that shrinks by less than its drives; None where none does."""
+    cards = {key: rig.bytes(key) or 0 for key in (f"{p}cache.size" for p in rig.find("controller"))}
+    if not any(cards.values()):
+        return None
+    small = {key: units.parse_bytes(key, size) for key, size in rig.scale(factor) if key in cards}
+    much = [size for key, size in small.items() if size > cards[key] // factor]
+    return units.size_text(max(much)) if much else None
 
 
 def smaller(drive: str, factor: int, *, fewest: int = SUPERBLOCKS_MIN) -> dict[str, str]:

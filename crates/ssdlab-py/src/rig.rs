@@ -219,6 +219,13 @@ impl PyAttachment {
         Ok(PyAttachment(other))
     }
 
+    /// The same with a card's RAM divided by `factor`, whole pages of it and at least `least` bytes; None: the
+    /// least that `Rig.scale` leaves.
+    #[pyo3(signature = (factor, *, least=None))]
+    fn scaled(&self, py: Python<'_>, factor: f64, least: Option<u64>) -> PyResult<Self> {
+        self.0.scaled(factor, least).map(PyAttachment).map_err(|error| to_python(py, error))
+    }
+
     /// Whether anything is in between.
     fn __bool__(&self) -> bool {
         !self.0.keys().sources().is_empty()

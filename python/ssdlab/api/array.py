@@ -18,7 +18,6 @@ from ssdlab.arrays.attachment import (
     Attachment,
     attachment,
     ram_bytes,
-    smaller_ram,
     with_bus,
 )
 from ssdlab.arrays.compare import study as compared
@@ -38,8 +37,6 @@ MEMBER_BYTES = 1 << 30
 """Drives that ship with ssdlab are made about this small unless ``scale`` says otherwise."""
 REAL_BYTES = 64 * 10**9
 """A rig file of so much is that of a real drive, such as a twin, and made smaller as well."""
-RAM_BYTES = 64 << 20
-"""A card's RAM is made no smaller than this beside them: stripes and long writes gather in it."""
 STUDIES = ("arrays", "chunk", "scaling", "depth", "degradation")
 LOADED = ("arrays", "chunk", "depth")
 """Those that run the load that is asked for; the others have their own."""
@@ -336,29 +333,29 @@ def _scaled_file(setup: DriveSetup, scale: int | None) -> DriveSetup:
 def _with_card_to_scale(setup: DriveSetup) -> DriveSetup:
     """A card's RAM as small beside the drives as it is in truth, as far as writes can still gather
     in it: all of it would hold a good part of small drives."""
-    if not setup.capacity_bytes or not ram_bytes(setup.attachment):
+    if "capacity" not in setup.overrides or not ram_bytes(setup.attachment):
         return setup
     tree = setup.drive.tree()
+    full = tree.bytes("capacity") or 0
     tree.set_all(list(setup.overrides.items()))
-    card = smaller_ram(setup.attachment, setup.capacity_bytes / tree.capacity_bytes, RAM_BYTES)
-    return replace(setup, attachment=card)
+    return replace(setup, attachment=setup.attachment.scaled(full / tree.capacity_bytes))
 
 
 def _note(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> str:
     """``load``: that which was asked for, None where studies have their own; ``prepared``: whether
     they begin in the state of the setup."""
     size = setup.overrides.get("capacity")
-    small = ""
+    small = []
     if size and setup.capacity_bytes:
         each = units.parse_bytes("capacity", size)
-        small = f"; drives simulated at {units.size_text(each)} each"
-        if ram := ram_bytes(setup.attachment):
-            small += f", behind RAM of {units.size_text(ram)}"
+        small.append(f"drives simulated at {units.size_text(each)} each")
+    if size and (ram := ram_bytes(setup.attachment)):
+        small.append(f"behind RAM of {units.size_text(ram)}")
     state = "new" if setup.prepare == "fob" else f"prepared with {setup.prepare}"
     state = f", {state}" if prepared else ""
     what = f"{load.name} on arrays" if load else "arrays"
     behind = f" behind {setup.attachment.name}" if setup.attachment else ""
-    return f"{what} of {setup.drive.name}{behind}{state}{small}"
+    return f"{what} of {setup.drive.name}{behind}{state}{'; ' * bool(small)}{', '.join(small)}"
 
 
 def _document(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> dict[str, object]:

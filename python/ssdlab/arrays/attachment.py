@@ -43,13 +43,6 @@ def with_ram(card: Attachment, size: int) -> Attachment:
     return card.having("controller.cache.size", f"{size}B")
 
 
-def smaller_ram(card: Attachment, factor: float, least: int = 1 << 20) -> Attachment:
-    """The same card with its RAM divided, whole pages of it and at least ``least`` bytes."""
-    ram = ram_bytes(card)
-    size = max(least, int(ram / max(1.0, factor)) // 4096 * 4096)
-    return with_ram(card, size) if size < ram else card
-
-
 def without_ram(card: Attachment) -> Attachment:
     """The same card passing everything through."""
     return card.having("controller.cache", None)

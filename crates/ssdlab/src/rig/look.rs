@@ -12,7 +12,7 @@ impl Rig {
         if key == POWER_LOSS {
             return (!self.power_loss.is_empty()).then(|| plain(&self.power_loss_value()));
         }
-        let (mut place, own) = device_of(key);
+        let (mut place, own) = self.device_of(key);
         loop {
             let device = self.device_at(&place)?;
             if let Some(found) = value_at(device, own) {
@@ -57,6 +57,16 @@ impl Rig {
         found
     }
 
+    /// The places of devices that a key begins with, and what follows them.
+    pub(super) fn device_of<'k>(&self, key: &'k str) -> (Vec<&'k str>, &'k str) {
+        let (mut place, mut own) = device_of(key);
+        while self.device_at(&place).is_some_and(|table| !is_device(table)) {
+            let Some(step) = place.pop() else { break };
+            own = &key[key.len() - own.len() - step.len() - 1..];
+        }
+        (place, own)
+    }
+
     /// The table of the device at `place`.
     pub(super) fn device_at(&self, place: &[&str]) -> Option<&Table> {
         let mut steps = place.iter();
@@ -86,12 +96,17 @@ fn find_below(device: &Table, kind: &str, place: &str, found: &mut Vec<String>) 
     }
 }
 
+/// Whether a table is a device and not keys of one, as the `cache` of a card is.
+pub(super) fn is_device(table: &Table) -> bool {
+    table.contains_key("kind")
+}
+
 /// The devices that one is made of, with the step to each in a key.
 pub(super) fn parts_of(device: &Table) -> Vec<(String, &Table)> {
     let mut found = Vec::new();
     for part in PARTS {
         match device.get(part) {
-            Some(Value::Table(inner)) => found.push((part.to_string(), inner)),
+            Some(Value::Table(inner)) if is_device(inner) => found.push((part.to_string(), inner)),
             Some(Value::Array(all)) => {
                 let inner = all.iter().enumerate();
                 found.extend(
@@ -152,6 +167,22 @@ mod tests {
         }
         rig.set("power_loss", "[\"10s\"]").unwrap();
         assert_eq!(rig.get("power_loss").as_deref(), Some("[\"10s\"]"));
+    }
+
+    #[test]
+    fn the_ram_of_a_card_is_no_device_but_keys_of_the_card() {
+        let card = "[device]\nkind = \"controller\"\nbandwidth = \"1GB/s\"\ncache = { size = \"1GiB\" }\n\
+                    [device.below]\nkind = \"null\"\ncapacity = \"1GiB\"\n";
+        let mut rig = Rig::parse(card, "t").unwrap();
+        assert_eq!(rig.bytes("cache.size"), Ok(Some(1 << 30)));
+        let scaled = [("capacity", "268435456B"), ("cache.size", "268435456B")];
+        let scaled = scaled.map(|(key, value)| (key.to_string(), value.to_string()));
+        assert_eq!(rig.scale(4, 1).unwrap(), scaled);
+        rig.set_all(&scaled).unwrap();
+        assert_eq!(rig.bytes("cache.size"), Ok(Some(1 << 28)));
+        let said = rig.set("cache.sise", "1MiB").unwrap_err().to_string();
+        assert!(said.contains("cache.sise"), "{said}");
+        assert_eq!(rig.scale(64, 1).unwrap()[1].1, "67108864B", "writes still gather in it");
     }
 
     #[test]

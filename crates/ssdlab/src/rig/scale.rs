@@ -1,7 +1,7 @@
 //! Drives at reduced size: fewer blocks per plane, every ratio kept.
 
 use super::look::parts_of;
-use super::{Rig, take_kind};
+use super::{Attachment, Rig, take_kind};
 use crate::error::{Error, Result};
 use toml::Table;
 
@@ -22,6 +22,9 @@ const SUPERBLOCKS_BETWEEN_BATCHES: u64 = 128;
 
 /// Times that a superblock holds what is copied in a row, so that its end seldom comes in between.
 const BURSTS: u64 = 4;
+
+/// RAM of a card is made no smaller than this: stripes and long writes gather in it.
+const CARD_RAM: u64 = 64 << 20;
 
 /// Superblocks of a region: those that its data fills, all of them, and how many are kept free beyond those that are
 /// collected when need be.
@@ -82,8 +85,8 @@ impl Rig {
     /// of a hard disk, whose seeks are shares of its stroke. A write buffer keeps its size, as it fills the program units
     /// of as many dies, unless host writes wait for whole superblocks to be collected (`blocking`): what it has to take in
     /// meanwhile shrinks with the blocks. It absorbs no overwrites: of a load over the whole drive there are next to none
-    /// at full size, and it would find more the less there is to write to. Partitions shrink with what they are of; cards and
-    /// the tables of arrays, caches and tiers stay as they are.
+    /// at full size, and it would find more the less there is to write to. Partitions shrink with what they are of, and so does the RAM of
+    /// cards, down to 64 MiB; the tables of arrays, caches and tiers stay as they are.
     ///
     /// Blocks of a few pages amplify less, as how many of their units are valid differs more, and a drive that is small
     /// at full size comes to them soon: docs/experiments.md has the numbers. With a map of extents, which writes segments of
@@ -119,6 +122,13 @@ impl Rig {
                 places.len() == 1 && place.split('.').all(|step| matches!(step, "below" | ""));
             let before = if alone { "" } else { place.as_str() };
             all.extend(own.into_iter().map(|(key, value)| (format!("{before}{key}"), value)));
+        }
+        for place in self.find("controller") {
+            let card = self.part(&place).expect("it was found there");
+            if let Some(ram) = card.bytes("cache.size")? {
+                let size = smaller_ram(ram, factor as f64, CARD_RAM);
+                all.push((format!("{place}cache.size"), format!("{size}B")));
+            }
         }
         for place in self.find("partition") {
             let slice = self.part(&place).expect("it was found there");
@@ -327,6 +337,27 @@ impl Rig {
         let count = text.parse().ok().filter(|count| *count > 0);
         count.ok_or_else(|| Error::value(text, "a whole number above 0").under(key))
     }
+}
+
+impl Attachment {
+    /// The same with a card's RAM `factor` times smaller, but not below `least` bytes; absent: as of [`Rig::scale`].
+    ///
+    /// # Errors
+    /// [`Error::Value`] where its size is none.
+    pub fn scaled(&self, factor: f64, least: Option<u64>) -> Result<Attachment> {
+        const KEY: &str = "controller.cache.size";
+        let mut other = self.clone();
+        if let Some(ram) = self.keys().bytes(KEY)? {
+            let size = smaller_ram(ram, factor, least.unwrap_or(CARD_RAM));
+            other.set(KEY, &format!("{size}B"))?;
+        }
+        Ok(other)
+    }
+}
+
+/// Whole units of it, at least `least`, and never more than there is.
+fn smaller_ram(size: u64, factor: f64, least: u64) -> u64 {
+    ((size as f64 / factor.max(1.0)) as u64 / UNIT * UNIT).max(least).min(size)
 }
 
 /// In whole units, and something of what there is.

@@ -68,7 +68,7 @@ impl Rig {
         if key.split('.').any(str::is_empty) {
             return Err(Error::rig(key, "is no key, expected names joined by dots"));
         }
-        let (mut place, own) = device_of(key);
+        let (mut place, own) = self.device_of(key);
         let mut unknown = Vec::new();
         loop {
             let mut device = self.device.clone();

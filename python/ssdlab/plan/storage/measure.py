@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ssdlab import _core, bench
-from ssdlab.arrays.attachment import ram_bytes, smaller_ram
+from ssdlab.arrays.attachment import ram_bytes
 from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
 from ssdlab.plan.bed import Bed, JobOutcome, SsdWear, wear_of
@@ -20,6 +20,8 @@ from ssdlab.progress import ProgressCallback
 
 RAM_FILLS_BYTES_PER_S = 200e6
 """A card's RAM is full after its size divided by this, wherever writes go below it slower."""
+RAM_MIN = 1 << 20
+"""It becomes smaller with the hot set, not with the drives, and by as much, down to this."""
 SSD_BYTES = 1 << 30
 """An SSD is simulated at least this large."""
 STORE_BYTES, STORE_BYTES_QUICK = 24 << 30, 6 << 30
@@ -159,7 +161,7 @@ class Simulation:
         reports: Iterator[ProgressCallback],
     ) -> Bed:  # fmt: skip
         """A candidate of stores in these sizes, its card's RAM divided."""
-        rig = candidate.tree(rigs, smaller_ram(candidate.card, shrink)).to_toml()
+        rig = candidate.tree(rigs, candidate.card.scaled(shrink, least=RAM_MIN)).to_toml()
         return Bed(rig, candidate.text, self.seed, seat, reports)
 
 
@@ -283,7 +285,7 @@ class _Plain(_Work):
         told, whole = self.asked.hot.on(pool.usable_bytes), pool.usable_bytes
         if told.fills(whole) or capacity > 0.999 * whole:
             return []
-        ram = ram_bytes(smaller_ram(card, shrink))
+        ram = ram_bytes(card.scaled(shrink, least=RAM_MIN))
         return [
             f"{pool.drive} at 1/{whole / capacity:.0f} of its blocks, the hot set at "
             f"{hot.bytes / 2**20:.0f} MiB ({100 * hot.bytes / capacity:.2g} % of the store; in "
