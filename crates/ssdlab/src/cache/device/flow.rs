@@ -123,9 +123,9 @@ impl CacheDevice {
 
     /// Whether nothing makes a write leave valid sub-blocks out, or wait before it goes to them.
     fn stays_in(&self, piece: &Piece, valid: u64, dirty: u64) -> bool {
-        let Piece { begin, end, mask, host, .. } = *piece;
+        let Piece { begin, end, mask, host, block, .. } = *piece;
         let past = self.mode.goes_around() || self.fleet.hosts[host].own.past;
-        let fresh = (self.covered(begin, end) | valid) & mask & !dirty;
+        let fresh = (self.covered(begin, end) | valid) & mask & !dirty & !self.promised_at(block);
         let waits = self.mode.defers() && fresh != 0;
         !past && !waits && !self.store.dead && !self.races_with_trim(begin, end)
     }

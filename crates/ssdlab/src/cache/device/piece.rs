@@ -98,8 +98,8 @@ pub(crate) struct Piece {
     pub dirty: u64,
     /// Those that were in the cache alone, and that it drops because the pool gets them.
     pub dropped: u64,
-    /// Dirty sub-blocks promised to it below the mark.
-    pub promised: u32,
+    /// Dirty sub-blocks promised to it below the mark: writes beside it need no room for them.
+    pub promised: u64,
     pub frame: u32,
     /// To be filled when the host has its answer.
     pub fills: bool,

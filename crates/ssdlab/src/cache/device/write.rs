@@ -55,7 +55,7 @@ impl CacheDevice {
         if self.mode.goes_around() || self.store.dead {
             return Way::Pool;
         }
-        let Piece { key, begin, end, mask, host, fills: admitted, .. } = self.pieces[index];
+        let Piece { key, begin, end, mask, host, fills: admitted, block, .. } = self.pieces[index];
         if self.fleet.hosts[host].own.past {
             return Way::Pool;
         }
@@ -67,7 +67,7 @@ impl CacheDevice {
         }
         let defers = self.mode.defers();
         let both = !defers || (self.keys.write_miss == WriteMiss::Both && mask & !valid != 0);
-        let fresh = u64::from((cached & !dirty).count_ones());
+        let fresh = u64::from((cached & !dirty & !self.promised_at(block)).count_ones());
         let full = self.store.dirty_now + self.promised + fresh > self.high;
         if !both && fresh > 0 && (full || (!first && !self.waiting.is_empty())) {
             return Way::Wait;
@@ -94,7 +94,7 @@ impl CacheDevice {
         if let (Way::Pool, None) = (way, found.0) {
             return self.start_past(index, run);
         }
-        let Piece { key, begin, end, mask, .. } = self.pieces[index];
+        let Piece { key, begin, end, mask, block, .. } = self.pieces[index];
         let (frame, (valid, dirty)) = found;
         let covered = self.covered(begin, end);
         // Of a dirty sub-block that is written in part, only the cache has the rest.
@@ -119,12 +119,13 @@ impl CacheDevice {
         if way == Way::Pool && partial != 0 {
             self.budget.charge(self.fleet.now, end - begin);
         }
-        self.promised += u64::from(fresh.count_ones());
+        let promised = fresh & !self.promised_at(block);
+        self.promised += u64::from(promised.count_ones());
         let written = self.keys.metadata == Metadata::Written;
         let piece = &mut self.pieces[index];
         piece.stage = Stage::Data;
         (piece.cached, piece.dirty) = (cached, dirties);
-        piece.promised = fresh.count_ones();
+        piece.promised = promised;
         piece.entry = entry && written && piece.frame != NONE;
         // Brought in afterwards from what the host wrote.
         piece.fills = self.mode == Mode::WriteAroundFill && (valid & mask != 0 || piece.fills);
@@ -181,7 +182,7 @@ impl CacheDevice {
     /// A write is done.
     #[inline]
     pub(super) fn write_done(&mut self, index: PieceId) {
-        self.promise_kept(index);
+        self.promise_kept(index, u64::MAX);
         let Piece { key, begin, end, cached, dirty: dirties, .. } = self.pieces[index];
         if cached != 0
             && let Some(frame) = self.store.find(key)
@@ -190,6 +191,9 @@ impl CacheDevice {
             // What the pool has too is clean, where nothing older is left beside it.
             let clean = cached & !dirties & self.covered(begin, end);
             self.store.set(key, frame, valid | cached, dirty & !clean | dirties);
+            if dirties & !dirty != 0 {
+                self.kept_by_another(index, dirties);
+            }
             self.note_written(index, frame, dirty, clean);
         }
         self.note_dropped(index);
@@ -197,11 +201,32 @@ impl CacheDevice {
         self.fill_or_finish(index);
     }
 
-    /// Dirty sub-blocks are no longer promised but there.
+    /// Dirty sub-blocks of a piece are no longer promised but there.
     #[inline]
-    pub(super) fn promise_kept(&mut self, index: PieceId) {
+    fn promise_kept(&mut self, index: PieceId, there: u64) {
         let piece = &mut self.pieces[index];
-        self.promised -= u64::from(std::mem::take(&mut piece.promised));
+        self.promised -= u64::from((piece.promised & there).count_ones());
+        piece.promised &= !there;
+    }
+
+    /// A write made sub-blocks dirty that may have been promised to one beside it.
+    fn kept_by_another(&mut self, index: PieceId, there: u64) {
+        let mut at = self.busy.first(self.pieces[index].block);
+        while at != PieceId::NONE {
+            self.promise_kept(at, there);
+            at = self.pieces[at].next;
+        }
+    }
+
+    /// The sub-blocks of a block that are promised to writes under way at it.
+    #[inline]
+    pub(super) fn promised_at(&self, block: u32) -> u64 {
+        let (mut at, mut found) = (self.busy.first(block), 0);
+        while at != PieceId::NONE {
+            found |= self.pieces[at].promised;
+            at = self.pieces[at].next;
+        }
+        found
     }
 
     /// Tries the writes again that wait for a frame or for room, in their order.
