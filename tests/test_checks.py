@@ -223,6 +223,12 @@ def brief() -> Evidence:
     return session(("a", found))
 
 
+def few_dips() -> Evidence:
+    """Of a drive prepared for it, a minute with two dips that are not alike."""
+    rates = [1500.0] * 18 + [100.0] * 12 + [1500.0] * 23 + [100.0] * 7
+    return of_result(real(rates=rates), prepared=True)
+
+
 TRIGGERS: dict[str, Callable[[], Evidence]] = {
     "brief": brief,
     "built": lambda: built("5GiB"),
@@ -233,6 +239,7 @@ TRIGGERS: dict[str, Callable[[], Evidence]] = {
     "gaps": lambda: session(("a", gap_result())),
     "heat": hot,
     "load": other_disk_io,
+    "noise": few_dips,
     "pause": paused,
     "quick": lambda: replace(clean(), quick=True),
     "resumed": touched,
@@ -298,6 +305,22 @@ def test_marks_fall_on_the_steps_concerned_and_on_all_where_no_step_is_named() -
     everywhere = [Check("x", "x", "doubt", "e", "w", None)]
     assert marked(everywhere, ["a", "b"]) == {"a", "b"}
     assert marked([Check("x", "x", "good", "e", "w", None)], ["a"]) == frozenset()
+
+
+def test_a_rate_that_rests_on_few_dips_says_within_what_it_is_known_and_what_it_takes() -> None:
+    (found,) = of_name(examine(few_dips()), "noise")
+    assert found.affects == ("run/j",)
+    assert re.match(
+        r"j: IOPS ±\d\d % \(95 %\) over 1 min 00 s; ±10 % takes about \d+ min .*, or \d+ runs$",
+        found.evidence,
+    ), found.evidence
+    many = of_result(real(rates=[2000.0, 2000.0, 2000.0, 400.0] * 15), prepared=True)
+    (found,) = of_name(examine(many), "noise")
+    assert found.status == "good"
+    # A run by itself is asked whether it was steady, and protocols have rounds.
+    alone = few_dips().records["run"]
+    assert not of_name(examine(of_result(alone)), "noise")
+    assert not of_name(examine(session(("a", alone))), "noise")
 
 
 def test_what_others_did_in_an_interruption_marks_all_steps_after_it() -> None:

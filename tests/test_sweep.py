@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 import ssdlab
 from conftest import Outcome
 from ssdlab import units
+from ssdlab.answers.sweep import answer
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Progress
@@ -295,6 +296,26 @@ def test_the_headline_is_the_range_of_what_was_measured(cli: Cli, tmp_path: Path
     told("job.fsync=8,16")
     row = next(r for r in document["sections"][0]["tables"][0]["rows"] if r["ddir"] == "sync")
     assert row["clat p99, us"] is None and row["lat p99, us"] is not None
+
+
+def test_rates_that_are_steady_and_yet_not_sure_are_told(tmp_path: Path) -> None:
+    asked = sweep("job.iodepth=1,8")
+    table = Dataset(tmp_path, asked.axes)
+    outcome = carry_out(asked, table)
+    rows = table.of(asked)
+    assert rows["iops_noise"].null_count() == rows.height, "half a second tells nothing"
+
+    def told(noise: pl.Expr, **columns: bool) -> str:
+        known = rows.with_columns(noise.alias("iops_noise"), **columns)
+        return answer(asked, known, outcome, None).sections[0].sentences[0]
+
+    far = pl.when(pl.col("job.iodepth") == 8).then(0.25).otherwise(0.05)
+    said = "; not known to ±10 %, by how their series vary: 1 of 2, the worst ±25 % (95 %; longer"
+    assert said in told(far, steady=True)
+    assert "not known" not in told(far, steady=False), "what is not steady is told already"
+    assert "not known" not in told(pl.lit(None, pl.Float64), steady=True)
+    older = answer(asked, rows.drop("iops_noise"), outcome, None)
+    assert "not known" not in older.sections[0].sentences[0]
 
 
 def test_every_point_leads_to_its_run(

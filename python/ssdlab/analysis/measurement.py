@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from ssdlab import histogram, units
-from ssdlab.analysis import comparison, consistency, series, steady
+from ssdlab.analysis import comparison, consistency, noise, series, steady
+from ssdlab.analysis.stats import CONFIDENCE, t_quantile
 from ssdlab.histogram import BINS, KINDS, NOTHING, VALUES, Histogram
 from ssdlab.numeric import Floats
 from ssdlab.results import DIRECTIONS, SYNC, DirectionStats, JobResult, Result
@@ -204,6 +205,20 @@ class JobMeasurement:
 
 
 @dataclass(frozen=True)
+class RateNoise:
+    """How sure the rate of a job is, by how its own series varies in the window."""
+
+    share: float
+    """Half of the 95 % interval, as a share of the rate."""
+    error: float
+    """Standard error, as a share of it."""
+    seconds: float
+    """Length of the window."""
+    period_s: float | None
+    """From dip to dip, where they repeat."""
+
+
+@dataclass(frozen=True)
 class Measurement:
     """All jobs of a run, in the order of its document."""
 
@@ -239,6 +254,23 @@ def measure(result: Result, *, whole: bool = False) -> Measurement:
     """Finds the windows of all jobs of a run and measures them; ``whole``: all of each job."""
     workloads = comparison.workloads(0, result.document)
     return Measurement([_job(result, workload, whole=whole) for workload in workloads])
+
+
+def rate_noise(result: Result, job: JobMeasurement) -> RateNoise | None:
+    """How sure the I/Os per second of a job are, all directions together; None where they are as
+    recorded, or intervals of the series too few to tell."""
+    rows = result.series(job=job.name).filter(pl.col("ddir").is_in(DIRECTIONS))
+    if rows.is_empty() or job.workload.recorded:
+        return None
+    bins = series.per_second(rows, result.interval_s, job.start_s, bin_s=0.0)
+    rates = bins.filter(pl.col("time_s") > job.window.start_s + NEAR)["iops"].to_numpy()
+    drawn = noise.resample(rates)
+    if drawn is None or not drawn.value > 0:
+        return None
+    sure, error = t_quantile(0.5 + CONFIDENCE / 2, drawn.df), drawn.error / drawn.value
+    cycle = consistency.periodicity(rates)
+    period = cycle.period * result.interval_s if cycle is not None and cycle.dips else None
+    return RateNoise(sure * error, error, job.window.seconds, period)
 
 
 def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMeasurement:

@@ -18,6 +18,7 @@ from ssdlab.answers.sweep_charts import (
     together_of,
     told_of,
 )
+from ssdlab.checks.steadiness import UNSURE
 from ssdlab.sweeps import Sweep, SweepOutcome
 
 FAILURES_MAX = 10
@@ -56,7 +57,16 @@ def _ranges(sweep: Sweep, means: pl.DataFrame) -> Iterator[str]:
     if means["key"].n_unique() < 2:
         return
     doubted = means.filter(pl.col("steady") < pl.col("runs"))["key"].n_unique()
-    doubt = f"; not at steady state: {doubted} of {means['key'].n_unique()}" if doubted else ""
+    whole = means["key"].n_unique()
+    doubt = f"; not at steady state: {doubted} of {whole}" if doubted else ""
+    unsure = means.filter(pl.col("steady") == pl.col("runs"), pl.col("noise") > UNSURE)
+    if unsure.height:
+        worst = min(1.0, float(unsure["noise"].max()))  # type: ignore[arg-type]
+        doubt += (
+            f"; not known to ±{units.percent(UNSURE)}, by how their series vary: "
+            f"{unsure['key'].n_unique()} of {whole}, the worst ±{units.percent(worst)} (95 %; "
+            "longer jobs or more --seeds)"
+        )
     several = means.select("job", "ddir").n_unique() > 1
     for name, head, of, times, text in (
         ("iops", "IOPS", "of all jobs and directions together", "as many", units.number),

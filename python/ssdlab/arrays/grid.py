@@ -13,6 +13,7 @@ from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import STRIPED, ArrayShape, array_rig
 from ssdlab.checks import examine, of_result
+from ssdlab.checks.steadiness import NOISE
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Settings, Sim
@@ -92,11 +93,26 @@ def doubts(cases: Mapping[Key, ArrayCase], performances: Mapping[Key, Performanc
     """What puts the cases in doubt, each under the name of its device; what affects a number does
     so by that name."""
     found = [
-        replace(check, title=f"{case.name}: {check.title}", affects=(case.name,))
+        _of_case(check, case, cases)
         for key, case in cases.items()
         for check in performances[key].troubles
     ]
     return list(dict.fromkeys(found))
+
+
+def _of_case(check: Check, case: ArrayCase, cases: Mapping[Key, ArrayCase]) -> Check:
+    title, names = f"{case.name}: {check.title}", [case.name]
+    if check.name != NOISE or case.shape is not None or len(cases) == 1:
+        return replace(check, title=title, affects=(case.name,))
+    # It lasts for the whole of a run, so that the array's own series does not show it.
+    names += [one.name for one in cases.values() if one.shape is not None]
+    also = "of an array, whether its members do so at the same time is chance, seed by seed"
+    return replace(
+        check,
+        title=title,
+        evidence=f"{check.evidence}; {also}",
+        affects=tuple(dict.fromkeys(names)),
+    )
 
 
 def shapes(

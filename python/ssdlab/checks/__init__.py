@@ -48,6 +48,7 @@ def examine(evidence: Evidence) -> list[Check]:
             rig=evidence.rig,
             surroundings=evidence.surroundings,
             judged=evidence.single,
+            noise=evidence.prepared,
         )
         for key in jobs
         if key in evidence.records
@@ -67,7 +68,8 @@ def worst_word(checks: Iterable[Check], job: str) -> str:
 
 def of_result(result: Result, *, prepared: bool = False) -> Evidence:
     """The evidence of a single run, of all jobs of its file together; ``prepared``: who ran it had
-    brought the drive to the state that it is about, so that nobody asks whether it was steady."""
+    brought the drive to the state that it is about, so that nobody asks whether it was steady, but
+    how sure its rate is."""
     records = Records(load=lambda _key: result, keys_=[SINGLE])
     return Evidence(
         kind=result.target_kind,
@@ -76,6 +78,7 @@ def of_result(result: Result, *, prepared: bool = False) -> Evidence:
         capacity=result.ssdlab.get("target", {}).get("capacity_bytes"),
         initial=_initial(result),
         single=not prepared,
+        prepared=prepared,
         rig=result.rig_toml,
         surroundings=result.ssdlab.get("surroundings") or {},
     )

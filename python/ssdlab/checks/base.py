@@ -56,6 +56,9 @@ class Evidence:
     """Whether the target held data before the first step."""
     single: bool = False
     """One job file by itself: nothing but its own series tells whether it was steady."""
+    prepared: bool = False
+    """One job on a drive that was brought to the state that it is about: what its own series tells
+    is how sure its rate is."""
     rig: str | None = None
     """The rig of a simulated drive as run."""
     surroundings: Mapping[str, Any] = field(default_factory=dict)

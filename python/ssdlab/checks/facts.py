@@ -12,7 +12,7 @@ import polars as pl
 
 from ssdlab import _core
 from ssdlab.analysis.comparison import Workload, workloads
-from ssdlab.analysis.measurement import Window
+from ssdlab.analysis.measurement import RateNoise, Window, rate_noise
 from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
 
@@ -70,6 +70,8 @@ class JobFacts(Workload):
     tell."""
     window: Window | None = None
     """Where its numbers are from; None where nobody asked."""
+    noise: RateNoise | None = None
+    """How sure its rate is; None where nobody asked or can tell."""
     known: bool = True
     """Whether its options are: a document of others may not list them."""
     timed: bool = True
@@ -172,11 +174,13 @@ def facts(
     rig: str | None = None,
     surroundings: Mapping[str, Any] | None = None,
     judged: bool = False,
+    noise: bool = False,
 ) -> Facts:
     """The facts of a result.
 
     ``capacity``, ``rig`` and ``surroundings`` are those of the session where it knows them;
-    ``judged`` asks whether each series is steady, which takes longer than all the rest.
+    ``judged`` asks whether each series is steady, which takes longer than all the rest, and
+    ``noise`` how sure its rate is.
     """
     about = result.ssdlab
     size = capacity or about.get("target", {}).get("capacity_bytes")
@@ -188,7 +192,7 @@ def facts(
         )
         for workload in workloads(0, result.document)
     ]
-    works = tuple(_work(workload, result, size, judged) for workload in found)
+    works = tuple(_work(workload, result, size, judged, noise) for workload in found)
     text = (result.rig_toml or rig) if result.kind == "sim" else None
     known = _rig(text)
     return Facts(
@@ -232,7 +236,9 @@ def _bare(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _work(workload: Workload, result: Result, capacity: int | None, judged: bool) -> JobFacts:
+def _work(
+    workload: Workload, result: Result, capacity: int | None, judged: bool, noise: bool
+) -> JobFacts:
     jobs = workload.jobs
     known = (result.imported or {}).get("knows_options", True)
     raw = [(ddir, s) for ddir in DIRECTIONS for j in jobs if (s := j.get(ddir) or {})]
@@ -241,7 +247,7 @@ def _work(workload: Workload, result: Result, capacity: int | None, judged: bool
         for ddir in DIRECTIONS
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
-    measured = result.measurement.job(workload.name) if judged else None
+    measured = result.measurement.job(workload.name) if judged or noise else None
     cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
     return JobFacts(
         **vars(workload),
@@ -251,7 +257,8 @@ def _work(workload: Workload, result: Result, capacity: int | None, judged: bool
         regions=_regions(workload, capacity) if known else (),
         known=known,
         timed=any("usr_cpu" in j for j in jobs),
-        window=None if measured is None else measured.window,
+        window=None if measured is None or not judged else measured.window,
+        noise=None if measured is None or not noise else rate_noise(result, measured),
     )
 
 

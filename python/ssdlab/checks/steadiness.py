@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from ssdlab import units
@@ -11,6 +12,11 @@ from ssdlab.checks.base import Case, Probe, Symptom, of_job
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then
 finds done (idle-time collection begins after seconds to minutes). Ours."""
+NOISE = "noise"
+"""The check of how sure a rate is."""
+UNSURE = 0.1
+"""A rate that is not known to this share of it is in doubt: half of what the PTS takes for steady.
+Ours."""
 TURNS = 5
 """I/Os that follow one another in each place in flight, at least: of fewer, a good part began
 together with the job, and others had not ended with it. Ours."""
@@ -59,6 +65,29 @@ def _series(case: Case) -> Iterator[Symptom]:
             else:
                 text = f"{work.name}: not steady; its numbers are of the whole job"
                 yield Symptom("doubt", text, key)
+
+
+def _unsure(case: Case) -> Iterator[Symptom]:
+    """Rates that another run would give otherwise."""
+    repeats = "runs" if case.real else "seeds"
+    for facts in case.measured:
+        for work in facts.works:
+            found = work.noise
+            if work.name in facts.fills or found is None:
+                continue
+            known = f"±{units.percent(found.share)}" if found.share < 1 else "by ±100 % and more"
+            text = f"{work.name}: IOPS {known} (95 %)"
+            if found.share <= UNSURE:
+                yield Symptom("good", text, of_job(facts.key, work.name))
+                continue
+            dips = f", {units.duration(found.period_s)} from dip to dip" if found.period_s else ""
+            # Of so many dips the quantile is about 2.
+            more = (2 * found.error / UNSURE) ** 2
+            text += (
+                f" over {units.duration(found.seconds)}{dips}; ±{units.percent(UNSURE)} takes "
+                f"about {units.duration(more * found.seconds)}, or {math.ceil(more)} {repeats}"
+            )
+            yield Symptom("doubt", text, of_job(facts.key, work.name))
 
 
 def _brief(case: Case) -> Iterator[Symptom]:
@@ -131,6 +160,16 @@ PROBES = (
         why="a drive that is not steady goes on to become slower or faster; its number holds "
         "for no longer than the run",
         look=lambda case: [*_rounds(case), *(_series(case) if case.evidence.single else ())],
+    ),
+    Probe(
+        name=NOISE,
+        title="noise of the rate",
+        looks_for=f"whether the rate of a job on a prepared drive, as `array` runs it, is known to "
+        f"{100 * UNSURE:g} %, by how its series varies (95 % interval, blocks of neighbours drawn "
+        "again)",
+        why="of few dips, or seconds that differ, a run has some by chance: the next one gives "
+        "another rate",
+        look=lambda case: [*_unsure(case)],
     ),
     Probe(
         name="brief",

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from ssdlab.analysis.measurement import row_numbers
+from ssdlab.analysis.measurement import rate_noise, row_numbers
 from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
@@ -34,6 +34,9 @@ WHOLE = ("ios", "bytes", "seed")
 ENDURANCE = {"endurance_bytes": "host_bytes", "dwpd_5_years": "dwpd_5_years"}
 """Columns of rows of writes: what the host can write from new until the rated cycles are used up,
 at the wear of the window."""
+NOISE = "iops_noise"
+"""Column of half the 95 % interval of the rate of a row's job, by how its series varies, as a share
+of it; null where that is too short to tell."""
 FRESH_S = 1.0
 """A folder that was changed so recently may have been changed again in the same tick."""
 
@@ -50,11 +53,13 @@ class RunOutcome:
     def of(result: Result, *, series: bool) -> RunOutcome:
         """What the table has of a result."""
         told = []
-        for direction in (side for job in result.measurement.jobs for side in job.directions):
-            wear = direction.stretch.wear
-            known = None if wear is None or wear.endurance is None else asdict(wear.endurance)
-            ends = {name: known and known[key] for name, key in ENDURANCE.items()}
-            told.append({**direction.summary(), **ends})
+        for job in result.measurement.jobs:
+            noise = rate_noise(result, job)
+            for direction in job.directions:
+                wear = direction.stretch.wear
+                known = None if wear is None or wear.endurance is None else asdict(wear.endurance)
+                ends = {name: known and known[key] for name, key in ENDURANCE.items()}
+                told.append({**direction.summary(), **ends, NOISE: noise and noise.share})
         return RunOutcome(told, result.series_frame if series else None)
 
 
