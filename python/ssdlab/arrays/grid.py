@@ -101,18 +101,13 @@ def doubts(cases: Mapping[Key, ArrayCase], performances: Mapping[Key, Performanc
 
 
 def _of_case(check: Check, case: ArrayCase, cases: Mapping[Key, ArrayCase]) -> Check:
-    title, names = f"{case.name}: {check.title}", [case.name]
-    if check.name != NOISE or case.shape is not None or len(cases) == 1:
-        return replace(check, title=title, affects=(case.name,))
+    own = replace(check, title=f"{case.name}: {check.title}", affects=(case.name,))
+    arrays = dict.fromkeys(one.name for one in cases.values() if one.shape is not None)
+    if check.name != NOISE or case.shape is not None or not arrays:
+        return own
     # It lasts for the whole of a run, so that the array's own series does not show it.
-    names += [one.name for one in cases.values() if one.shape is not None]
     also = "of an array, whether its members do so at the same time is chance, seed by seed"
-    return replace(
-        check,
-        title=title,
-        evidence=f"{check.evidence}; {also}",
-        affects=tuple(dict.fromkeys(names)),
-    )
+    return replace(own, evidence=f"{check.evidence}; {also}", affects=(case.name, *arrays))
 
 
 def shapes(
