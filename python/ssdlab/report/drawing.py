@@ -17,7 +17,7 @@ from bokeh.plotting import figure
 from ssdlab import units
 from ssdlab.answer import Curve, Figure
 from ssdlab.numeric import Floats
-from ssdlab.report import plot, style
+from ssdlab.report import coincidence, plot, style
 from ssdlab.report.downsample import keep_extremes
 from ssdlab.units import for_page
 
@@ -35,11 +35,6 @@ BARS_SPAN_MAX = 30.0
 ALIKE = 0.8
 """Axes that share at least so much of what both span are one."""
 LINE_ROOM, DOT_ROOM = 0.012, 0.05
-SAME = 0.003
-"""Share of what the vertical axis spans, less than a pixel, that lines lie apart which are drawn as
-one."""
-DASH = 8
-"""Pixels of a line that others lie upon, before those have their turn."""
 BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
@@ -235,8 +230,7 @@ def _draw(
 ) -> figure:
     """One chart; ``by_curve`` gets what draws each curve."""
     curves = [_points(curve, chart) for curve in chart.curves]
-    same = _same(chart, curves)
-    turns = {n: (turn, len(group)) for group in same for turn, n in enumerate(group)}
+    turns = coincidence.turns(chart, curves)
     panel = plot.new_figure(
         height,
         axes.across(
@@ -272,7 +266,7 @@ def _draw(
         else:
             _curve(panel, curve, _colour(chart, curve), x, y, tips, _beside_points(chart, curve))
             if place in turns:
-                _take_turns(panel.renderers[before:], *turns[place])
+                coincidence.take_turns(panel.renderers[before:], *turns[place])
         for drawn in panel.renderers[before:]:
             drawn.data_source.name = f"curve-{place}"  # the page changes what it holds
         if by_curve is not None:
@@ -284,36 +278,10 @@ def _draw(
     return panel
 
 
-def _same(chart: Figure, curves: Sequence[tuple[Floats, Floats]]) -> list[list[int]]:
-    """Places of lines that lie upon each other all along, so that the last hides the others."""
-    lines = [n for n, one in enumerate(chart.curves) if one.style in ("line", "points", "steps")]
-    drawn = {n: (x, np.log(y) if chart.log_y else y) for n, (x, y) in enumerate(curves)}
-    ys = np.concatenate([drawn[n][1] for n in lines]) if lines else np.zeros(0)
-    near = SAME * float(np.ptp(ys)) if len(ys) else 0.0
-    found: list[list[int]] = []
-    for n in lines:
-        x, y = drawn[n]
-        for group in found:
-            first_x, first_y = drawn[group[0]]
-            if np.array_equal(x, first_x) and len(x) and np.abs(y - first_y).max() <= near:
-                group.append(n)
-                break
-        else:
-            found.append([n])
-    return [group for group in found if len(group) > 1]
-
-
 def _coincide(chart: Figure) -> list[str]:
-    """What is said of curves that lie upon each other, whatever is chosen."""
+    """What is said of lines that lie upon each other, whatever is chosen."""
     curves = [_points(curve, chart, every=True) for curve in chart.curves]
-    groups = [[chart.curves[n].name for n in group] for group in _same(chart, curves)]
-    return [f"{', '.join(names[:-1])} and {names[-1]} coincide." for names in groups if all(names)]
-
-
-def _take_turns(drawn: Sequence[Any], place: int, count: int) -> None:
-    """Has one of several lines that lie upon each other seen between the others."""
-    line = drawn[0].glyph  # its points come behind it
-    line.line_dash, line.line_dash_offset = [DASH, DASH * (count - 1)], DASH * place
+    return coincidence.sentences(chart, curves)
 
 
 def _below(chart: Figure, curves: Sequence[tuple[Floats, Floats]], place: int) -> Floats:
