@@ -11,7 +11,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -153,9 +153,10 @@ class Scan:
         read = np.isfinite(self.ns)
         return float(self.zero[read].mean()) if read.any() else 0.0
 
-    def length(self, piece: int) -> int:
-        """Bytes of a piece."""
-        return min(PIECE_BYTES, self.wanted_bytes - piece * PIECE_BYTES)
+    def stretch(self, first: int, after: int | None = None) -> tuple[int, int]:
+        """Offset and length of a piece, or of all from it to the one before ``after``."""
+        start, end = (i * PIECE_BYTES for i in (first, first + 1 if after is None else after))
+        return start, min(end, self.wanted_bytes) - start
 
     def bytes_per_s(self) -> float:
         """Speed of all that was read; NaN where nothing was."""
@@ -173,10 +174,8 @@ class Scan:
         for first, after in itertools.pairwise(edges):
             part = self.ns[first:after]
             read = part[np.isfinite(part)]
-            end = min(after * PIECE_BYTES, self.wanted_bytes)
             slowest = float(read.max()) if len(read) else float("nan")
-            start = first * PIECE_BYTES
-            zones.append(Zone(start, end - start, _speed(self, first, after), slowest))
+            zones.append(Zone(*self.stretch(first, after), _speed(self, first, after), slowest))
         return zones
 
 
@@ -267,7 +266,7 @@ def _pass(reader: Reader, found: Scan, progress: ProgressCallback | None, clock:
         return f"{bytes_per_s(found.bytes_per_s())}{places}"
 
     for piece in range(len(found.ns)):
-        offset, length = piece * PIECE_BYTES, found.length(piece)
+        offset, length = found.stretch(piece)
         before = clock()
         try:
             view = reader.read(offset, length)
@@ -335,10 +334,7 @@ def suspect(found: Scan, slow_place: bool | None = None) -> None:
     """Notes the pieces that took suspiciously long, and whether that is known to be the place."""
     # Nothing is above a limit that is NaN.
     pieces = map(int, np.flatnonzero(np.nan_to_num(found.ns) > found.limits[1]))
-    found.slow = [
-        SlowPiece(i * PIECE_BYTES, found.length(i), float(found.ns[i]), (), slow_place)
-        for i in pieces
-    ]
+    found.slow = [SlowPiece(*found.stretch(i), float(found.ns[i]), (), slow_place) for i in pieces]
 
 
 def _repeat(
@@ -358,7 +354,7 @@ def _repeat(
             piece = found.slow[place]
             if (took := _timed(reader, piece.offset, piece.length, clock)) is not None:
                 again, slow = (*piece.again_ns, took), took > limit
-                found.slow[place] = SlowPiece(piece.offset, piece.length, piece.ns, again, slow)
+                found.slow[place] = replace(piece, again_ns=again, slow_place=slow)
                 still += [place] * slow
             tell(progress, 1.0, f"reading {len(left)} slow pieces again, round {number + 1}")
         left = still
@@ -395,10 +391,8 @@ def find_slow_zones(
         some = data[np.linspace(0, len(data) - 1, FEW).astype(int)]
         repeated = again([first + int(one) for one in some]) if again is not None else None
         if repeated is None or repeated > UNEVEN * median:
-            start = first * PIECE_BYTES
-            end = min(after * PIECE_BYTES, found.wanted_bytes)
             usual = float(np.median(part[data]))
-            found.slow_zones.append(SlowZone(start, end - start, usual, repeated))
+            found.slow_zones.append(SlowZone(*found.stretch(first, after), usual, repeated))
 
 
 def _again(
@@ -408,7 +402,7 @@ def _again(
     medians = []
     for number in range(REPEATS_MIN):
         time.sleep(rest_s * 2**number)
-        times = [_timed(reader, i * PIECE_BYTES, found.length(i), clock) for i in pieces]
+        times = [_timed(reader, *found.stretch(i), clock) for i in pieces]
         took = [one for one in times if one is not None]
         medians += [float(np.median(took))] if took else []
     return min(medians, default=None)
@@ -433,7 +427,7 @@ def _speed(found: Scan, first: int, after: int) -> float:
     last = len(found.ns) - 1
     size = int(read.sum()) * PIECE_BYTES
     if first <= last < after and read[last - first]:
-        size -= PIECE_BYTES - found.length(last)
+        size -= PIECE_BYTES - found.stretch(last)[1]
     return 1e9 * size / spent
 
 

@@ -60,9 +60,7 @@ def cells(scan: Scan, count: int) -> list[MapCell]:
             state = "zero"
         else:
             state = _speed(float(read.mean()) / median)
-        end = min(after * PIECE_BYTES, scan.wanted_bytes)
-        start = first * PIECE_BYTES
-        out.append(MapCell(start, end - start, state))
+        out.append(MapCell(*scan.stretch(first, after), state))
     return out
 
 

@@ -17,7 +17,7 @@ import shutil
 import time
 import uuid
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +78,6 @@ class RunStore:
         """
         from ssdlab.store.folder import JOB, JOURNAL, RIG, SCHEMA, Manifest, RunFolder
 
-        self.prepare()
         known = {
             "schema": SCHEMA,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -89,22 +88,16 @@ class RunStore:
         kind = [] if known["protocol"] == JOB else [known["protocol"]]
         words = "-".join([*kind, label(known["name"]), ending or secrets.token_hex(2)])
         run_id = f"{created:%Y%m%d-%H%M%S}-{words}"
-        run = RunFolder(self.root / f"{_partial()}{run_id}", Manifest(id=run_id, **known))
-        try:
-            with writing(self.root):
-                (run.path if run.is_job else run.path / "steps").mkdir(parents=True)
-                (run.path / JOURNAL).touch()
-                if rig is not None:
-                    write_to(run.path / RIG, rig)
-                for entry, result in steps:
-                    run.append(entry, result)
-                run.set_status(run.manifest.status)
-                sync_folder(run.path)
-                run.path = run.path.rename(self.root / run_id)
-                sync_folder(self.root)
-        except BaseException:
-            shutil.rmtree(run.path, ignore_errors=True)
-            raise
+        with self._filled(run_id) as part:
+            run = RunFolder(part, Manifest(id=run_id, **known))
+            (part if run.is_job else part / "steps").mkdir(parents=True)
+            (part / JOURNAL).touch()
+            if rig is not None:
+                write_to(part / RIG, rig)
+            for entry, result in steps:
+                run.append(entry, result)
+            run.set_status(run.manifest.status)
+        run.path = self.root / run_id
         return run
 
     def save(
@@ -142,20 +135,26 @@ class RunStore:
 
         Raises as :meth:`create`.
         """
+        with self._filled(run_id) as part:
+            for name, content in files.items():
+                (part / name).parent.mkdir(parents=True, exist_ok=True)
+                write_to(part / name, content)
+        return self.root / run_id
+
+    @contextlib.contextmanager
+    def _filled(self, run_id: str) -> Iterator[Path]:
+        """A folder to be filled, which becomes that of the run once it is whole, or goes away."""
         self.prepare()
-        part, place = self.root / f"{_partial()}{run_id}", self.root / run_id
+        part = self.root / f"{_partial()}{run_id}"
         try:
             with writing(self.root):
-                for name, content in files.items():
-                    (part / name).parent.mkdir(parents=True, exist_ok=True)
-                    write_to(part / name, content)
+                yield part
                 sync_folder(part)
-                part.rename(place)
+                part.rename(self.root / run_id)
                 sync_folder(self.root)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
-        return place
 
     def open(self, name: str) -> RunFolder:
         """The run called ``name`` as :meth:`find` finds it, opened as :func:`open_run` does."""
