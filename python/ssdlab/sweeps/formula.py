@@ -15,6 +15,7 @@ import operator
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 from ssdlab.errors import InputError, meant
 from ssdlab.units import quantity
@@ -66,8 +67,8 @@ class Condition:
 
         Raises InputError where a time is held against a number, and the like.
         """
-        formula_value = self._holds(names)
-        return formula_value is not None and bool(formula_value.value)
+        held = self._holds(names)
+        return held is not None and bool(held.value)
 
 
 def condition(text: str, where: str, known: Collection[str]) -> Condition:
@@ -108,43 +109,27 @@ class _Parser:
             return parts[0]
 
         def node(names: Names) -> FormulaValue:
-            values = [self._as(part(names), "truth", at) for part in parts]
-            return FormulaValue(
-                of(
-                    formula_value is not None and bool(formula_value.value)
-                    for formula_value in values
-                ),
-                "truth",
-            )
+            values = (part(names) for part in parts)
+            held = [one is not None and bool(self._as(one, "truth", at).value) for one in values]
+            return FormulaValue(of(held), "truth")
 
         return node
 
     def _single(self) -> _Node:
         at = self._at
         if self._take("not"):
-            inner = self._single()
-
-            def node(names: Names) -> FormulaValue | None:
-                formula_value = self._as(inner(names), "truth", at)
-                return (
-                    None
-                    if formula_value is None
-                    else FormulaValue(not formula_value.value, "truth")
-                )
-
-            return node
+            return _of_known(partial(self._not, at), self._single())
         left = self._sum()
         sign = self._take(*_COMPARED)
         if not sign:
             return left
         right = self._sum(word=sign in ("=", "==", "!="))
-        return lambda names: self._compared(sign, left(names), right(names), at)
+        return _of_known(partial(self._compared, sign, at), left, right)
 
-    def _compared(
-        self, sign: str, a: FormulaValue | None, b: FormulaValue | None, at: int
-    ) -> FormulaValue | None:
-        if a is None or b is None:
-            return None
+    def _not(self, at: int, a: FormulaValue) -> FormulaValue:
+        return FormulaValue(not self._as(a, "truth", at).value, "truth")
+
+    def _compared(self, sign: str, at: int, a: FormulaValue, b: FormulaValue) -> FormulaValue:
         self._as(b, a.kind, at)
         if a.kind == "text" and sign not in ("=", "==", "!="):
             raise self._wrong("texts are only alike or not (= or !=)", at)
@@ -166,34 +151,29 @@ class _Parser:
             sign = self._take(*signs)
             if not sign:
                 return node
-            node = self._pair(sign, signs[sign], node, part(), at)
+            node = _of_known(partial(self._reckoned, sign, signs[sign], at), node, part())
 
-    def _pair(
-        self, sign: str, of: Callable[[float, float], float], left: _Node, right: _Node, at: int
-    ) -> _Node:
-        def node(names: Names) -> FormulaValue | None:
-            a, b = left(names), right(names)
-            if a is None or b is None:
+    def _reckoned(
+        self, sign: str, of: Callable[[float, float], float], at: int,
+        a: FormulaValue, b: FormulaValue,
+    ) -> FormulaValue | None:  # fmt: skip
+        if not (isinstance(a.value, int | float) and isinstance(b.value, int | float)):
+            raise self._wrong("expected numbers on both sides", at)
+        if sign in "+-":
+            self._as(b, a.kind, at)
+            kind = a.kind
+        elif sign == "/":
+            if not b.value:
                 return None
-            if not (isinstance(a.value, int | float) and isinstance(b.value, int | float)):
-                raise self._wrong("expected numbers on both sides", at)
-            if sign in "+-":
-                self._as(b, a.kind, at)
-                kind = a.kind
-            elif sign == "/":
-                if not b.value:
-                    return None
-                kind = "" if a.kind == b.kind else a.kind
-            else:
-                kind = a.kind or b.kind
-            return FormulaValue(of(a.value, b.value), kind)
-
-        return node
+            kind = "" if a.kind == b.kind else a.kind
+        else:
+            kind = a.kind or b.kind
+        return FormulaValue(of(a.value, b.value), kind)
 
     def _value(self, word: bool) -> _Node:
         at = self._at
         if self._take("-"):
-            return self._negated(self._value(word), at)
+            return _of_known(partial(self._negated, at), self._value(word))
         if self._take("("):
             inner = self.condition()
             if not self._take(")"):
@@ -211,16 +191,10 @@ class _Parser:
             return lambda _: text
         return self._named(match["name"], match.start("name"), word)
 
-    def _negated(self, inner: _Node, at: int) -> _Node:
-        def node(names: Names) -> FormulaValue | None:
-            formula_value = inner(names)
-            if formula_value is None:
-                return None
-            if isinstance(formula_value.value, str):
-                raise self._wrong("expected a number behind -", at)
-            return FormulaValue(-formula_value.value, formula_value.kind)
-
-        return node
+    def _negated(self, at: int, a: FormulaValue) -> FormulaValue:
+        if isinstance(a.value, str):
+            raise self._wrong("expected a number behind -", at)
+        return FormulaValue(-a.value, a.kind)
 
     def _named(self, name: str, at: int, word: bool) -> _Node:
         if name in self._known:
@@ -241,19 +215,23 @@ class _Parser:
         self._at = match.end()
         return token
 
-    def _as(self, formula_value: FormulaValue | None, kind: str, at: int) -> FormulaValue | None:
+    def _as(self, a: FormulaValue, kind: str, at: int) -> FormulaValue:
         """The value; raises InputError where it is of another kind."""
-        if (
-            formula_value is not None
-            and formula_value.kind != kind
-            and {formula_value.kind, kind} != {"", "B"}
-        ):
-            raise self._wrong(
-                f"{KINDS[kind]} cannot be held against {KINDS[formula_value.kind]}", at
-            )
-        return formula_value
+        if a.kind != kind and {a.kind, kind} != {"", "B"}:
+            raise self._wrong(f"{KINDS[kind]} cannot be held against {KINDS[a.kind]}", at)
+        return a
 
     def _wrong(self, what: str, at: int | None = None) -> InputError:
         place = self._at if at is None else at
         column = 1 + place + len(self._text[place:]) - len(self._text[place:].lstrip())
         return InputError(f'{self._where} "{self._text}": column {column}: {what}')
+
+
+def _of_known(of: Callable[..., FormulaValue | None], *parts: _Node) -> _Node:
+    """What ``of`` makes of its parts; None where one of them is not known."""
+
+    def node(names: Names) -> FormulaValue | None:
+        values = [part(names) for part in parts]
+        return None if None in values else of(*values)
+
+    return node

@@ -36,6 +36,8 @@ AGAIN = 3
 BEST_MAX, FRONT_MAX = 3, 8
 """So many of the best, or of those that none surpasses in all, are simulated again."""
 RUNTIME = "job.runtime"
+Judgement = tuple[tuple[float, ...], bool]
+"""Each goal of a run, and whether it meets the conditions."""
 
 
 @dataclass(frozen=True)
@@ -184,9 +186,7 @@ class Search:
             if all((row["job"], row["ddir"]) != (one["job"], one["ddir"]) for one in rows):
                 rows.append(row)
 
-    def results(
-        self, run: SweepRun, values: Mapping[str, str]
-    ) -> tuple[tuple[float, ...], bool] | str:
+    def results(self, run: SweepRun, values: Mapping[str, str]) -> Judgement | str:
         """The goals, and whether the conditions are met; or why neither can be told."""
         if run.key not in self._rows:
             return "could not be run"
@@ -267,8 +267,8 @@ class Search:
         for trial in best:
             results = [self.results(run, trial.values) for run in runs[trial.number]]
             whole = [result for result in results if not isinstance(result, str)]
-            again = tuple(statistics.fmean(x) for x in zip(*(x for x, _ in whole), strict=True))
-            trials.append(replace(trial, again=again, meets_again=all(meets for _, meets in whole)))
+            again, meets = _together(whole)
+            trials.append(replace(trial, again=again, meets_again=meets))
         return trials, outcome
 
 
@@ -294,7 +294,7 @@ class _Batch:
                 self.done[place] = replace(trial, fate="does not meet --where")
         short = [(True, 1)] if search.short_s is not None else []
         steps = [*short, *((False, seed) for seed in range(1, search.sweep.seeds + 1))]
-        results: dict[int, list[tuple[tuple[float, ...], bool]]] = {}
+        results: dict[int, list[Judgement]] = {}
         for step, (is_short, seed) in enumerate(steps):
             self._step(step, is_short, seed, results, stage(progress, step, len(steps)))
         return [self._told(trial, results.get(trial.number, [])) for trial in self.done]
@@ -304,7 +304,7 @@ class _Batch:
         step: int,
         short: bool,
         seed: int,
-        results: dict[int, list[tuple[tuple[float, ...], bool]]],
+        results: dict[int, list[Judgement]],
         progress: ProgressCallback | None,
     ) -> None:
         search = self._search
@@ -340,9 +340,7 @@ class _Batch:
                         search_trial, fate="poor" + " when shortened" * short
                     )
 
-    def _told(
-        self, search_trial: SearchTrial, results: Sequence[tuple[tuple[float, ...], bool]]
-    ) -> SearchTrial:
+    def _told(self, search_trial: SearchTrial, results: Sequence[Judgement]) -> SearchTrial:
         """The trial with what came of it, of which Optuna is told."""
         from optuna.trial import TrialState
 
@@ -351,12 +349,17 @@ class _Batch:
             pruned = search_trial.fate.startswith("poor")
             self._study.tell(trial, state=TrialState.PRUNED if pruned else TrialState.FAIL)
             return search_trial
-        found = tuple(statistics.fmean(x) for x in zip(*(x for x, _ in results), strict=True))
-        meets = all(meets for _, meets in results)
+        found, meets = _together(results)
         if self._search.conditions:
             trial.set_constraint("target", 0.0 if meets else 1.0)
         self._study.tell(trial, list(found))
         return replace(search_trial, found=found, meets=meets)
+
+
+def _together(results: Sequence[Judgement]) -> Judgement:
+    """The mean of each goal, and whether all meet the conditions."""
+    found = tuple(statistics.fmean(goals) for goals in zip(*(x for x, _ in results), strict=True))
+    return found, all(meets for _, meets in results)
 
 
 def _short_s(sweep: Sweep) -> int | None:
