@@ -84,28 +84,23 @@ def answer(items: Sequence[ImportedRun], scan: ImportScan, *, planned: bool) -> 
 def _said(items: Sequence[ImportedRun], scan: ImportScan, *, planned: bool) -> list[str]:
     new = sum(item.new for item in items)
     verb = "would be imported" if planned else "imported"
-    said = [f"{_count(new, 'run')} {verb}"]
+    said = [f"{units.counted(new, 'run')} {verb}"]
     if before := len(items) - new:
         said[0] += f", {before:,} already there with the same content"
     if scan.refused:
-        said[0] += f", {_count(len(scan.refused), 'file')} left out"
+        said[0] += f", {units.counted(len(scan.refused), 'file')} left out"
     said[0] += "."
     layouts = dict.fromkeys(item.foreign.told.layout for item in items)
     if layouts:
         said.append(f"Recognised as results of {units.listed(list(layouts))}.")
     if scan.superseded:
-        documents = _count(scan.superseded, "intermediate document")
+        documents = units.counted(scan.superseded, "intermediate document")
         said.append(f"{documents} of runs that went on were passed over (--status-interval).")
     if scan.again:
         said.append(f"Documents that other files hold once more: {len(scan.again):,}.")
     if scan.others:
         said.append(f"Other files without a result of fio: {scan.others:,}.")
     return said
-
-
-def _count(number: int, what: str) -> str:
-    plural = "" if number == 1 or what == "more" else "s"
-    return f"{number:,} {what}{plural}"
 
 
 def _row(item: ImportedRun, job: JobMeasurement) -> _Row:
@@ -198,7 +193,7 @@ def _refused(scan: ImportScan) -> list[Table]:
     for refused in scan.refused:
         alike.setdefault((refused.path.parent, refused.why), []).append(refused.path)
     lines: list[Cells] = [
-        [str(first) + (f" and {_count(len(rest), 'more')} there" if rest else ""), why]
+        [str(first) + (f" and {len(rest):,} more there" if rest else ""), why]
         for (_, why), (first, *rest) in alike.items()
     ]
     return [Table("Not imported", columns("file | why"), lines)]

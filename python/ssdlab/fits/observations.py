@@ -180,6 +180,12 @@ class Observation:
         mean = self.measured.get("lat_mean_us", self.measured.get("clat_mean_us"))
         return 1e6 * self.load.depth / mean if mean else None
 
+    @property
+    def submission_us(self) -> float | None:
+        """Time of a request before it reaches the device (lat less clat); None where not known."""
+        lat, clat = (self.measured.get(f"{kind}_mean_us") for kind in ("lat", "clat"))
+        return None if lat is None or clat is None else lat - clat
+
     def without(self, column: str) -> Observation:
         """The same without a number."""
         return replace(self, measured={k: v for k, v in self.measured.items() if k != column})

@@ -267,13 +267,8 @@ def reached(parameter: FitParameter, observed: Sequence[Observation], behind_sat
 def submitting(observed: Sequence[Observation]) -> float:
     """Processor time of an I/O, ns, by the time of its submission (lat less clat) where a single
     job is deep enough not to wait; 0 where that is not known."""
-    gaps = [
-        observation.measured["lat_mean_us"] - observation.measured["clat_mean_us"]
-        for observation in observed
-        if observation.load.numjobs == 1
-        and observation.load.depth >= SATA_SLOTS
-        and {"lat_mean_us", "clat_mean_us"} <= set(observation.measured)
-    ]
+    deep = (one for one in observed if one.load.numjobs == 1 and one.load.depth >= SATA_SLOTS)
+    gaps = [gap for one in deep if (gap := one.submission_us) is not None]
     return 1e3 * BOTH_WAYS * float(np.median(gaps)) if gaps else 0.0
 
 

@@ -139,14 +139,7 @@ def alone(observation: Observation) -> float | None:
 def _submission(observed: Sequence[Observation]) -> float:
     """Median of lat - clat at small depth, else of single jobs; where they are not both known, of
     what Little's law leaves beside clat at depth 1; 0 where that is not known either."""
-    gaps = [
-        (
-            observation.load,
-            observation.measured["lat_mean_us"] - observation.measured["clat_mean_us"],
-        )
-        for observation in observed
-        if {"lat_mean_us", "clat_mean_us"} <= set(observation.measured)
-    ]
+    gaps = [(one.load, gap) for one in observed if (gap := one.submission_us) is not None]
     small = [gap for load, gap in gaps if load.depth <= SMALL]
     found = small or [gap for load, gap in gaps if load.numjobs == 1]
     if not found:

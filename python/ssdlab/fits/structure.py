@@ -127,7 +127,7 @@ def simulated(
         for drain, times in (DRAINS.items() if room else {"": 1}.items())
     ]
     rigs = [with_keys(rig, {**keys, **sized, **way}).to_toml() for way in ways]
-    found = trial.answers(rigs, trial.of(rows), trial.Effort(seed=seed), progress)
+    found = trial.answers(rigs, [row.load for row in rows], trial.Effort(seed=seed), progress)
     target = FitTarget.of([row.without("waf") for row in rows])
     off = [float((abs(target.residuals(target.take(one)))).sum()) for one in found]
     return Chosen({**keys, **ways[off.index(min(off))]}, spare, apart)

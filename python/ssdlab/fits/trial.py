@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -265,8 +265,3 @@ def _extent(capacity: int, load: FitWorkload, effort: Effort) -> tuple[int, int,
     # nor one between two batches.
     probe = max(probe, max(SETTLING, PROBED * effort.batch) * 4096 // load.bs)
     return writes, probe, capacity // load.bs if load.bs > 4096 else SETTLING // 4
-
-
-def of(observed: Iterable[Observation]) -> list[FitWorkload]:
-    """The workloads of observations."""
-    return [observation.load for observation in observed]
