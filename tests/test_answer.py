@@ -31,6 +31,7 @@ from ssdlab.answer import (
     Section,
     Table,
     Verdict,
+    cell_text,
     columns,
     table_heads,
 )
@@ -102,6 +103,12 @@ def test_an_answer_is_five_lines(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert "1 check passed" in shown(capsys, answer(checks=[GOOD]))
     assert "all 2 checks passed" in shown(capsys, answer(checks=[GOOD, GOOD]))
+
+
+def test_a_number_that_is_not_known_carries_no_mark() -> None:
+    unknown = [Cell(None, ("x",)), Cell(None, ("x",), "-"), Cell(None, ("x",), "at most 3 us")]
+    assert [cell_text(cell, "us", {"x"}) for cell in unknown] == ["-", "-", "at most 3 us†"]
+    assert cell_text(Cell(0.0, ("x",)), "us", {"x"}).endswith("†")
 
 
 def test_verbose_prints_everything_and_explains_marks_once_per_table(

@@ -20,7 +20,7 @@ import ssdlab
 from conftest import Loop, Outcome, make_result, needs_fio
 from ssdlab import checks
 from ssdlab.answer import Check, marked
-from ssdlab.checks import examine, of_result, probes
+from ssdlab.checks import examine, of_result, probes, worst_word
 from ssdlab.checks.base import Evidence, StepEvidence
 from ssdlab.checks.facts import sampling
 from ssdlab.engine.records import Records, RoundsRecord
@@ -323,6 +323,13 @@ def test_a_rate_that_rests_on_few_dips_says_within_what_it_is_known_and_what_it_
     assert not of_name(examine(session(("a", alone))), "noise")
 
 
+def test_a_job_that_was_too_brief_marks_the_numbers_of_its_step() -> None:
+    found = of_name(examine(brief()), "brief")
+    assert marked(found, ["a"]) == {"a"}
+    single = of_name(examine(of_result(brief().records["a"])), "brief")
+    assert worst_word(single, "j") == "in doubt" and not worst_word(single, "another")
+
+
 def test_what_others_did_in_an_interruption_marks_all_steps_after_it() -> None:
     (found,) = of_name(examine(touched()), "resumed")
     assert found.affects == ("b", "c")
@@ -522,6 +529,20 @@ def test_what_a_file_system_writes_to_sync_is_no_load_of_others(option: str) -> 
     surroundings(result)["file_system"] = {"type": "ext4"}
     assert status("load", result) == "good"
     disk["write_ios"] *= 3
+    assert status("load", result) == "bad"
+
+
+@pytest.mark.parametrize("option", ["fsync", "fdatasync", "sync"])
+def test_flushes_that_the_kernel_counts_as_writes_are_no_load_of_others(option: str) -> None:
+    """Of a block device each is a write of no bytes in its counters."""
+    result = real(options={option: "1"})
+    disk = surroundings(result)["observed"]["disk"]
+    disk["write_ios"] *= 2
+    assert status("load", result) == "good"
+    disk["write_ios"] *= 2
+    assert status("load", result) == "bad"
+    disk["write_ios"] //= 2
+    del result.document["jobs"][0]["job options"][option]
     assert status("load", result) == "bad"
 
 

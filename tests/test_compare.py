@@ -268,6 +268,17 @@ def test_twice_and_half_are_as_far_from_equal() -> None:
     assert (1 + up.share) * (1 + down.share) == pytest.approx(1.0)
 
 
+def test_the_interval_of_a_value_is_that_of_its_differences() -> None:
+    """A median that may be the slowest I/O is unsure by factors, not below nothing."""
+    unsure = ComparedQuantity("", "p50", "us", "lower", (single(50, 2.0), single(50, 0.0)))
+    (row,) = rows_of([unsure])
+    (found,), own = row.differences, row.intervals[0]
+    assert found is not None and found.low is not None and found.high is not None
+    assert own is not None and own[0] > 0
+    assert 50 / own[1] == pytest.approx(1 + found.low)
+    assert 50 / own[0] == pytest.approx(1 + found.high)
+
+
 # --- runs
 
 

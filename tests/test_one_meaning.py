@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable
@@ -351,11 +352,15 @@ def test_a_p99_that_three_stalls_decide_is_known_to_be_unsure() -> None:
     often = noise.percentile(even, values, 99.0)
     assert rare is not None and often is not None
     assert rare.value in values and often.value == slow
-    wide, narrow = (around(one.value, one.error, one.df) for one in (rare, often))
-    assert wide.low < quick < slow < wide.high, "the interval holds both"
-    assert 0.9 * slow < narrow.low < narrow.high < 1.1 * slow, (
-        "no surer than a bin, and not much less"
-    )
+    (low, high), (near, far) = interval(rare), interval(often)
+    assert low < quick < slow < high, "the interval holds both"
+    assert 0.9 * slow < near < far < 1.1 * slow, "no surer than a bin, and not much less"
+
+
+def interval(percentile: noise.Sampled) -> tuple[float, float]:
+    """Its ends, as comparisons take them: as factors of the value."""
+    found = around(math.log(percentile.value), percentile.error / percentile.value, percentile.df)
+    return math.exp(found.low), math.exp(found.high)
 
 
 # --- flushes ----------------------------------------------------------------------------------
@@ -382,7 +387,9 @@ def test_a_percentile_between_two_modes_may_be_either() -> None:
     found = noise.percentile(np.stack([drawn, 100 - drawn], axis=1), np.array([10.0, 1000.0]), 50.0)
     assert found is not None
     assert found.value == 10.0
-    assert around(found.value, found.error, found.df).high >= 1000.0
+    low, high = interval(found)
+    assert high >= 1000.0
+    assert low > 0.09 and high < 1100.0, "no farther than the other mode, and a bin"
 
 
 # --- percentiles ------------------------------------------------------------------------------

@@ -549,6 +549,26 @@ def test_numbers_are_means_of_the_measurement_window() -> None:
     assert not any("Steady state was not" in sentence for sentence in judged.sentences)
 
 
+@pytest.mark.parametrize("name", ["pts-latency", "pts-dirth"])
+def test_a_mean_latency_of_the_window_is_that_of_its_rounds(name: str) -> None:
+    """A round of few slow I/Os counts as much as one of many quick ones, as in its steady state."""
+    setup = setup_of(name)
+    rounds, _ = run(setup, find(name), flat)
+    key, lone = ("latency", "lat-r0-b4k") if name == "pts-latency" else ("demand", "tc01-qd01")
+    for number in rounds.rounds[key].window_rounds():
+        (job,) = rounds[in_round(number, lone)].document["jobs"]
+        for ddir in {"read", "write"} & set(job):
+            ios, mean = (10, 500_000) if number == 2 else (990, 100_000)
+            job[ddir]["total_ios"] = ios
+            job[ddir]["clat_ns"] |= {"mean": mean, "bins": {"100352": ios}}
+    records = Records(load=rounds.load, keys_=list(rounds), rounds=rounds.rounds)
+    judged = find(name).judge(records, setup)
+    title = "Mean latency" if name == "pts-latency" else "Mean response"
+    rows = table(judged.tables, title)
+    told = rows["4 KiB" if name == "pts-latency" else "TC 1"][-1]
+    assert told == pytest.approx((500 + 4 * 100) / 5)
+
+
 def test_percentiles_of_a_window_are_those_of_all_its_ios() -> None:
     bins = histogram_of({1_004: 9_890, 5_024: 100, 80_384: 9, 80_300: 1})
     assert bins.percentile_us(98.9) == 1.004

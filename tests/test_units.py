@@ -55,8 +55,10 @@ def test_sizes_have_three_figures_and_bytes_only_where_that_tells_two_apart() ->
 def test_a_percentage_has_two_figures_also_where_it_is_rounded_up() -> None:
     told = [percent(share) for share in (0.0996, 0.00996, 0.5, 0.0123, 0.00123)]
     assert told == ["10 %", "1.0 %", "50 %", "1.2 %", "0.12 %"]
-    told = [difference(share) for share in (0.0996, -0.0996, 0.0123, -0.998, 2.51, 0.00004, None)]
-    assert told == ["+10 %", "-10 %", "+1.2 %", "-100 %", "x 3.51", "0 %", "-"]
+    told = [difference(share) for share in (0.0996, -0.0996, 0.0123, -0.98, 2.51, 0.00004, None)]
+    assert told == ["+10 %", "-10 %", "+1.2 %", "-98 %", "x 3.51", "0 %", "-"]
+    nearly = [difference(share) for share in (-0.995, -0.998, -0.99996, -1.0)]
+    assert nearly == ["-99.5 %", "-99.8 %", "-99.996 %", "-100 %"], "only nothing is 100 % less"
 
 
 def test_of_a_mean_below_a_nanosecond_no_more_is_told_than_that() -> None:

@@ -430,8 +430,9 @@ def cell_text(cell: Cell | str | None, unit: str = "", marks: Collection[str] = 
     """A cell as tables write it, with its mark of doubt."""
     if not isinstance(cell, Cell):
         return units.DASH if cell is None else cell
-    mark = MARK if any(key in marks for key in cell.sources) else ""
-    return (cell.text or units.number(cell.value, unit)) + mark
+    text = cell.text or units.number(cell.value, unit)
+    doubted = text != units.DASH and any(key in marks for key in cell.sources)
+    return text + (MARK if doubted else "")
 
 
 def value_of(cell: Cell | str | None) -> float | str | None:

@@ -154,8 +154,11 @@ def difference(share: float | None) -> str:
         return DASH
     if share > 2:
         return f"x {number(1 + share)}"
-    percent = 100 * share
-    text = f"{percent:+.{percent_digits(percent)}f}"
+    percent, left = 100 * share, 100 * (1 + share)
+    digits = percent_digits(percent)
+    if left > 0 and f"{percent:.{digits}f}" == "-100":  # which is said of nothing alone
+        digits = math.ceil(-math.log10(left) - 1e-9)
+    text = f"{percent:+.{digits}f}"
     return "0 %" if float(text) == 0 else f"{text} %"
 
 

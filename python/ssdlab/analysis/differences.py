@@ -145,6 +145,8 @@ QUANTITIES: dict[str, tuple[str, Better]] = {
 of flushes their whole time."""
 PERCENTILES = {"p50 latency": 50.0, "p99 latency": 99.0, "p99.9 latency": 99.9}
 """Those that come from fio's bins."""
+LOG_MAX = 700.0
+"""Of a factor that is a number."""
 
 
 def _measured(direction: Direction | None) -> dict[str, NoisyValue]:
@@ -228,7 +230,8 @@ def _values(side: Sequence[NoisyValue]) -> list[float]:
 
 
 def _interval(side: Sequence[NoisyValue]) -> tuple[float, float] | None:
-    """Of a single run from its seconds, of repeats from their spread."""
+    """Of a single run from its seconds, of repeats from their spread. The former as factors, as its
+    differences are."""
     if not side:
         return None
     values = _values(side)
@@ -238,8 +241,8 @@ def _interval(side: Sequence[NoisyValue]) -> tuple[float, float] | None:
     error = side[0].error
     if error is None:
         return None
-    estimate = around(values[0], error * abs(values[0]), side[0].df)
-    return estimate.low, estimate.high
+    factor = around(0.0, error, side[0].df)
+    return values[0] * math.exp(factor.low), values[0] * math.exp(min(factor.high, LOG_MAX))
 
 
 def _difference(
@@ -262,7 +265,7 @@ def _difference(
 def relative(of_logarithms: Estimate) -> Difference:
     """A difference of logarithms as a share."""
     share, low, high = (
-        math.expm1(min(v, 700.0))
+        math.expm1(min(v, LOG_MAX))
         for v in (of_logarithms.value, of_logarithms.low, of_logarithms.high)
     )
     return Difference(share, low, high, of_logarithms.p, of_logarithms.p)

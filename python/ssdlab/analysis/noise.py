@@ -36,7 +36,8 @@ class Sampled:
 
     value: float
     error: float
-    """Standard error, in the unit of the value."""
+    """Standard error, in the unit of the value; of percentiles the value times that of its
+    logarithm."""
     df: float
     """Degrees of freedom of that error: the blocks, less one."""
     block: int
@@ -135,8 +136,12 @@ def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -
     sure = t_quantile(0.5 + CONFIDENCE / 2, above.df)
     low, high = (places[_rank(whole, percent + side * 100 * sure * error)] for side in (-1, 1))
     value = float(places[at])
-    far = max(float(high) - value, value - float(low))
-    return Sampled(value, far / sure + value / BIN, above.df, above.block)
+    if value <= 0:
+        return None
+    # As factors, which is how differences are told: a straight line through a far end of the
+    # distribution would lead below nothing.
+    far = max(math.log(float(high) / value), math.log(value / max(float(low), 1.0)))
+    return Sampled(value, value * (far / sure + 1 / BIN), above.df, above.block)
 
 
 def _rank(counts: Floats, percent: float) -> int:

@@ -82,6 +82,10 @@ class Case:
         keys = {step.key for step in self.evidence.steps if step.measured}
         return [fact for key, fact in self.facts.items() if key in keys]
 
+    def key(self, step: str, job: str) -> str:
+        """What the numbers of a job are marked by: those of a protocol name their step alone."""
+        return of_job(step, job) if self.evidence.single else step
+
     @property
     def real(self) -> bool:
         """Whether it ran on a real file or device."""
@@ -100,7 +104,7 @@ class Symptom:
 
 
 def of_job(step: str, job: str) -> str:
-    """The key of one job of a step whose file has several."""
+    """The key of one job of a single run."""
     return f"{step}/{job}"
 
 

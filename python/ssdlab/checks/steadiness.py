@@ -49,7 +49,7 @@ def _series(case: Case) -> Iterator[Symptom]:
         for work in facts.works:
             if work.name in facts.fills:
                 continue
-            window, key = work.window, of_job(facts.key, work.name)
+            window, key = work.window, case.key(facts.key, work.name)
             if work.recorded:
                 text = f"{work.name}: how many I/Os come when is the trace's, not the drive's"
                 yield Symptom("unknown", text, key)
@@ -105,7 +105,7 @@ def _brief(case: Case) -> Iterator[Symptom]:
                     f"{work.name}: a {moved.ddir} took {units.latency(each)} on average, all of "
                     f"them {units.duration(seconds)}"
                 )
-                yield Symptom(status, text, of_job(facts.key, work.name))
+                yield Symptom(status, text, case.key(facts.key, work.name))
 
 
 def _quick(case: Case) -> list[Symptom]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ssdlab.analysis.stats import mean_of
 from ssdlab.answer import Cell, Curve, Figure, Section, Table, columns
 from ssdlab.engine import steady_report
 from ssdlab.engine.grids import mix_text as mix_text
@@ -236,7 +237,16 @@ def keys_of(records: Records, key: str, name: str) -> list[str]:
 
 def window_cell(records: Records, key: str, name: str, what: str) -> Cell:
     """A quantity of job ``name`` over the measurement window."""
-    return records.cell(what, keys_of(records, key, name))
+    return mean_of_rounds(records, what, keys_of(records, key, name))
+
+
+def mean_of_rounds(records: Records, what: str, keys: Sequence[str]) -> Cell:
+    """A quantity of the same job in several rounds. Mean latencies are, as rates are, the mean of
+    the rounds, as in the steady state; max latencies that of all I/Os together."""
+    if what != "mean":
+        return records.cell(what, keys)
+    each = [mean for key in keys if (mean := records.value(what, key)) is not None]
+    return Cell(mean_of(each) if each else None, tuple(keys))
 
 
 def histogram_curve(name: str, histogram: Histogram, colour: int = 0) -> Curve:

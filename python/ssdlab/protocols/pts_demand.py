@@ -44,7 +44,7 @@ def measured(records: Records, keys: Mapping[tuple[int, int], Sequence[str]]) ->
     found = {}
     for point, wanted in keys.items():
         here = [key for key in wanted if key in records]
-        cells = [records.cell(what, here) for what in ("iops", "mean", "max")]
+        cells = [pts.mean_of_rounds(records, what, here) for what in ("iops", "mean", "max")]
         iops, mean, longest = (cell.value for cell in cells)
         if iops is not None and mean is not None and longest is not None:
             found[point] = DemandPoint(iops, mean, longest, tuple(here))
