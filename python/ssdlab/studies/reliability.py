@@ -422,17 +422,10 @@ def _sentences(found: Study) -> Iterator[str]:
     if found.worn:
         alone = "; ".join(f"{level.name}: {chance_text(level.chance)}" for level, _ in found.ranked)
         yield f"Without wear, by random failures alone: {alone}."
-    unread = [
-        level
-        for level in found.levels
-        if _main_cause(level.simulated)[0] == CAUSES[UNREADABLE]
-        and _main_cause(level.simulated)[1] > 0.5
-    ]
-    if unread:
-        named = ", ".join(
-            f"{level.name} ({units.percent(_main_cause(level.simulated)[1])})" for level in unread
-        )
-        factors = [level.usual_years / level.mttdl_years for level in unread]
+    shares = [(level, _unreadable_share(level.simulated)) for level in found.levels]
+    if unread := [(level, share) for level, share in shares if share > 0.5]:
+        named = ", ".join(f"{level.name} ({units.percent(share)})" for level, share in unread)
+        factors = [level.usual_years / level.mttdl_years for level, _ in unread]
         span = " to ".join(dict.fromkeys(_times(f) for f in (min(factors), max(factors))))
         yield (
             "Most losses come from an unrecoverable read error (URE) with redundancy "
@@ -508,11 +501,10 @@ def _changes(known: Sequence[WearCase], place: int, name: str, when: str) -> Ite
         yield f"{name}{when}: less safe: {'; '.join(said)}."
 
 
-def _main_cause(simulated: Simulated) -> tuple[str, float]:
-    """What most losses end by, and its share of them."""
+def _unreadable_share(simulated: Simulated) -> float:
+    """Share of the losses that end by a read error in a rebuild."""
     total = sum(simulated.causes.values())
-    name = max(simulated.causes, key=lambda one: simulated.causes[one])
-    return name, simulated.causes[name] / total if total else 0.0
+    return simulated.causes[CAUSES[UNREADABLE]] / total if total else 0.0
 
 
 def _times(factor: float) -> str:
