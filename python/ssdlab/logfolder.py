@@ -14,7 +14,7 @@ from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.fio.logs import entries
-from ssdlab.output import prove, write_to, writing
+from ssdlab.output import make_folder, prove, write_to, writing
 from ssdlab.results import JobShape, Result
 from ssdlab.store import label
 
@@ -50,9 +50,7 @@ def write(folder: Path, result: Result) -> None:
     own = entries([shape.name for shape in shapes], result.document)
     places = _places(folder, shapes)
     for place, logs, jobs in zip(places, result.job_logs, own, strict=True):
-        with writing(place):
-            place.mkdir(parents=True, exist_ok=True)
-        _check_free(place, logs.shape)
+        _check_free(make_folder(place), logs.shape)
         for ending, text in logs.files:
             write_to(place / f"{_stem(logs.shape)}_{ending}", text)
         # Sections that group_reporting folds together have one document, under the first.

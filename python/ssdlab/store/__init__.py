@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssdlab._version import VERSION
 from ssdlab.errors import InputError
-from ssdlab.output import prove, write_to, writing
+from ssdlab.output import make_folder, prove, write_to, writing
 
 if TYPE_CHECKING:
     from ssdlab.results import Result
@@ -58,9 +58,7 @@ class RunStore:
 
     def prepare(self) -> None:
         """Makes the folder and proves that it can be written, before an experiment starts."""
-        with writing(self.root):
-            self.root.mkdir(parents=True, exist_ok=True)
-        prove(self.root)
+        prove(make_folder(self.root))
         self._clear_leftovers()
 
     def create(

@@ -19,7 +19,7 @@ from typing import Any
 
 from ssdlab.fio.surroundings import serial_of
 from ssdlab.leftovers import folder
-from ssdlab.output import write_error, writing
+from ssdlab.output import make_folder, write_error, write_to, writing
 from ssdlab.store import sync_folder
 from ssdlab.system import System
 from ssdlab.tuning.model import Scope
@@ -95,14 +95,8 @@ class Journal:
     def save(self) -> None:
         """Has it on the disk when this returns."""
         kept = {key: one for key, one in asdict(self).items() if key not in ("path", "alive")}
-        document = {"schema": SCHEMA, **kept}
-        temporary = self.path.with_suffix(".partial")
+        write_to(self.path, json.dumps({"schema": SCHEMA, **kept}, indent=1) + "\n")
         with writing(self.path):
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(json.dumps(document, indent=1) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
             sync_folder(self.path.parent)
 
     def settle(self) -> None:
@@ -117,9 +111,8 @@ class Journal:
 @contextlib.contextmanager
 def exclusively() -> Iterator[None]:
     """Nobody else looks at journals or restores anything meanwhile."""
-    place = folder()
+    place = make_folder(folder())
     with writing(place):
-        place.mkdir(parents=True, exist_ok=True)
         file = (place / "all.lock").open("w")
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
