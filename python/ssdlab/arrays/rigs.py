@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment
 from ssdlab.errors import unknown_name
 from ssdlab.jobfile import read_text
 from ssdlab.rig import is_profile, profile, profiles
-from ssdlab.target import Sim
 from ssdlab.units import binary
+
+if TYPE_CHECKING:
+    from ssdlab.target import Sim
 
 LEVELS: Mapping[str, str] = {
     "0": "raid0",
@@ -94,6 +96,8 @@ class ArrayShape:
 
 def shipped(name: str) -> Sim:
     """The drive of a profile."""
+    from ssdlab.target import Sim  # what only offers names does not load it
+
     return Sim(name, profile(name).text)
 
 
@@ -107,6 +111,8 @@ def named(name: str, more: str = "") -> Sim:
 
     Raises InputError where there is none; ``more`` ends its sentence.
     """
+    from ssdlab.target import Sim
+
     if name.endswith(".toml"):
         path = Path(name)
         return Sim(path.stem, read_text(path, "rig file"), name)

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ssdlab import _core
 from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, array_of, named, profile_of
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import capacity_of, smaller
-from ssdlab.target import Sim
 from ssdlab.units import counted, parse_bytes
+
+if TYPE_CHECKING:
+    from ssdlab.target import Sim
 
 FORMS = "NAME, FILE.toml, or LEVEL:COUNT:NAME[:CHUNK] such as raid10:6:seagate-constellation-500"
 """What :func:`store` reads, for help texts and messages."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment
@@ -13,7 +13,9 @@ from ssdlab.arrays.rigs import LEVELS
 from ssdlab.errors import InputError
 from ssdlab.plan.stores import FORMS, MODES, Store, store
 from ssdlab.rig import is_profile
-from ssdlab.target import Sim
+
+if TYPE_CHECKING:
+    from ssdlab.target import Sim
 
 SYNTAX = (
     'STORE, "STORE + CACHE", "STORE + PRESET:CACHE" or "STORE + MODE:CACHE", each with "@ CARD"'
