@@ -108,6 +108,32 @@ def test_of_many_who_take_over_one_wins(tmp_path: Path, monkeypatch: pytest.Monk
     assert sorted(won) == sorted(f"run-{n}" for n in range(50))
 
 
+def test_who_takes_over_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what the second has taken the first would move away, and a third could take it, too."""
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(claims, "_machine", lambda: "another")
+        gone = Claims(tmp_path)
+        assert gone.take("run")
+    monkeypatch.setattr(claims, "EXPIRED_S", 3600.0)
+    os.utime(gone._own, (1.0, 1.0))
+    first, second = Claims(tmp_path), Claims(tmp_path)
+    told: list[bool] = []
+    other = threading.Thread(target=lambda: told.append(second.take("run")))
+    seen = Claims._expired
+
+    def expired(one: Claims, place: Path) -> bool:
+        found = seen(one, place)
+        if one is first and not other.ident:
+            other.start()
+            other.join(0.3)
+        return found
+
+    monkeypatch.setattr(Claims, "_expired", expired)
+    assert first.take("run")
+    other.join()
+    assert told == [False]
+
+
 def test_two_processes_in_one_folder_do_each_run_once(tmp_path: Path) -> None:
     (tmp_path / "j.fio").write_text(JOB)
     arguments = ["sweep", "j.fio", "--on", DRIVE, "--set", "capacity=256MiB", "-o", "out"]

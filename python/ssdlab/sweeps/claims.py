@@ -15,6 +15,7 @@ import os
 import secrets
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from ssdlab.output import make_folder, writing
@@ -112,21 +113,33 @@ class Claims:
     def _removed(self, place: Path) -> bool:
         """Whether a claim was one of a process that is gone, and is gone too."""
         try:
-            inode = place.stat().st_ino
-            if not self._expired(place):
-                return False
-            # Another may take it over at the same moment: what was moved away is looked at.
-            away = self._folder / f".gone-{secrets.token_hex(8)}"
-            place.rename(away)
-            if away.stat().st_ino != inode:
-                with contextlib.suppress(FileExistsError):
-                    os.link(away, place)
+            with self._turn():
+                inode = place.stat().st_ino
+                if not self._expired(place):
+                    return False
+                # Without locks another may take it over now: what was moved away is looked at.
+                away = self._folder / f".gone-{secrets.token_hex(8)}"
+                place.rename(away)
+                if away.stat().st_ino != inode:
+                    with contextlib.suppress(FileExistsError):
+                        os.link(away, place)
+                    away.unlink()
+                    return False
                 away.unlink()
-                return False
-            away.unlink()
         except FileNotFoundError:
             return True  # given up meanwhile
         return True
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One of all processes removes claims, where folders can be locked."""
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
 
     def _expired(self, place: Path) -> bool:
         """Whether the process of a claim is gone."""
