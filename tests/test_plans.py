@@ -304,6 +304,7 @@ def test_bytes_and_their_share_of_the_rating_are_low_and_high(tmp_path: Path) ->
         (134 << 20, 134 << 20, "(2 drive writes), 0.14 % of the endurance of 100 GB (--tbw)"),
         (67 << 20, 670 << 20, "(1 to 10 drive writes), 0.07 % to 0.7 % of the endurance of"),
         (0, 67 << 20, "(up to 1 drive write), up to 0.07 % of the endurance of"),
+        (0, 35 << 30, "(up to 535 drive writes), up to 38 % of the endurance of"),
     ],
 )
 def test_the_consent_says_bytes_drive_writes_and_the_share_of_the_endurance(
@@ -506,3 +507,10 @@ def test_a_wrong_speed_or_profile_is_one_sentence(cli: Cli, tmp_path: Path) -> N
         said = cli(*plan_, *more)
         assert said.status == 2 and said.out == "" and words in said.err
         assert len(said.err.splitlines()) == 1
+
+
+@needs_fio()
+def test_a_size_is_no_option_of_a_drive(cli: Cli, loop: Loop) -> None:
+    said = cli("test", loop.path, "--protocol", "fsync", "--size", "16m", "--plan")
+    assert said.status == 2
+    assert "--size is that of a file" in said.err

@@ -57,6 +57,11 @@ def share_text(low: float, high: float, rating: Rating | None) -> str:
     return f"{shares} of the endurance of {size_text(rating.bytes)} ({rating.source})"
 
 
+def drive_writes(times: float) -> str:
+    """How often a drive is written over, as a number for people."""
+    return f"{times:.2g}" if times < 99.5 else f"{times:,.0f}"
+
+
 def between(low: Number, high: Number, text: Callable[[Number], str]) -> str:
     """A range for people; one value where both read alike."""
     first, last = text(low), text(high)

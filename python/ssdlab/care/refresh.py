@@ -32,7 +32,7 @@ from ssdlab.care.measure import Speed, Stretches, measure, pieces_of
 from ssdlab.errors import ExperimentError, InputError, RefusedError
 from ssdlab.opened import descriptor_of
 from ssdlab.progress import Notice, ProgressCallback, Teller, answering_ctrl_c, within
-from ssdlab.rating import Rating, share_text
+from ssdlab.rating import Rating, drive_writes, share_text
 from ssdlab.safety import Work
 from ssdlab.units import bytes_per_s, counted, size_text
 
@@ -69,7 +69,7 @@ class RefreshPlan:
     def sentence(self) -> str:
         """How much is written, for people."""
         share = self.drive_share
-        of = "" if share is None else f", {counted(f'{share:.2g}', 'drive write')}"
+        of = "" if share is None else f", {counted(drive_writes(share), 'drive write')}"
         holes = f"; {size_text(self.hole_bytes)} are holes and stay so" if self.hole_bytes else ""
         return f"up to {size_text(self.data_bytes)} will be written{of}{holes}"
 

@@ -239,6 +239,8 @@ def of(
         return SimOpening(drive, Terms(overrides or {}, seed, memory_bytes))
     fio = real(target, f"{target.name}: is neither simulated nor real")
     if fio.path.is_block_device():
+        if size is not None:
+            raise InputError(f"{fio.path}: --size is that of a file; a drive is as large as it is")
         return DeviceOpening(fio, reads_only=reads_only)
     return FileOpening(fio, size, quick, reads_only=reads_only)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from ssdlab.errors import InputError, MissingProgramError, RefusedError
 from ssdlab.fio.surroundings import serial_of
 from ssdlab.opened import cannot_open, descriptor_of
-from ssdlab.rating import Rating, between, share_text
+from ssdlab.rating import Rating, between, drive_writes, share_text
 from ssdlab.safety import uses
 from ssdlab.safety.held import Held, sequence_of
 from ssdlab.safety.uses import Use, unseen
@@ -150,7 +150,7 @@ def fills(device: BlockDevice, work: Work) -> str:
     low, high = work.written_bytes, max(work.written_bytes, work.written_most_bytes)
     if not high:
         return ""
-    times = between(low / device.capacity_bytes, high / device.capacity_bytes, "{:.2g}".format)
+    times = between(low / device.capacity_bytes, high / device.capacity_bytes, drive_writes)
     return f" ({counted(times, 'drive write')}), {share_text(low, high, work.rating)}"
 
 
