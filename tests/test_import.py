@@ -126,6 +126,15 @@ def test_workers_are_counted_and_defaults_of_fio_told(tmp_path: Path, cli: Cli) 
     assert "numjobs 2" in shown
 
 
+def test_several_block_sizes_are_told_before_the_one_that_they_overrule(
+    tmp_path: Path, cli: Cli
+) -> None:
+    write(tmp_path / "a.json", simple(bs="4k", bssplit="4k/60:64k/40"))
+    (section,) = json.loads(cli("import", tmp_path, "--plan", "--json", "-").out)["sections"]
+    tables = {table["title"]: table for table in section["tables"]}
+    assert tables["Every job"]["rows"][0]["block"] == "4k/60:64k/40"
+
+
 def test_rates_below_nothing_are_refused(tmp_path: Path) -> None:
     found = simple()
     found["jobs"][0]["read"]["iops"] = -3

@@ -152,7 +152,7 @@ def _numbers(rows: Sequence[_Row]) -> Table:
         line += [row.job.name] if named else []
         line += [
             rw,
-            option("bs", "blocksize") or option("bssplit", "bsrange") or size,
+            option("bssplit", "bsrange") or option("bs", "blocksize") or size,
             _whole(option("iodepth") or depth),
             _whole(str(workload.workers) if workload.workers > 1 else option("numjobs") or jobs),
             *(row.cells[name] for name in ("iops", "mbps", "mean", "p50", "p99", "p99.9", "max")),

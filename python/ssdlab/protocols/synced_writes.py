@@ -76,7 +76,7 @@ def judge(records: Records, setup: Setup) -> Section:
         figure(
             "Flushed writes, one at a time",
             "size of the write",
-            "a second",
+            "commits, IOPS",
             rates,
             style="bars",
             x_names=names,
