@@ -313,3 +313,14 @@ def test_all_that_a_command_line_gives_reaches_someone(
             for field in fields(kind):
                 known = field.name.strip("_") in asked or (name, field.name) in named
                 assert known, f"{module}: {field.name} of {name}"
+
+
+def test_a_kept_run_is_shown_in_full_as_its_command_shows_it(cli: Cli, tmp_path: Path) -> None:
+    job = tmp_path / "short.fio"
+    job.write_text("[w]\nrw=randwrite\nbs=4k\nnumber_ios=2000\n")
+    how = ("--on", "lab-reference", "--set", "capacity=64MiB", "--out", tmp_path, "--verbose")
+    assert cli("run", job, *how).status == 0
+    brief, full = (cli("show", "last", "--out", tmp_path, *more) for more in ((), ("--verbose",)))
+    assert full.status == 0, full.err
+    assert "Write amplification by cause" in full.out
+    assert "Write amplification by cause" not in brief.out

@@ -10,7 +10,7 @@ from typing import Any
 from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering, print_rows
-from ssdlab.cli.options import Json, KeptWhere, argument
+from ssdlab.cli.options import Json, KeptWhere, Verbose, Wide, argument
 from ssdlab.errors import UnknownNameError, meant
 
 if light.BODIES:
@@ -49,12 +49,15 @@ def command(
     ),
     json_: Json = None,
     out: KeptWhere = None,
+    verbose: Verbose = False,
+    wide: Wide = False,
 ) -> None:
     """Show a run; a drive, part or controller with sources; a protocol, device, policy, option."""
     things = list(_things(name))
     if not things and (folder := RunStore(out).seek(name)) is not None:
         run = open_run(folder)
-        View(json_=json_).show(kept.answer([run]), kept=folder, whole=run.is_job)
+        view = View(json_=json_, verbose=verbose, wide=wide)
+        view.show(kept.answer([run]), kept=folder, whole=run.is_job)
         return
     if not things:
         hint = meant(name, light.names(*NAMED))
