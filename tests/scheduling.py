@@ -11,8 +11,8 @@ goes; nobody keeps a list:
   other, in one process, while nothing else of the tests is under way.
 
 They begin in the order of :data:`FIRST`: what runs alone before anything else, as later it would
-wait for the longest test under way, and everybody else for it; then the long rows. `./lab ci` leaves
-what runs alone to the end, when the core's tests have ended, too.
+wait for the longest test under way, and everybody else for it; then the long rows. `./lab ci`
+leaves what runs alone to the end, when the core's tests have ended, too.
 """
 
 from __future__ import annotations
