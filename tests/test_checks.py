@@ -330,6 +330,13 @@ def test_a_job_that_was_too_brief_marks_the_numbers_of_its_step() -> None:
     assert worst_word(single, "j") == "in doubt" and not worst_word(single, "another")
 
 
+def test_a_job_that_was_over_within_its_ramp_is_said_to_have_measured_nothing() -> None:
+    ended = ssdlab.run("[j]\nrw=read\nbs=4k\nramp_time=1\nnumber_ios=1\n", on="lab-reference")
+    found = of_name(examine(of_result(ended)), "brief")
+    assert worst_word(found, "j") == "in doubt"
+    assert "no I/O was measured: it ended within its ramp_time" in str(found)
+
+
 def test_what_others_did_in_an_interruption_marks_all_steps_after_it() -> None:
     (found,) = of_name(examine(touched()), "resumed")
     assert found.affects == ("b", "c")

@@ -64,6 +64,20 @@ def test_a_simulated_result_has_the_columns_of_a_measured_one() -> None:
     assert set(result.frame()["ddir"]) == {"read", "write"}
 
 
+def test_a_run_that_is_over_within_its_ramp_has_a_series_of_the_same_types() -> None:
+    result = ssdlab.run("[a]\nrw=read\nbs=4k\nramp_time=1\nnumber_ios=1\n", on="lab-reference")
+    assert result.series_frame.is_empty()
+    for column, kind in SERIES_SCHEMA.items():
+        assert result.series_frame.schema[column] == kind, column
+
+
+def test_what_took_no_time_is_counted() -> None:
+    # A fresh drive without a link or controller time answers reads at once.
+    result = ssdlab.run("[a]\nrw=read\nbs=4k\nnumber_ios=100\n", on="lab-reference")
+    assert result.ssdlab["simulated_seconds"] == 0
+    assert result.ssdlab["counters"]["host_reads"] == 100
+
+
 def test_the_series_of_a_simulated_run_adds_up_to_its_totals() -> None:
     result = run()
     for row in result.frame().iter_rows(named=True):

@@ -356,3 +356,14 @@ def test_every_point_leads_to_its_run(
     (own,) = [s for s in summary if (s["job"], s["ddir"]) == (one["job"], one["ddir"])]
     assert own["iops"] == one["iops"] and own["lat_max_ns"] == one["lat_max_ns"]
     assert "no run has this key" in one_sentence(cli(*line, "--run", "nosuch"))
+
+
+def test_a_combination_of_which_nothing_was_measured_is_named(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "a.fio"
+    place.write_text("[a]\nrw=read\nbs=4k\nramp_time=1\n")
+    slow = ["--set", "controller.command_time=1ms"]
+    given = ["sweep", place, "--on", DRIVE, *slow, "-o", tmp_path / "t", "--vary"]
+    outcome = cli(*given, "job.number_ios=1,1100")
+    assert "1 run now, 1 could not be run" in outcome.out, outcome.err
+    assert "no I/O was measured: every job ended within its ramp_time" in outcome.out
+    assert "no I/O was measured" in one_sentence(cli(*given, "job.number_ios=1,2"))

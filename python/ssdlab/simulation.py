@@ -14,7 +14,7 @@ from ssdlab.fio import logs as fio_logs
 from ssdlab.fio.options import ADDED_FOR_LOGS
 from ssdlab.jobfile import JobText
 from ssdlab.numeric import Ints
-from ssdlab.results import CLASS_SCHEMA, LATENCY_SCHEMA, JobShape, Result
+from ssdlab.results import CLASS_SCHEMA, LATENCY_SCHEMA, SERIES_SCHEMA, JobShape, Result
 
 
 def log_interval(interval_ms: int) -> int:
@@ -81,7 +81,7 @@ def sim_result(
         name=name,
         document=document,
         job_text=job.text,
-        series_frame=pl.DataFrame(output.series),
+        series_frame=pl.DataFrame(output.series, schema_overrides=SERIES_SCHEMA),
         device_frame=device if device.width else None,
         latency_frame=latency_frame(output),
         rig_toml=output.rig_toml,

@@ -96,6 +96,10 @@ def _brief(case: Case) -> Iterator[Symptom]:
         for work in facts.works:
             if work.name in facts.fills or work.recorded:
                 continue
+            if not work.moved:
+                why = ": it ended within its ramp_time" if work.option("ramp_time") else ""
+                text = f"{work.name}: no I/O was measured{why}"
+                yield Symptom("doubt", text, case.key(facts.key, work.name))
             for moved in work.moved:
                 if not moved.bw_bytes or not moved.lat_mean_ns:
                     continue
@@ -174,7 +178,8 @@ PROBES = (
     Probe(
         name="brief",
         title="length of the job",
-        looks_for=f"whether a job took {TURNS} times as long as its I/Os, or longer",
+        looks_for=f"whether any I/O was measured, and a job took {TURNS} times as long as its "
+        "I/Os, or longer",
         why="where few I/Os follow one another, latencies are those of the queue in which all of "
         "them began, and the rate is that of its ends",
         look=lambda case: [*_brief(case)],

@@ -11,7 +11,7 @@ from functools import partial
 
 from ssdlab import bench
 from ssdlab.bench import Seat, Variant, tolerant
-from ssdlab.errors import Interrupted, SsdlabError
+from ssdlab.errors import InputError, Interrupted, SsdlabError
 from ssdlab.progress import ProgressCallback, phases_of, tell
 from ssdlab.sweeps.dataset import Dataset, RunOutcome
 from ssdlab.sweeps.estimate import FRESH
@@ -44,7 +44,7 @@ def carry_out(
     Raises:
         Interrupted: Ctrl-C, or the progress callback returned False.
         InputError: a key, value or option that does not exist.
-        ExperimentError: the disk is full, or a cluster is gone.
+        InputError: the disk is full, or a cluster is gone.
     """
     done = dataset.done()
     runs = list({run.key: run for run in asked}.values())
@@ -111,9 +111,13 @@ def _variant(run: SweepRun, dataset: Dataset) -> Variant[RunOutcome | SsdlabErro
 
 
 def _measure(run: SweepRun, series: bool, seat: Seat) -> RunOutcome:
-    """What came of a run; raises as :meth:`ssdlab.target.Sim.run`."""
+    """What came of a run; raises as :meth:`ssdlab.target.Sim.run`, and InputError where no
+    I/O was measured."""
     run.target.check(run.job)
     with run.target.open(Terms(seed=run.seed, memory_bytes=seat.memory_bytes)) as drive:
         phases = [*phases_of(run.prepare), "run"]
         seat.prepare(drive, run.prepare, phases)
-        return RunOutcome.of(drive.run(run.job, seat.report, phases=phases), series=series)
+        came = RunOutcome.of(drive.run(run.job, seat.report, phases=phases), series=series)
+    if not came.summary:
+        raise InputError("no I/O was measured: every job ended within its ramp_time")
+    return came

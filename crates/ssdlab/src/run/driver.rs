@@ -469,8 +469,8 @@ impl<'a> Driver<'a> {
             })
             .collect();
         self.recorder.close_interval(now, &measured);
-        // The last interval may be empty but for what took no time.
-        if now > 0 && now + self.interval_ns > self.interval_end {
+        // The last interval may be empty but for what took no time, which may be the whole run.
+        if now == 0 || now + self.interval_ns > self.interval_end {
             self.device.take_stock(now);
             self.device_series.sample(now, self.device);
         }
