@@ -164,6 +164,17 @@ def test_the_fresh_burst_is_in_no_number(kept: tuple[Path, Result, Result]) -> N
     assert told["waf"] > 3 * narrow.ssdlab["jobs"][1]["waf"] / 2
 
 
+def test_write_amplification_of_jobs_that_begin_and_end_within_a_second() -> None:
+    job = "[a]\nrw=randwrite\nbs=4k\niodepth=16\nsize=100%\nnorandommap\ntime_based\nruntime=300ms\n"
+    later = "".join(job.replace("[a]", f"[{name}]\nstonewall") for name in "bc")
+    later = later.replace("runtime", "ramp_time=150ms\nruntime")
+    about = SMALL | {"ftl.over_provisioning": 0.07}
+    result = ssdlab.run(job + later, on="demo-client", prepare="random:1", set=about)
+    own = [one["waf"] for one in result.ssdlab["jobs"]]
+    assert [one["waf"] for one in result.summary()] == pytest.approx(own, rel=1e-6)
+    assert len(set(own)) == 3
+
+
 def test_where_the_time_of_the_slowest_went_is_of_the_window(
     kept: tuple[Path, Result, Result],
 ) -> None:

@@ -286,7 +286,8 @@ class Result:
         return frame
 
     def device_series(self) -> pl.DataFrame | None:
-        """The device's cumulative counters, one row per interval; None for a real drive."""
+        """The device's cumulative counters, one row per interval and where a job begins or ends;
+        None for a real drive."""
         return self.device_frame
 
     def json(self, indent: int | None = 2) -> str:

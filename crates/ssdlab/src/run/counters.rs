@@ -86,8 +86,18 @@ pub struct DeviceSeries {
 }
 
 impl DeviceSeries {
-    /// Adds a row.
+    /// Whether the last row is of that instant.
+    pub(super) fn has(&self, now_ns: u64) -> bool {
+        self.time_s.last() == Some(&(now_ns as f64 / 1e9))
+    }
+    /// Adds a row, or replaces that of the same instant.
     pub(super) fn sample(&mut self, now_ns: u64, device: &dyn Device) {
+        if self.has(now_ns) {
+            self.time_s.pop();
+            for (_, values) in &mut self.columns {
+                values.pop();
+            }
+        }
         let before = self.time_s.len();
         self.time_s.push(now_ns as f64 / 1e9);
         let columns = &mut self.columns;

@@ -339,6 +339,9 @@ impl<'a> Driver<'a> {
         self.device.take_stock(now);
         state.flash = FlashWrites::of(self.device);
         self.flash_at_measure.get_or_insert(state.flash);
+        if !self.device_series.has(now) {
+            self.device_series.sample(now, self.device);
+        }
         self.recorder.measure(job, now);
     }
 
@@ -456,6 +459,7 @@ impl<'a> Driver<'a> {
             span.measured_from_ns = span.measured_from_ns.min(now);
             self.device.take_stock(now);
             span.waf = FlashWrites::of(self.device).amplification_since(job.flash);
+            self.device_series.sample(now, self.device);
         }
     }
 
@@ -469,8 +473,9 @@ impl<'a> Driver<'a> {
             })
             .collect();
         self.recorder.close_interval(now, &measured);
-        // The last interval may be empty but for what took no time, which may be the whole run.
-        if now == 0 || now + self.interval_ns > self.interval_end {
+        // The last interval may be empty but for what took no time, which may be the whole run; what jobs
+        // that begin at the end of another have issued is not in the row of that end.
+        if (now == 0 || now + self.interval_ns > self.interval_end) && !self.device_series.has(now) {
             self.device.take_stock(now);
             self.device_series.sample(now, self.device);
         }

@@ -102,7 +102,8 @@ pub struct RunResult {
     pub series: Series,
     /// Latency histograms of each segment of the run, by job and direction.
     pub latencies: Latencies,
-    /// One row per interval: all counters of the device and its parts, cumulative.
+    /// One row per interval, and one wherever a job begins to be measured or ends: all counters of
+    /// the device and its parts, cumulative.
     pub device_series: DeviceSeries,
     /// What was built of each SSD, by its path in the rig.
     pub built: Vec<(String, Built)>,
