@@ -13,7 +13,8 @@ import pytest
 from conftest import Outcome, needs_fio
 from ssdlab.analysis.differences import BIN_ERROR
 from ssdlab.analysis.paired import Effect, PairedValue, effect, order, together
-from ssdlab.answer import Number
+from ssdlab.answer import Check, Number
+from ssdlab.answers import trial
 from ssdlab.errors import ExperimentError
 from ssdlab.studies import ab
 
@@ -317,6 +318,37 @@ def job(tmp_path: Path) -> Path:
     path = tmp_path / "j.fio"
     path.write_text(JOB)
     return path
+
+
+@pytest.mark.parametrize(
+    ("check", "code"),
+    [
+        (Check("errors", "I/O errors", "bad", "", ""), "not-decided"),
+        (Check("load", "Other load", "doubt", "", ""), "not-decided"),
+        (Check("quick", "Quick run", "doubt", "", ""), "mattered"),
+        (Check("load", "Other load", "good", "", ""), "mattered"),
+    ],
+)
+def test_runs_that_checks_do_not_let_stand_decide_nothing(check: Check, code: str) -> None:
+    runs = [
+        ab.TrialRun(
+            side,
+            place,
+            f"{side}{place}",
+            (Number("IOPS of w", 100.0 + place + 100 * (side == "B"), "IOPS", "higher"),),
+            (check,) if place == 2 else (),
+        )
+        for place, side in enumerate(order(4, undoable=True))
+    ]
+    said = trial.answer(ab.outcome("ABBAABBA", runs, undoable=True, simulated=True), "").lead
+    assert said.verdict.code == code
+    first = said.sentences[0]
+    assert first.startswith("Not decided: doubts about " if code == "not-decided" else "The change")
+    if code == "not-decided":
+        assert said.sentences[1].startswith("As measured: The change mattered")
+        assert said.verdict.values["measured"] == "mattered"
+    doubted = f"{check.title} puts 1 of 8 runs in doubt."
+    assert (doubted in said.sentences) == check.trouble
 
 
 def test_a_change_that_matters_on_a_simulated_drive_is_found(

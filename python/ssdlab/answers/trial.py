@@ -20,6 +20,7 @@ from ssdlab.answer import (
     Verdict,
     columns,
 )
+from ssdlab.engine.answers import weighed
 from ssdlab.studies import ab
 from ssdlab.studies.compare import difference_cells, share_cell, span_text
 
@@ -45,7 +46,7 @@ def answer(outcome: ab.TrialOutcome, title: str) -> Answer:
     return Answer(
         title=title,
         kind="trial",
-        sections=[lead],
+        sections=[weighed(lead, [check for run in outcome.runs for check in run.checks])],
         notes=[_method(outcome), *sides],
         data=ab.as_json(outcome),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any
 
 from ssdlab import bench
 from ssdlab.analysis.paired import order as runs_in_order
-from ssdlab.answer import Check
 from ssdlab.answers import trial
 from ssdlab.api.report import Report
 from ssdlab.api.target import On, order_of, target_of
@@ -88,10 +87,8 @@ class _Wish:
             )
             result = self.target.run(self.job, settings)
             folder = store.save(result)
-            checks = examine(of_result(result))
-            return study.TrialRun(
-                side, place, folder.name, study.numbers_of(result), _doubts(checks)
-            )
+            checks = tuple(examine(of_result(result)))
+            return study.TrialRun(side, place, folder.name, study.numbers_of(result), checks)
         assert self.order is not None
         memory = seat.memory_bytes
         finished = begin(
@@ -102,9 +99,9 @@ class _Wish:
             announce=lambda _what: None,
             examine=examine_run,
         )
-        numbers = tuple(finished.findings.judgement.numbers)
+        found = finished.findings
         return study.TrialRun(
-            side, place, finished.folder.id, numbers, _doubts(finished.findings.checks)
+            side, place, finished.folder.id, tuple(found.judgement.numbers), tuple(found.checks)
         )
 
 
@@ -226,10 +223,6 @@ def ab(
     outcome = study.outcome(sides, runs, undoable=undoable, simulated=on.simulated)
     title = f"{wish.what} on {on.name}, with and without the change"
     return Report(trial.answer(outcome, title), runs=[run.id for run in runs])
-
-
-def _doubts(checks: Sequence[Check]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(check.title for check in checks if check.status in ("bad", "doubt")))
 
 
 def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ssdlab.analysis.differences import BIN_ERROR, Difference, corrected, quantities
 from ssdlab.analysis.paired import Effect, PairedValue, effect, together
-from ssdlab.answer import Number
+from ssdlab.answer import Check, Number
 from ssdlab.errors import ExperimentError
 from ssdlab.results import Result
 
@@ -39,8 +39,12 @@ class TrialRun:
     id: str
     """Its name in the store."""
     numbers: tuple[Number, ...]
-    doubts: tuple[str, ...] = ()
-    """Titles of the checks that speak against its numbers."""
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def doubts(self) -> list[str]:
+        """Titles of the checks that speak against its numbers."""
+        return list(dict.fromkeys(check.title for check in self.checks if check.trouble))
 
 
 @dataclass(frozen=True)
@@ -239,7 +243,7 @@ def as_json(trial_outcome: TrialOutcome) -> dict[str, Any]:
                 "side": run.side,
                 "place": run.place,
                 "run": run.id,
-                "doubts": list(run.doubts),
+                "doubts": run.doubts,
                 "numbers": {number.name: number.value for number in run.numbers},
             }
             for run in trial_outcome.runs
