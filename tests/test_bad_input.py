@@ -172,6 +172,27 @@ def test_what_has_to_be_text_and_is_not_is_told(cli: Cli, job: Path, tmp_path: P
     assert "is not text in UTF-8" in one_sentence(cli("query", "select \udcff from runs"))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run JOB --on lab-reference --set capacity=4MiB --out DIR",
+        "run JOB --on /no/such/file --out DIR",
+        "trace replay JOB --on lab-reference --out DIR",
+        "test lab-reference -p consistency --set capacity=4MiB --out DIR",
+        "ab lab-reference --job JOB --set-b capacity=4MiB --out DIR",
+        "sweep JOB --on lab-reference --vary capacity=4MiB --out DIR",
+    ],
+)
+def test_what_is_refused_leaves_no_folder(
+    cli: Cli, job: Path, tmp_path: Path, command: str
+) -> None:
+    folder = tmp_path / "a" / "b"
+    names = {"JOB": job, "DIR": folder}
+    said = cli(*(names.get(word, word) for word in command.split()))
+    assert said.status != 0 and said.err.count("ssdlab: ") == 1
+    assert not folder.parent.exists()
+
+
 def test_the_last_of_several_jobs_is_read_before_the_first_is_run(
     cli: Cli, job: Path, tmp_path: Path
 ) -> None:

@@ -293,7 +293,7 @@ def test_ctrl_c_ends_fio_and_leaves_nothing(tmp_path: Path, sign: signal.Signals
     assert said == "ssdlab: stopped by Ctrl-C; fio has ended, nothing was kept\n"
     assert list(temporary.iterdir()) == []
     assert not scratch.exists()
-    assert list((tmp_path / "runs").iterdir()) == []
+    assert not (tmp_path / "runs").exists()
 
 
 def test_fio_does_not_outlive_a_killed_ssdlab(tmp_path: Path) -> None:

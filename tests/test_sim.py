@@ -282,7 +282,7 @@ def test_ctrl_c_in_a_simulated_run_leaves_nothing(tmp_path: Path) -> None:
     assert said.splitlines()[-1] == "ssdlab: stopped by Ctrl-C; nothing was kept"
     assert "Traceback" not in said
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["job.fio"]
-    assert list((tmp_path / "runs").iterdir()) == []
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_run_says_what_a_loss_of_power_took(cli: Cli, tmp_path: Path) -> None:

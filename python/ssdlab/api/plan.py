@@ -18,7 +18,7 @@ from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, known_name
 from ssdlab.given import Many, Size, listed, several, share, size
 from ssdlab.jobfile import read_job
-from ssdlab.output import check_rigs, make_folder, write_rigs
+from ssdlab.output import check_rigs, prove, write_rigs
 from ssdlab.plan.cache import CacheStudy
 from ssdlab.plan.candidates import THRESHOLD_MAX
 from ssdlab.plan.prices import prices as read_prices
@@ -170,8 +170,9 @@ def plan_cache(
     study = replace(study, top=top or study.top)
     needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
     study = replace(study, passes=passes or min(needed, 10))
-    folder = None if save_rigs is None else make_folder(Path(save_rigs))
+    folder = None if save_rigs is None else Path(save_rigs)
     if folder is not None:
+        prove(folder)
         # Before hours of simulation: none of the rigs to come may meet a file of somebody else.
         check_rigs(folder, (path.name for path in folder.glob("*.toml")))
     with working(study.subject, progress, cluster, fresh=fresh) as callback:

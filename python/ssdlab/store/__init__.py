@@ -57,8 +57,8 @@ class RunStore:
         self.root = default_root() if root is None else Path(root)
 
     def prepare(self) -> None:
-        """Makes the folder and proves that it can be written, before an experiment starts."""
-        prove(make_folder(self.root))
+        """Proves that runs can be kept, before an experiment starts; the first makes the folder."""
+        prove(self.root)
         self._clear_leftovers()
 
     def create(
@@ -143,7 +143,7 @@ class RunStore:
     def _filled(self, run_id: str) -> Iterator[Path]:
         """A folder to be filled, which becomes that of the run once it is whole, or goes away."""
         self.prepare()
-        part = self.root / f"{_partial()}{run_id}"
+        part = make_folder(self.root) / f"{_partial()}{run_id}"
         try:
             with writing(self.root):
                 yield part
