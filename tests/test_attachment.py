@@ -115,6 +115,11 @@ def test_an_array_is_measured_where_its_rate_is_steady() -> None:
         ('name = "x"', "expected tables \\[controller\\] or \\[bus\\]"),
         ("[card]\nx = 1", "found card"),
         ("bus = 3", "found bus"),
+        ("[controller]\nnonsense = 3", r"^card\.toml: controller\.nonsense: unknown key"),
+        ("[controller]\ncores = 'x'", r"^card\.toml: controller\.cores: found \"x\""),
+        ("[controller.cache]\nsize = '1MiB'\nmod = 'x'", r"^card\.toml: controller\.cache\.mod: "),
+        ("[bus]\nbandwith = '2GB/s'", r"^card\.toml: bus\.bandwith: .* mean bandwidth"),
+        ("[bus]\nbandwidth = '2'\n[controller]\ncores = 2", r"^card\.toml: bus\.bandwidth: "),
     ],
 )
 def test_what_describes_no_controller_is_refused(text: str, says: str) -> None:

@@ -24,8 +24,7 @@ def shipped_attachments() -> dict[str, Attachment]:
 def attachment(name: str) -> Attachment:
     """The one that ``name`` means: a shipped one, or a file (``*.toml``).
 
-    Raises InputError where there is none, or the file says something else; its keys are checked
-    where a rig is built with them.
+    Raises InputError where there is none, or the file says something else.
     """
     if name.endswith(".toml"):
         return Attachment(read_text(Path(name), "controller file"), file_name=name)

@@ -1,6 +1,7 @@
 //! Rigs made of rigs: a device around others, a device by itself, and what arrays stand behind.
 
-use super::{PARTS, Rig, Sourced, read_table, strip_sources};
+use super::{PARTS, Rig, Sourced, build_device, read_table, strip_sources};
+use crate::device::Build;
 use crate::error::{Error, Result};
 use crate::units::Nanos;
 use toml::{Table, Value};
@@ -80,10 +81,10 @@ pub struct Attachment {
 
 impl Attachment {
     /// Reads a file with `[controller]` or `[bus]`, and perhaps `name` and `summary`; `file` stands in
-    /// errors. The keys are checked where a rig with them is built.
+    /// errors.
     ///
     /// # Errors
-    /// [`Error::Rig`] where the text says something else.
+    /// [`Error::Rig`] where the text says something else, or a key is wrong.
     pub fn parse(text: &str, file: &str) -> Result<Self> {
         let (mut device, name, summary) = read_table(text, file)?;
         let wrong = device.iter().find(|(key, value)| {
@@ -97,9 +98,26 @@ impl Attachment {
         let mut sources = Vec::new();
         strip_sources(&mut device, "", &mut sources).map_err(|e| e.in_file(file))?;
         let (file, power_loss) = (file.into(), Vec::new());
-        Ok(Attachment {
-            keys: Rig { file, name, summary, class: None, power_loss, device, sources },
-        })
+        let keys = Rig { file, name, summary, class: None, power_loss, device, sources };
+        let found = Attachment { keys };
+        found.check().map_err(|e| e.in_file(&found.keys.file))?;
+        Ok(found)
+    }
+
+    /// Builds each table around drives that take no time, so that what is wrong is told as of this file.
+    fn check(&self) -> Result<()> {
+        let drive = Rig::parse("[device]\nkind = \"null\"\ncapacity = \"1TiB\"\n", "")?;
+        let raid0 =
+            Table::from_iter([("level".into(), "raid0".into()), ("count".into(), 2.into())]);
+        let array = Rig::wrap("array", raid0, &[("member", vec![&drive])])?;
+        let build = Build { seed: 1, keep_versions: false, path: "device".into() };
+        for (part, place) in [("bus", ""), ("controller", "controller")] {
+            let mut alone = self.clone();
+            alone.keys.device.retain(|key, _| key == part);
+            let rig = alone.around(&array)?;
+            build_device(rig.device, &build).map_err(|error| error.under(place))?;
+        }
+        Ok(())
     }
 
     /// Nothing: each member is at the host by itself.
