@@ -165,7 +165,9 @@ def test_the_fresh_burst_is_in_no_number(kept: tuple[Path, Result, Result]) -> N
 
 
 def test_write_amplification_of_jobs_that_begin_and_end_within_a_second() -> None:
-    job = "[a]\nrw=randwrite\nbs=4k\niodepth=16\nsize=100%\nnorandommap\ntime_based\nruntime=300ms\n"
+    job = (
+        "[a]\nrw=randwrite\nbs=4k\niodepth=16\nsize=100%\nnorandommap\ntime_based\nruntime=300ms\n"
+    )
     later = "".join(job.replace("[a]", f"[{name}]\nstonewall") for name in "bc")
     later = later.replace("runtime", "ramp_time=150ms\nruntime")
     about = SMALL | {"ftl.over_provisioning": 0.07}

@@ -30,6 +30,7 @@ from ssdlab.experiments import (
 )
 from ssdlab.experiments.base import Experiment, Kind, Line, Mode, Reproduced, Reproduction, Task
 from ssdlab.experiments.runner import run
+from ssdlab.experiments.score import score
 from ssdlab.progress import Progress
 from ssdlab.report import answer_page
 from ssdlab.rig import profile
@@ -38,8 +39,9 @@ from ssdlab.tables import named_tables
 Cli = Callable[..., Outcome]
 KEYS = {
     "experiment", "drive", "quantity", "unit", "published", "simulated", "ratio", "agreement",
-    "kind", "why",
+    "kind", "why", "at_least", "at_most",
 }  # fmt: skip
+SIDES = ("at_least", "at_most")
 HEADLINES = tomllib.loads(Path(__file__).with_name("headlines.toml").read_text("utf-8"))
 LARGE = ("solidigm-p5520-1920", "samsung-pm9a3-960")
 """Their runs take as long as those of all other measured drives but the Micron 7450, which goes
@@ -60,11 +62,12 @@ def missed(
         f'"{key}" = {found.get(key)}  # {own}'
         for key, own in pinned.items()
         if key not in found
+        or [found[key][side] for side in SIDES] != [own.get(side) for side in SIDES]
         or found[key]["published"] != pytest.approx(own.get("published"), rel=1e-3)
         or found[key]["unit"] != own["unit"]
         or found[key]["simulated"] != pytest.approx(own.get("simulated"), rel=HEADLINES["within"])
     ]
-    stated = {key for key, row in found.items() if row["published"] is not None}
+    stated = {k for k, row in found.items() if row["published"] or row["kind"] == "bound"}
     return off + sorted(stated - pinned.keys())
 
 
@@ -89,6 +92,7 @@ def test_an_experiment_finds_its_headlines(
         assert row["experiment"] == experiment.name
         assert row["kind"] in get_args(Kind)
         assert row["published"] is None or row["published"] > 0
+        assert (row["kind"] == "bound") == any(row[side] is not None for side in SIDES)
         if row["simulated"] is None:
             assert row["ratio"] is None
             assert row["why"], f"{row} is missing and does not say why"
@@ -285,6 +289,33 @@ def test_a_smaller_drive_keeps_the_mean() -> None:
     small, larger = reproduce(alone), reproduce(alone, "reduced")
     assert small.outcome.findings.lines[0].quantity == "mean after 1400 s"
     assert small.numbers()[0] == pytest.approx(larger.numbers()[0], rel=0.05)
+
+
+def test_a_bound_is_met_or_not_and_counts_in_no_ratio() -> None:
+    def line(simulated: float | None, low: float | None, high: float | None) -> Line:
+        return Line("d", f"{simulated}", None, "GB", simulated, "", "bound", low, high)
+
+    lines = [
+        line(4.0, None, 40.0), line(20.0, 20.0, None), line(40.0, 20.0, 40.0),  # met
+        line(41.0, None, 40.0), line(19.0, 20.0, None), line(41.0, 20.0, 40.0),
+        line(None, None, 40.0),
+    ]  # fmt: skip
+    assert [one.agreement for one in lines] == ["met"] * 3 + ["not met"] * 3 + ["not simulated"]
+    assert {one.ratio for one in lines} == {None}
+    lines.append(Line("d", "near", 1.0, "GB", 1.0))
+    found = reproduction.answer(
+        [Reproduction(fragmentation.EXPERIMENT, "quick", 1, Reproduced(lines, []), 1)]
+    ).lead
+    assert found.sentences[:2] == [
+        "1 of 1 predicted values are within 15 % of the published ones, 1 within a factor of 1.5.",
+        "Bounds met: 3 of 7.",
+    ]
+    assert found.verdict.values["compared"] == 1.0
+    assert score(lines).counted + score(lines).missing == 1
+    (table,) = found.tables
+    told = [row[3] for row in table.rows[:3]]
+    assert told == ["at most 40", "at least 20", "20 to 40"]
+    assert "41, published: 20 to 40" in " ".join(found.sentences)
 
 
 def test_a_number_without_its_partner_has_no_ratio() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ssdlab import units
 from ssdlab.answer import (
     Answer,
+    Cell,
     Cells,
     Curve,
     Figure,
@@ -24,15 +25,17 @@ FACTOR = 1.5
 NOTE = (
     "Ratio: simulated / published; missed: more than 15 % off. A fitted number was used to "
     "calibrate the drive's profile, an input is a datasheet's figure that the profile has, a "
-    "ceiling is the host's, and a consequence follows from another number; predicted are the "
-    "others. Without a published number the article gives a picture or words only."
+    "ceiling is the host's, a consequence follows from another number, and a bound, at most or at "
+    "least so much, is met or not; predicted are the others. Without a published number the "
+    "article gives a picture or words only."
 )
 
 
-def _tally(lines: Iterable[Line]) -> dict[str, int]:
+def _tally(lines: Sequence[Line]) -> dict[str, int]:
     """How many of an article's numbers are predicted, and of those within 15 % or a factor of 1.5
-    or not simulated; how many are no predictions."""
+    or not simulated; how many are no predictions; how many bounds there are, and of those met."""
     stated = [line for line in lines if line.published is not None]
+    bounds = [line.met for line in lines if line.kind == "bound"]
     ratios = [(line.near, line.ratio) for line in stated if line.kind == "predicted"]
     return {
         "predicted": len(ratios),
@@ -40,6 +43,8 @@ def _tally(lines: Iterable[Line]) -> dict[str, int]:
         "fair": sum(ratio is not None and 1 / FACTOR <= ratio <= FACTOR for _, ratio in ratios),
         "missing": sum(ratio is None for _, ratio in ratios),
         "uncounted": len(stated) - len(ratios),
+        "bounds": len(bounds),
+        "met": sum(bounds),
     }
 
 
@@ -96,6 +101,8 @@ def _headline(lines: Sequence[Line]) -> tuple[list[str], Verdict]:
     if uncounted:
         is_ = "is no prediction and is" if uncounted == 1 else "are no predictions and are"
         said.append(f"{uncounted} {is_} excluded.")
+    if counts["bounds"]:
+        said.append(f"Bounds met: {counts['met']} of {counts['bounds']}.")
     values = {"compared": compared, **counts}
     return said, Verdict("compared", {key: float(count) for key, count in values.items()})
 
@@ -107,6 +114,7 @@ def _overview(outcomes: Sequence[Reproduction]) -> Table:
     ]
     heads = (
         "experiment | predictions | within 15 % | within 1.5 times | not simulated | not predicted"
+        " | bounds | bounds met"
     )
     return Table("All experiments", columns(heads), rows)
 
@@ -139,7 +147,8 @@ def _experiment(outcome: Reproduction) -> Section:
             line.drive,
             line.quantity,
             line.unit,
-            *numbers(line.published, line.simulated, line.ratio),
+            line.bound(units.number) or Cell(line.published),
+            *numbers(line.simulated, line.ratio),
             line.agreement,
             line.kind,
         ]
@@ -161,23 +170,26 @@ def _experiment(outcome: Reproduction) -> Section:
 
 def _misses(lines: Sequence[Line]) -> list[str]:
     """A sentence for each drive and reason, with what is missed and by how much."""
-    missed = [line for line in lines if line.published is not None and not line.near]
+    missed = [line for line in lines if line.agreement not in ("", "yes", "met")]
     sentences = []
     for drive, why in dict.fromkeys((line.drive, line.why) for line in missed):
         amounts = [
-            f"{line.quantity} ("
-            + (
-                "not simulated"
-                if line.ratio is None
-                else f"{units.number(line.ratio)} times what was published"
-            )
-            + ")"
+            f"{line.quantity} ({_off(line)})"
             for line in missed
             if (line.drive, line.why) == (drive, why)
         ]
         reason = f"Probable cause: {why}." if why else "The cause is unknown."
         sentences.append(f"{drive}: {'; '.join(amounts)}. {reason}")
     return sentences
+
+
+def _off(line: Line) -> str:
+    """How a line is off."""
+    if line.simulated is None:
+        return "not simulated"
+    if line.ratio is None:
+        return f"{units.number(line.simulated)}, published: {line.bound(units.number)}"
+    return f"{units.number(line.ratio)} times what was published"
 
 
 def _notes(outcomes: Sequence[Reproduction]) -> list[str]:

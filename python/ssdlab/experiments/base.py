@@ -12,10 +12,11 @@ from typing import Any, Literal
 from ssdlab.answer import Figure
 from ssdlab.results import Result
 
-Kind = Literal["predicted", "fitted", "input", "ceiling", "consequence"]
+Kind = Literal["predicted", "fitted", "input", "ceiling", "consequence", "bound"]
 """What a simulated number is: ``predicted``; ``fitted``, if a number of the profile was chosen by
 the published one; an ``input``, if the profile has a datasheet's figure for it; a ``ceiling``, if
-the host set the published one and not the drive; a ``consequence`` of another number of the drive.
+the host set the published one and not the drive; a ``consequence`` of another number of the drive;
+to be held to a ``bound``, where the article gives no number but a range.
 """
 Mode = Literal["quick", "reduced", "full"]
 NEAR = 0.15
@@ -30,12 +31,32 @@ class Line:
     """Name of the profile, or of the devices."""
     quantity: str
     published: float | None
-    """None where the article only shows a picture or describes a shape."""
+    """None where the article only shows a picture, describes a shape or gives a range."""
     unit: str
     simulated: float | None
     why: str = ""
     """Why the two differ or nothing could be simulated, where that is known."""
     kind: Kind = "predicted"
+    at_least: float | None = None
+    """Of a bound."""
+    at_most: float | None = None
+    """Of a bound."""
+
+    def bound(self, text: Callable[[float], str]) -> str:
+        """The range of a bound, with numbers written by ``text``; else nothing."""
+        if self.at_least is not None and self.at_most is not None:
+            return f"{text(self.at_least)} to {text(self.at_most)}"
+        if self.at_most is not None:
+            return f"at most {text(self.at_most)}"
+        return "" if self.at_least is None else f"at least {text(self.at_least)}"
+
+    @property
+    def met(self) -> bool:
+        """Whether the simulated number keeps to the bound."""
+        low, high = self.at_least, self.at_most
+        return self.simulated is not None and (
+            (low is None or low <= self.simulated) and (high is None or self.simulated <= high)
+        )
 
     @property
     def ratio(self) -> float | None:
@@ -51,7 +72,10 @@ class Line:
 
     @property
     def agreement(self) -> str:
-        """Whether it is, as tables say it; empty without a published number."""
+        """Whether it is, or keeps to its bound, as tables say it; empty without either."""
+        if self.kind == "bound":
+            kept = "met" if self.met else "not met"
+            return "not simulated" if self.simulated is None else kept
         if self.published is None:
             return ""
         return "yes" if self.near else "not simulated" if self.ratio is None else "missed"

@@ -87,8 +87,8 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     what = "4 KiB raw, hump between 4 and 40 min"
     lines.insert(4, Line(DRIVE, what, HUMP, "MB/s", hump, ASSUMED))
     first = float(raw.values[raw.time <= 3].sum()) * RECORD_S / 1e3
-    what, why = "4 KiB raw, written in the first 3 min (at most)", "the article gives a bound"
-    lines.append(Line(DRIVE, what, WRITTEN_GB, "GB", first, why))
+    what = "4 KiB raw, written in the first 3 min"
+    lines.append(Line(DRIVE, what, None, "GB", first, kind="bound", at_most=WRITTEN_GB))
     lines += _points(found["16k-raw"], "16 KiB raw", RAW_16K, PIECES)
     last = {block: found[f"{block}k-raw"].between(180, 241) for block in BLOCKS_KIB}
     what = "32 KiB / 128 KiB raw, mean of the last hour"
