@@ -475,7 +475,8 @@ impl<'a> Driver<'a> {
         self.recorder.close_interval(now, &measured);
         // The last interval may be empty but for what took no time, which may be the whole run; what jobs
         // that begin at the end of another have issued is not in the row of that end.
-        if (now == 0 || now + self.interval_ns > self.interval_end) && !self.device_series.has(now) {
+        if (now == 0 || now + self.interval_ns > self.interval_end) && !self.device_series.has(now)
+        {
             self.device.take_stock(now);
             self.device_series.sample(now, self.device);
         }
