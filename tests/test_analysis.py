@@ -128,6 +128,14 @@ def test_consistency_numbers_of_a_known_series() -> None:
     assert found.p1 == pytest.approx(np.percentile([100.0] * 98 + [40.0, 142.0], 1))
 
 
+def test_bins_count_by_their_length() -> None:
+    found = consistency.measure([900.0, 100.0, 100.0], [0.25, 1.0, 1.25])
+    assert found.mean == pytest.approx(180.0)
+    assert found.stddev == pytest.approx(np.std([900.0] + [100.0] * 9))
+    assert found.share_below_half == 0.0
+    # Of all alike the mean would be 367, of which two thirds are below half.
+
+
 def test_spread_is_that_of_the_published_consistency_example() -> None:
     assert consistency.measure([29150.0, 34865.0]).spread == pytest.approx(0.164, abs=5e-4)
 

@@ -282,6 +282,17 @@ def test_a_job_that_is_too_short_puts_no_other_in_doubt(cli: Cli, tmp_path: Path
     assert told["lat_p99_ns"] == told["clat_p99_ns"] > 0, "no time passes before submission"
 
 
+def test_the_mean_of_the_seconds_is_the_rate_of_the_job() -> None:
+    # The burst of the random writes falls into what the filling leaves of a second.
+    fill = "[fill]\nrw=write\nbs=64k\nsize=100%\n"
+    job = f"{fill}[w]\nstonewall\nrw=randwrite\nbs=4k\niodepth=16\nruntime=5\ntime_based\n"
+    drive = {"capacity": "256MiB", "ftl.over_provisioning": 0.2}
+    result = ssdlab.run(job, on="lab-reference", set=drive)
+    even = result.measurement.jobs[-1].directions[0].consistency
+    assert even is not None and even.max > 2 * even.mean
+    assert even.mean == pytest.approx(result.summary()[-1]["iops"], rel=1e-6)
+
+
 def test_a_job_of_less_than_two_seconds_has_no_slowest_second() -> None:
     for size, told in (("8m", False), ("2g", True)):
         result = ssdlab.run(f"[w]\nrw=write\nbs=1m\nsize={size}\n", on="demo-client")

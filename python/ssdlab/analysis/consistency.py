@@ -31,7 +31,7 @@ class Periodicity:
 
 @dataclass(frozen=True)
 class Consistency:
-    """Numbers of a series of equally long bins, in the series' unit (IOPS)."""
+    """Numbers of a series of bins, in the series' unit (IOPS)."""
 
     mean: float
     min: float
@@ -39,7 +39,7 @@ class Consistency:
     stddev: float
     p1: float
     share_below_half: float
-    """Share of the bins below half of the mean."""
+    """Share of the time below half of the mean."""
     periodicity: Periodicity | None
 
     @property
@@ -53,21 +53,23 @@ class Consistency:
         return (self.max - self.min) / self.max if self.max > 0 else 0.0
 
 
-def measure(values: npt.ArrayLike) -> Consistency:
-    """Measures a series of equally long bins.
+def measure(values: npt.ArrayLike, lengths: npt.ArrayLike | None = None) -> Consistency:
+    """Measures a series of bins, of which each counts by its length; absent: all alike. (A job
+    begins and ends within a second.)
 
     Raises ValueError if it is empty.
     """
     y = np.asarray(values, dtype=np.float64)
     if len(y) == 0:
         raise ValueError("no bins to measure: the series is empty")
+    mean = float(np.average(y, weights=lengths))
     return Consistency(
-        mean=float(y.mean()),
+        mean=mean,
         min=float(y.min()),
         max=float(y.max()),
-        stddev=float(y.std()),
+        stddev=float(np.average((y - mean) ** 2, weights=lengths)) ** 0.5,
         p1=float(np.percentile(y, 1)),
-        share_below_half=float((y < y.mean() / 2).mean()),
+        share_below_half=float(np.average(y < mean / 2, weights=lengths)),
         periodicity=periodicity(y),
     )
 

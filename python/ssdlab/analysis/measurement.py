@@ -118,8 +118,10 @@ class Direction:
     @cached_property
     def consistency(self) -> consistency.Consistency | None:
         """How even the window is from second to second; None without two of them."""
-        rates = self.inside["iops"].to_numpy()
-        return consistency.measure(rates) if len(rates) > 1 else None
+        rates, ends = (self.inside[name].to_numpy() for name in ("iops", "time_s"))
+        if len(rates) < 2:
+            return None
+        return consistency.measure(rates, np.diff(ends, prepend=self.window.start_s))
 
     @cached_property
     def inside(self) -> pl.DataFrame:
