@@ -54,8 +54,8 @@ class Consistency:
 
 
 def measure(values: npt.ArrayLike, lengths: npt.ArrayLike | None = None) -> Consistency:
-    """Measures a series of bins, of which each counts by its length; absent: all alike. (A job
-    begins and ends within a second.)
+    """Measures a series of bins, of which each counts by its length: a job begins and ends within
+    a second. Without lengths all count alike.
 
     Raises ValueError if it is empty.
     """
