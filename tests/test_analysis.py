@@ -129,7 +129,7 @@ def test_consistency_numbers_of_a_known_series() -> None:
 
 
 def test_bins_count_by_their_length() -> None:
-    found = consistency.measure([900.0, 100.0, 100.0], [0.25, 1.0, 1.25])
+    found = consistency.measure([900.0, 100.0, 100.0], np.array([0.25, 1.0, 1.25]))
     assert found.mean == pytest.approx(180.0)
     assert found.stddev == pytest.approx(np.std([900.0] + [100.0] * 9))
     assert found.share_below_half == 0.0

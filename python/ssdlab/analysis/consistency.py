@@ -53,7 +53,7 @@ class Consistency:
         return (self.max - self.min) / self.max if self.max > 0 else 0.0
 
 
-def measure(values: npt.ArrayLike, lengths: npt.ArrayLike | None = None) -> Consistency:
+def measure(values: npt.ArrayLike, lengths: Floats | None = None) -> Consistency:
     """Measures a series of bins, of which each counts by its length: a job begins and ends within
     a second. Without lengths all count alike.
 
@@ -69,7 +69,7 @@ def measure(values: npt.ArrayLike, lengths: npt.ArrayLike | None = None) -> Cons
         max=float(y.max()),
         stddev=float(np.average((y - mean) ** 2, weights=lengths)) ** 0.5,
         p1=float(np.percentile(y, 1)),
-        share_below_half=float(np.average(y < mean / 2, weights=lengths)),
+        share_below_half=float(np.average(1.0 * (y < mean / 2), weights=lengths)),
         periodicity=periodicity(y),
     )
 
