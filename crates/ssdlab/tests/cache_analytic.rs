@@ -81,10 +81,15 @@ fn zipf_hit_ratios_are_those_of_the_fixed_points() {
             let measured = hits(policy);
             assert!((measured - expected).abs() < 0.0018, "{policy} a={a} {capacity}: {measured}");
         }
-        // Without a future nothing beats the hottest blocks on independent draws; what adapts comes nearer than LRU.
+        // Without a future nothing beats the hottest blocks on independent draws. Held to what those give on the same
+        // draws, and FIFO: what the draws scatter is common to both.
+        let few = &requests[..warm + amount(500_000, 2_000_000)];
+        let hits = |policy| steady_hits(policy, capacity, few, warm);
+        let hottest = few[warm..].iter().filter(|request| request.key < u64::from(capacity));
+        let (best, fifo) = (hottest.count() as f64 / (few.len() - warm) as f64, hits("fifo"));
         for policy in ["clock", "sieve", "s3-fifo", "arc", "lirs", "2q", "lfu"] {
             let measured = hits(policy);
-            assert!(measured < best + 0.0018, "{policy} a={a} {capacity}: {measured}");
+            assert!(measured < best, "{policy} a={a} {capacity}: {measured}");
             assert!(measured > fifo, "{policy} a={a} {capacity}: {measured}");
         }
     }
@@ -155,7 +160,7 @@ fn sampled_curves_are_near_the_whole_one_and_know_how_near() {
 
 #[test]
 fn miniature_caches_stand_for_large_ones() {
-    let requests = draws(&zipf_law(200_000, 0.9), 2_000_000, 0.3, 4);
+    let requests = draws(&zipf_law(200_000, 0.9), amount(1_000_000, 2_000_000), 0.3, 4);
     let sizes = [2000, 5000, 20_000, 60_000];
     let none = Parameters::default();
     for policy in ["sieve", "arc", "s3-fifo", "fifo", "optimal"] {
