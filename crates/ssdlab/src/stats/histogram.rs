@@ -97,12 +97,19 @@ pub fn percentiles_of(
     list: &[f64],
 ) -> Vec<u64> {
     let mut values = Vec::with_capacity(list.len());
+    // Of what holds nothing, as many intervals do, no bin is looked at.
+    if total == 0 {
+        return values;
+    }
     let mut wanted = list.iter().map(|p| rank(*p, total)).peekable();
     let mut seen = 0;
     for (value, count) in counted {
         seen += count;
         while wanted.next_if(|rank| seen >= *rank).is_some() {
             values.push(value);
+        }
+        if values.len() == list.len() {
+            break;
         }
     }
     values
