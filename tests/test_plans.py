@@ -183,10 +183,11 @@ def test_a_file_keeps_to_the_plan_by_its_measured_speed(
         return whole(setup, *args, **(more | {"options": {"rate_iops": 300}}))
 
     monkeypatch.setattr(Setup, "job", limited)
+    parameters = {"times": "1", "threads": "2"}
     order = ProtocolOrder(
-        find("pts-wsat"), resolve(tmp_path / "f.bin"), {"times": "2"}, quick=True, size=32 * MIB
+        find("pts-wsat"), resolve(tmp_path / "f.bin"), parameters, quick=True, size=16 * MIB
     )
-    known = replace(order, assume=assumed("1200iops"))
+    known = replace(order, assume=assumed("600iops"))
     for one, source in ((order, "guess"), (order, "earlier"), (known, "assumed")):
         what, folder = done(one, tmp_path / "runs")
         assert what.speeds.source == source

@@ -119,7 +119,7 @@ def corners(patch: pytest.MonkeyPatch) -> None:
     points, and answers are made of whole grids (`test_pts`).
     """
     if not LONG:
-        counts = (32, 4, 1)
+        counts = (32, 1)
         patch.setattr(pts_iops, "MIXES", (100, 65, 0))
         patch.setattr(pts_iops, "SIZES", (1 << 20, 8 << 10, 512))
         patch.setattr(pts_demand, "COUNTS", counts)

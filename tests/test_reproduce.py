@@ -43,9 +43,10 @@ KEYS = {
 }  # fmt: skip
 SIDES = ("at_least", "at_most")
 HEADLINES = tomllib.loads(Path(__file__).with_name("headlines.toml").read_text("utf-8"))
-LARGE = ("solidigm-p5520-1920", "samsung-pm9a3-960")
-"""Their runs take as long as those of all other measured drives but the Micron 7450, which goes
-through the same procedures."""
+LARGE = ("solidigm-p5520-1920", "samsung-pm9a3-960", "kioxia-cm7-r-3840")
+"""Their runs take longer than those of all other measured drives but the Micron 7450, which goes
+through the same procedures and has all the parts that they have."""
+X25M_JOB = x25m_random_write.job
 EVERY = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
 
 
@@ -71,6 +72,22 @@ def missed(
     return off + sorted(stated - pinned.keys())
 
 
+def short_where_asked_early(
+    block_kib: int, partition: bool, factor: int, size: str = "100%"
+) -> str:
+    """The job of the X25-M, of whose raw writes of 16 KiB only the first minutes are asked for."""
+    text = X25M_JOB(block_kib, partition, factor, size)
+    if block_kib != 16 or partition:
+        return text
+    last = max(minute for minute, _, _ in x25m_random_write.RAW_16K)
+    whole, early = (
+        f"runtime={seconds // factor}\n"
+        for seconds in (x25m_random_write.LENGTH_S, int(last + 1) * 60)
+    )
+    assert whole in text
+    return text.replace(whole, early)
+
+
 @EVERY
 def test_an_experiment_finds_its_headlines(
     cli: Cli, tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
@@ -78,6 +95,7 @@ def test_an_experiment_finds_its_headlines(
     if not LONG:  # what the articles have numbers of; the rest is rows and curves without any
         monkeypatch.setattr(x25m_random_write, "BLOCKS_KIB", (4, 16, 32, 128))
         monkeypatch.setattr(x25m_random_write, "PARTITION_KIB", (4,))
+        monkeypatch.setattr(x25m_random_write, "job", short_where_asked_early)
         monkeypatch.setattr(raid_levels, "ORDERED", {"write-1m": raid_levels.ORDERED["write-1m"]})
         monkeypatch.setattr(raid0_hyperx, "STRIPES_KIB", (4, raid0_hyperx.DEFAULT_KIB))
     few = experiment.name == "measured" and not LONG
