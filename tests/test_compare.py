@@ -479,6 +479,17 @@ def test_a_run_without_series_is_compared_by_its_values(tmp_path: Path) -> None:
     assert "whether that is more than noise is not known" in found.sentences()[0]
 
 
+def test_where_noise_is_not_known_every_job_is_named_before_a_second_number_of_one() -> None:
+    job = "[fill]\nrw=write\nbs=64k\n[w]\nstonewall\nrw=randwrite\nbs=4k\nio_size=1m\n"
+    runs = [
+        ssdlab.run(job, on="lab-reference", set=SMALL | {"ftl.over_provisioning": str(spare)})
+        for spare in (0.1, 0.5)
+    ]
+    said = next(text for text in ssdlab.compare(*runs).sentences if "IOPS of" in text)
+    assert "IOPS of fill, write" in said and "IOPS of w, write" in said
+    assert "throughput" not in said, "that is what IOPS say"
+
+
 @pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
 def test_the_page_opens_without_complaint(
     store: tuple[Path, list[str]], cli: Cli, tmp_path: Path

@@ -317,7 +317,8 @@ def _sentence(
     if not known:
         return f"{label} and {first} have nothing in common that could be compared."
     if not tested:
-        said = "; ".join(f"{_what(row)} {units.difference(d.share)}" for d, row in known[:NAMED])
+        firsts = _worth(known)[:NAMED]
+        said = "; ".join(f"{_what(row)} {units.difference(d.share)}" for d, row in firsts)
         return f"{label} against {first}: {said}; whether that is more than noise is not known."
     if not seen:
         return f"{label} against {first}: {NONE_SEEN} in any of {len(tested)} numbers."
