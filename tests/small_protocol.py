@@ -88,6 +88,14 @@ PROTOCOL = Protocol(
 )
 
 
+def order_of(name: Path | str) -> ProtocolOrder:
+    """The protocol on a target: on a real one, unless there is time, no more rounds than the window
+    of a steady state has, as each starts fio twice. On a simulated one the window moves on."""
+    target = resolve(name)
+    few = {} if target.simulated or os.environ.get("SSDLAB_LONG") else {"rounds": "5"}
+    return ProtocolOrder(PROTOCOL, target, few, seed=7)
+
+
 def main() -> int:
     """``begin STORE TARGET`` or ``resume FOLDER``; prints the folder's name at the end."""
     verb, place = sys.argv[1:3]
@@ -102,8 +110,9 @@ def main() -> int:
                 examine=examine_run,
             )
         else:
-            size = None if sys.argv[3].endswith(".toml") else 32 << 20
-            order = ProtocolOrder(PROTOCOL, resolve(sys.argv[3]), size=size, seed=7)
+            order = order_of(sys.argv[3])
+            if not order.target.simulated:
+                order = replace(order, size=32 << 20)
             finished = begin(
                 order,
                 RunStore(place),

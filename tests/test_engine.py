@@ -52,7 +52,7 @@ def rig(tmp_path: Path) -> Path:
 
 def on(target: Path | str, **more: object) -> ProtocolOrder:
     """The small protocol on a target."""
-    return replace(ProtocolOrder(small_protocol.PROTOCOL, resolve(target), seed=7), **more)  # type: ignore[arg-type]
+    return replace(small_protocol.order_of(target), **more)  # type: ignore[arg-type]
 
 
 def run(order: ProtocolOrder, store: Path, *, steps: int | None = None) -> ProtocolRun:
