@@ -243,10 +243,20 @@ def test_stopped_by_the_callback_the_data_are_what_they_were(
         seen.append(news.text)
         return "rewriting" not in news.text
 
-    with pytest.raises(Interrupted, match="its data are what they were"):
+    with pytest.raises(
+        Interrupted, match="its data are what they were, and the same command begins anew"
+    ):
         refresh_file(file, progress=stop)
     assert "rewriting" in seen[-1]
     assert digest(file) == before
+
+
+def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path, cli: Cli) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(b"x" * MIB)
+    said = cli("refresh", file, "--rewrite", "S1", "--slice", "9", "--dry-run")
+    assert said.status == 2
+    assert said.err == f"ssdlab: {file}: is a plain file; --rewrite and --slice are for drives\n"
 
 
 def test_what_cannot_be_refreshed_is_one_sentence(tmp_path: Path, cli: Cli) -> None:
@@ -311,6 +321,8 @@ def test_a_device_that_nobody_named_is_refused_and_the_name_told(loop: Loop, cli
         outcome = cli("refresh", loop.path, *arguments)
         assert outcome.status == 3
         assert words in outcome.err
+    other = cli("refresh", loop.path, "--rewrite", loop.name, "--unshare")
+    assert (other.status, "--unshare is for plain files" in other.err) == (2, True)
     assert digest(loop.path) == before
 
 

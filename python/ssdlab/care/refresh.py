@@ -46,6 +46,7 @@ _WATCH_S = 10.0
 """A slice that hangs is ended after this, besides its own length."""
 
 _AS_BEFORE = "; its data are what they were"
+_ANEW = ", and the same command begins anew"
 
 COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
 _NO_DRIVE = frozenset({"tmpfs", "ramfs", "overlay", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph"})
@@ -182,7 +183,7 @@ def refresh_file(
     """
     planned = plan(path)
     _refuse_shared(planned, unshare)
-    with answering_ctrl_c(_AS_BEFORE, path), open_for_rewrite(path) as descriptor:
+    with answering_ctrl_c(_AS_BEFORE + _ANEW, path), open_for_rewrite(path) as descriptor:
         with alone_with(descriptor, path):
             pass  # who has it open now is told before the measuring, not after
         if notice is not None:
@@ -258,7 +259,7 @@ def refresh_device(
         rating,
     )
     limit = slice_s + _WATCH_S
-    kept = _AS_BEFORE + (", and its file system goes on" if freeze else "")
+    kept = _AS_BEFORE + (", its file system goes on" if freeze else "") + _ANEW
     with (
         answering_ctrl_c(kept, path),
         safety.claim_for_rewrite(device, work, rewrite, freeze=freeze, limit_s=limit) as leave,

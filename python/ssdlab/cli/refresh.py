@@ -8,8 +8,10 @@ from ssdlab.care.livewrite import SLICE_S
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering
 from ssdlab.cli.options import Tbw, argument, flag, naming, option
+from ssdlab.errors import InputError
 
 if light.BODIES:
+    from ssdlab import units
     from ssdlab.answers import refresh as refresh_answer
     from ssdlab.api.target import rated
     from ssdlab.care.blockio import place_of
@@ -37,6 +39,16 @@ def command(
 ) -> None:
     """Rewrite a file or drive in place with its own data, so that it reads fast again."""
     place = place_of(target)
+    of_drives = {
+        "--rewrite": rewrite is not None,
+        "--freeze": freeze,
+        "--slice": slice_s != SLICE_S,
+    }
+    other = {"--unshare": unshare} if place.is_device else of_drives
+    if idle := [name for name, given in other.items() if given]:
+        kind, only = ("drive", "plain files") if place.is_device else ("plain file", "drives")
+        verb = "is" if len(idle) == 1 else "are"
+        raise InputError(f"{target}: is a {kind}; {units.listed(idle)} {verb} for {only}")
     rating = rating_of(target, rated(tbw))
     if dry_run:
         planned = plan(target)
