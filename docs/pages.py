@@ -69,7 +69,8 @@ API: Mapping[str, tuple[str, str]] = {
     "Targets, progress, errors": (
         "What the functions above take and raise.",
         "Target Sim Fio Settings Progress ProgressCallback SsdlabError InputError "
-        "UnknownNameError RefusedError ExperimentError MissingProgramError Interrupted",
+        "UnknownNameError RefusedError ExperimentError BrokenOffError MissingProgramError "
+        "Interrupted",
     ),
     "Types of parameters": (
         "Names for what functions take, as their signatures have them.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,13 @@ import ssdlab
 from conftest import Outcome, needs_fio
 from ssdlab.answer import value_of
 from ssdlab.answers.run import answer
-from ssdlab.errors import ExperimentError, InputError, Interrupted, MissingProgramError
+from ssdlab.errors import (
+    BrokenOffError,
+    ExperimentError,
+    InputError,
+    Interrupted,
+    MissingProgramError,
+)
 from ssdlab.fio.surroundings import REDACTED, _without_secrets
 from ssdlab.histogram import KINDS, VALUES, bin_index
 from ssdlab.results import SERIES_SCHEMA
@@ -242,6 +249,60 @@ def test_a_disk_that_fills_up_is_one_sentence(tmp_path: Path) -> None:
             ssdlab.run(job.replace("3m", "16m"), on=target)
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.root
+def test_what_a_drive_did_before_it_failed_is_kept_as_a_failed_run(
+    tmp_path: Path, cli: Callable[..., Outcome]
+) -> None:
+    room, out = tmp_path / "room", tmp_path / "runs"
+    room.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "ssdlab-test", str(room)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("a small file system needs root")
+    try:
+        (room / "full").touch()
+        os.truncate(room / "full", 16 << 20)  # all holes: writes fail where there is no room
+        job = tmp_path / "job.fio"
+        lines = "rw=write\nbs=64k\nioengine=psync\niodepth=1\n"
+        job.write_text(f"[a]\n{lines}size=1m\n[b]\nstonewall\n{lines}size=16m\n")
+        said = cli("run", job, "--on", room / "full", "--use-existing-file", "--out", out)
+    finally:
+        subprocess.run(["umount", str(room)], check=True)
+    (folder,) = out.iterdir()
+    assert said.status == 1
+    last = said.err.splitlines()[-1]
+    assert re.fullmatch(
+        rf'ssdlab: fio failed in job "b": {room}/full: No space left on device '
+        r"\(write of 65,536 bytes at offset [\d,]+\); what was measured until then is kept: "
+        rf"ssdlab show {folder}",
+        last,
+    )
+    result = ssdlab.Result.load(folder)
+    assert [job.name for job in result.jobs] == ["a", "b"]
+    assert result.summary()[0]["bytes"] == 1 << 20
+    assert result.ssdlab["broken_off"] in last
+    assert "a, b (failed)" in cli("list", "runs", "--out", out).out
+    assert "not valid (errors): b ended with: No space left" in cli("show", folder).out
+    again = cli("resume", folder)
+    assert again.status == 2 and "is the run of a job file" in again.err
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_told(tmp_path: Path) -> None:
+    place = tmp_path / "s"
+    place.write_bytes(os.urandom(8 << 20))
+    seen: list[ssdlab.Progress] = []
+
+    def cut(one: ssdlab.Progress) -> bool:
+        seen.append(one)
+        if len(seen) == 2:
+            os.truncate(place, 1 << 20)
+        return True
+
+    job = "[a]\nioengine=psync\nrw=read\nbs=64k\nrate=2m\nsize=8m\n"
+    with pytest.raises(BrokenOffError, match=r"s: shrank from 8\.39 MB to 1\.05 MB while") as told:
+        ssdlab.run(job, on=place, progress=cut)
+    assert told.value.result.summary()[0]["bytes"] < 8 << 20
 
 
 def test_a_missing_fio_is_one_sentence(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ssdlab._version import VERSION as __version__
 from ssdlab.errors import (
+    BrokenOffError,
     ExperimentError,
     InputError,
     Interrupted,
@@ -92,6 +93,7 @@ _CLASSES = ("Chart", "Fio", "Report", "Result", "Rig", "RunStore", "Settings", "
 """Those that callers make, or ask for more: their methods are as these functions."""
 
 __all__ = [
+    "BrokenOffError",
     "Chart",
     "DirectionStats",
     "ExperimentError",

@@ -7,7 +7,7 @@ traceback to a user. All exceptions can be pickled, so they cross threads and pr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class SsdlabError(Exception):
@@ -19,7 +19,7 @@ class SsdlabError(Exception):
         super().__init__(message)
         self.message = message
 
-    def __reduce__(self) -> tuple[type[SsdlabError], tuple[str]]:
+    def __reduce__(self) -> tuple[type[SsdlabError], tuple[Any, ...]]:
         return type(self), (self.message,)
 
 
@@ -47,6 +47,17 @@ class ExperimentError(SsdlabError):
     """The experiment was sound but failed: fio broke off, the disk filled. Exit status 1."""
 
     exit_status = 1
+
+
+class BrokenOffError(ExperimentError):
+    """A job broke off after it had begun; ``result`` is what it had done by then. Exit status 1."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[type[BrokenOffError], tuple[Any, ...]]:
+        return type(self), (self.message, self.result)
 
 
 class MissingProgramError(ExperimentError):

@@ -69,7 +69,9 @@ def run(
     Raises:
         InputError: the job, the target or a setting is wrong.
         RefusedError: the run could destroy data.
-        ExperimentError: the run failed.
+        BrokenOffError: a job failed after it had begun, as where a drive vanishes; its ``result``
+            is what it had done by then.
+        ExperimentError: the run failed otherwise.
         Interrupted: the run was stopped; nothing half-written remains.
     """
     target, rating = target_of(on, destroy, setup, use_existing_file, redact, tbw)

@@ -76,7 +76,8 @@ def command(
     done: list[Result] = []
     for text, place in zip(texts, places, strict=True):
         started = time.monotonic()
-        result = watched(target, text, settings, not view.quiet)
+        with store.keeping_broken():
+            result = watched(target, text, settings, not view.quiet)
         store.save(result)
         if place is not None:
             with keeping(result.folder):

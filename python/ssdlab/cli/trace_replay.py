@@ -55,6 +55,7 @@ def command(
     """Replay a trace on a simulated or real drive: as recorded, faster, or at a depth."""
     store = RunStore(out)
     store.prepare()
-    result = ask(replay, set=keys(set_), notice=notice)
+    with store.keeping_broken():
+        result = ask(replay, set=keys(set_), notice=notice)
     store.save(result)
     show(result, trace.name, view, ask.seconds)

@@ -193,9 +193,11 @@ def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) ->
 
 
 def require_unfinished(folder: RunFolder) -> None:
-    """Raises InputError where a run is complete, as that of a job file is."""
+    """Raises InputError where a run is complete, or that of a job file."""
     if folder.manifest.status == "complete":
         raise InputError(f"{folder.id}: is complete; ssdlab report {called(folder.path)} shows it")
+    if folder.is_job:
+        raise InputError(f"{folder.id}: is the run of a job file, which has no steps to go on from")
 
 
 def _values(folder: RunFolder, protocol: Protocol) -> dict[str, int | float | str]:

@@ -17,6 +17,8 @@ WRONG_JOB = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 _DROPPED = re.compile(r"^job (.*) dropped$")
 _CODED = re.compile(r"^pid=\d+, err=(\d+)/.*\bfunc=([^,]+), error=(.*)$")
 """Where in fio's source an error was noticed."""
+_IO = re.compile(r"^io_u error on file (.*): (.*): (\w+) offset=(\d+), buflen=(\d+)$")
+"""An I/O that failed; of many in flight each has its line."""
 _ECHO = re.compile(r"^(Did you mean .*\?|file:[\w.]+:\d+, func=.*)$")
 
 
@@ -72,6 +74,11 @@ def _sentence(lines: Sequence[str], names: Sequence[str]) -> tuple[str, str]:
         if not (_CODED.match(line) or _ECHO.match(line) or _DROPPED.match(line))
         and not re.match(r"(valid values)?: ", line)
     ]
+    failed = next((match for line in told if (match := _IO.match(line))), None)
+    if failed is not None:
+        file, why, what, offset, length = failed.groups()
+        where = f"{what} of {int(length):,} bytes at offset {int(offset):,}"
+        return dropped or prefix, f"{file}: {why} ({where})"
     parsing = next((line for line in told if line.startswith("failed parsing ")), None)
     if parsing is None:
         return dropped or prefix, "; ".join(told[:2])

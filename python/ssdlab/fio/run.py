@@ -14,11 +14,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
-from ssdlab.errors import ExperimentError, Interrupted, MissingProgramError
+from ssdlab.errors import BrokenOffError, ExperimentError, Interrupted, MissingProgramError
 from ssdlab.fio.complaints import failure
 from ssdlab.fio.options import JobLine
 from ssdlab.json_access import object_in
 from ssdlab.progress import Progress, ProgressCallback
+from ssdlab.results import DIRECTIONS
 
 _OUTPUT = "fio.json"
 _ETA = re.compile(r"\[(\d+(?:\.\d+)?)%\].*?\[eta ([^\]]+)\]")
@@ -60,7 +61,8 @@ def run_fio(
 
     Raises:
         InputError: fio refuses the job; the message says what fio said.
-        ExperimentError: fio failed; the same holds.
+        BrokenOffError: a job failed after it had begun; with the document.
+        ExperimentError: fio failed otherwise; the same holds.
         Interrupted: Ctrl-C, or ``progress`` returned False; fio has ended by then.
     """
     (folder / "job.fio").write_text(job_text, "utf-8")
@@ -199,4 +201,8 @@ def _document(
             f"fio ended well but left no whole result in {folder.parent}; "
             "if the disk is full there, free some space or set TMPDIR to another place"
         )
-    raise failure(status, failed, said.splitlines(), names, included)
+    error = failure(status, failed, said.splitlines(), names, included)
+    done = (job.get(ddir, {}) for job in document.get("jobs", []) for ddir in DIRECTIONS)
+    if isinstance(error, ExperimentError) and any(stats.get("total_ios") for stats in done):
+        raise BrokenOffError(error.message, document)
+    raise error

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdlab._version import VERSION
-from ssdlab.errors import InputError
+from ssdlab.errors import BrokenOffError, ExperimentError, InputError
 from ssdlab.output import make_folder, prove, write_to, writing
 
 if TYPE_CHECKING:
@@ -121,12 +121,23 @@ class RunStore:
             "seed": result.ssdlab.get("seed"),
             "capacity": target.get("capacity_bytes") or 0,
             "version": result.ssdlab.get("version"),
-            "status": "complete",
+            "status": "failed" if "broken_off" in result.ssdlab else "complete",
             **({"imported": result.imported["file"]} if result.imported else {}),
         }
         step = JournalEntry(1, JOB, "job", ", ".join(jobs), True, now, now)
         result.folder = self.create(about, steps=[(step, result)], ending=ending).path
         return result.folder
+
+    @contextlib.contextmanager
+    def keeping_broken(self) -> Iterator[None]:
+        """Keeps what a job had done that breaks off, as a failed run, and says where."""
+        try:
+            yield
+        except BrokenOffError as error:
+            kept = called(self.save(error.result))
+            raise ExperimentError(
+                f"{error.message}; what was measured until then is kept: ssdlab show {kept}"
+            ) from None
 
     def adopt(self, run_id: str, files: Mapping[str, bytes]) -> Path:
         """Keeps a run that was made in another store, as :func:`files_of` has it; its folder.

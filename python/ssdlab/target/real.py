@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ssdlab import safety, tuning
 from ssdlab._version import VERSION
-from ssdlab.errors import ExperimentError, InputError
+from ssdlab.errors import BrokenOffError, ExperimentError, InputError
 from ssdlab.fio import job as fio_job
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio import run as fio_run
@@ -89,7 +89,8 @@ class Fio:
         Raises:
             InputError: the job, the path or a setting is wrong.
             RefusedError: going on could destroy data.
-            ExperimentError: fio failed, or the disk is full.
+            BrokenOffError: a job failed after it had begun; with the Result until then.
+            ExperimentError: fio failed otherwise, or the disk is full.
             MissingProgramError: there is no fio.
             Interrupted: Ctrl-C, or the progress callback returned False; fio has ended.
         """
@@ -279,17 +280,27 @@ class Fio:
                 if section.trace is not None:
                     section.trace.write(folder, held.path)
             observer = Observer(disk, file)
-            document = fio_run.run_fio(
-                real_job.text,
-                folder,
-                read_only=not real_job.plan.writes,
-                progress=settings.progress,
-                paths=self._paths(held),
-                included=real_job.included,
-            )
+            broken, began = None, held.again().capacity
+            try:
+                document = fio_run.run_fio(
+                    real_job.text,
+                    folder,
+                    read_only=not real_job.plan.writes,
+                    progress=settings.progress,
+                    paths=self._paths(held),
+                    included=real_job.included,
+                )
+            except BrokenOffError as error:
+                document, broken = error.result, error.message
+            # To fio the end of what shrank is the end of its work, or an error without a cause.
+            if (size := held.again().capacity) < began:
+                broken = (
+                    f"{self.name}: shrank from {size_text(began)} to {size_text(size)} while the "
+                    "job ran"
+                )
             found["fio_version"] = document.get("fio version")
             found["observed"] = observer.found()
-            if held.name is not None:
+            if held.name is not None and broken is None:
                 _require_arrival(self.path, real_job, document, found["observed"])
             series, latency = fio_logs.series(folder, real_job.sections, document)
             logs = fio_logs.read(folder, everything=settings.logs)
@@ -314,7 +325,7 @@ class Fio:
             "interval_ms": 1000,
             "surroundings": found,
         }
-        return Result(
+        result = Result(
             name=self.name,
             document=document,
             job_text=job.text,
@@ -323,6 +334,10 @@ class Fio:
             logs=fio_logs.asked_by_job(logs),
             job_logs=fio_logs.by_job(shapes, logs),
         )
+        if broken is not None:
+            document["ssdlab"]["broken_off"] = broken
+            raise BrokenOffError(broken, result)
+        return result
 
 
 _NOT_ON_FILES: dict[str, Callable[[fio_job.JobSection], bool]] = {
