@@ -375,3 +375,37 @@ def test_a_real_trace_has_the_misses_of_libcachesim() -> None:
     found = ssdlab.cache(path, policies="lru,clock,arc", sizes="2692blocks,53842blocks").frame()
     assert found["misses"].to_list() == [1024107, 928241, 1024218, 915895, 1025309, 892166]
     assert found["working_set_blocks"][0] == 269_210
+
+
+def misses_of_nhit(capacity: int, threshold: int, asked: Sequence[int]) -> int:
+    """As OCF's src/promotion/nhit has it, before an LRU: a ring of twice as many counts as the
+    cache holds, in which what is let in keeps its place and is counted anew."""
+    held, counts, misses = dict[int, None](), dict[int, int](), 0
+    for key in asked:
+        if key in held:
+            del held[key]
+            held[key] = None
+            continue
+        misses += 1
+        if len(held) >= 0.8 * capacity:
+            counts[key] = counts.get(key, 0) + 1
+            if len(counts) > 2 * capacity:
+                del counts[next(iter(counts))]
+            if counts[key] < threshold:
+                continue
+            counts[key] = 0
+        if len(held) == capacity:
+            del held[next(iter(held))]
+        held[key] = None
+    return misses
+
+
+@pytest.mark.parametrize("threshold", [2, 3, 5])
+@pytest.mark.parametrize("capacity", [10, 100, 700])
+def test_nhit_counts_as_open_cas_does(threshold: int, capacity: int, tmp_path: Path) -> None:
+    drawn = np.random.default_rng(5).zipf(1.15, 30_000) % 5000
+    asked = [int(key) for key in drawn]
+    path = tmp_path / "keys.txt"
+    path.write_text("".join(f"{key}\n" for key in asked))
+    found = ssdlab.cache(path, policies=f"lru+nhit:{threshold}", sizes=f"{capacity}blocks").frame()
+    assert found["misses"].to_list() == [misses_of_nhit(capacity, threshold, asked)]

@@ -8,7 +8,7 @@ struct Ghost(Remembered);
 
 pub fn build(asked: Asked<'_>) -> Result<Box<dyn Admission>> {
     let times = asked.number("times as many as the cache holds", 1.0, 0.001..=1000.0)?;
-    Ok(Box::new(Ghost(Remembered::new(asked.frames, times))))
+    Ok(Box::new(Ghost(Remembered::new(asked.frames, times, false))))
 }
 
 impl Admission for Ghost {

@@ -1,5 +1,5 @@
 //! nhit of Open CAS: what missed so often comes in, once the cache is nearly full; counts of twice as many blocks as the
-//! cache holds are kept, the first forgotten first.
+//! cache holds are kept, the first forgotten first; what comes in is counted anew in its old place.
 
 use super::remembered::Remembered;
 use super::{Admission, Asked};
@@ -19,7 +19,7 @@ struct NHit {
 
 pub fn build(asked: Asked<'_>) -> Result<Box<dyn Admission>> {
     let threshold = asked.number("a number of misses", THRESHOLD, 2.0..=1000.0)? as u32;
-    Ok(Box::new(NHit { remembered: Remembered::new(asked.frames, COUNTED), threshold }))
+    Ok(Box::new(NHit { remembered: Remembered::new(asked.frames, COUNTED, true), threshold }))
 }
 
 impl Admission for NHit {
