@@ -24,6 +24,7 @@ from ssdlab.safety import medium
 from ssdlab.store import RunStore, called
 from ssdlab.store.folder import RunFolder, Status
 from ssdlab.target import RealSession, Session, Target, Terms, sim
+from ssdlab.units import counted
 
 Examine = Callable[[Execution], Sequence[Check]]
 """Says whether what a run has measured can be believed (:mod:`ssdlab.checks`)."""
@@ -222,7 +223,8 @@ def _execute(
             execution.stop()
         _keep(folder, execution, examine, "failed" if failed else "stopped")
         go_on = f"ssdlab resume {called(folder.path)}"
-        kept = f"; {execution.finished} finished steps are kept: {go_on} goes on"
+        are = "is" if execution.finished == 1 else "are"
+        kept = f"; {counted(execution.finished, 'finished step')} {are} kept: {go_on} goes on"
         if folder.manifest.made_file:
             kept += f" (for that, {folder.manifest.path} stays where it is)"
         if isinstance(error, SsdlabError) and failed:
