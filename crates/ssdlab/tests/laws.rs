@@ -115,7 +115,7 @@ fn goes_together(stack: &[&Sample]) -> bool {
 
 /// So many commands of a script where there is time, else three fifths: what the devices of a stack do to each
 /// other shows early, what each does late is held of it alone.
-fn steps(number: usize) -> usize {
+pub fn steps(number: usize) -> usize {
     if long() { number } else { number * 3 / 5 }
 }
 
