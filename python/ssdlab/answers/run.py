@@ -344,8 +344,9 @@ def reasons(trace: Trace) -> list[str]:
     causes = (_largest(trace, point) for point in ("mean", "p99.9"))
     said = [units.sentence(cause) for cause in causes if cause]
     if trace.measured.waf is not None:
-        by_cause = _by_cause(trace.causes)
-        told = f": {by_cause}" if by_cause else ""
+        parts = _by_cause(trace.causes)
+        # One part is all of it.
+        told = f" ({', '.join(parts)})" if len(parts) > 1 else ""
         said.append(f"Write amplification (WA): {units.number(trace.measured.waf)}{told}.")
     absorbed = trace.measured.stretch.absorbed
     if absorbed is not None and absorbed >= WORTH:
@@ -385,9 +386,8 @@ def _largest(trace: Trace, point: str) -> str:
     return f"{of}{whole}: {', '.join(told)}" if told else ""
 
 
-def _by_cause(causes: Mapping[str, float]) -> str:
-    told = [f"{value:.2f} {names.cause(name)}" for name, value in causes.items() if value >= 0.005]
-    return ", ".join(told)
+def _by_cause(causes: Mapping[str, float]) -> list[str]:
+    return [f"{value:.2f} {names.cause(name)}" for name, value in causes.items() if value >= 0.005]
 
 
 def _wear_sentences(wear: Wear) -> list[str]:
