@@ -44,7 +44,7 @@ def carry_out(
     Raises:
         Interrupted: Ctrl-C, or the progress callback returned False.
         InputError: a key, value or option that does not exist.
-        InputError: the disk is full, or a cluster is gone.
+        ExperimentError: the disk is full, or a cluster is gone.
     """
     done = dataset.done()
     runs = list({run.key: run for run in asked}.values())
