@@ -210,7 +210,7 @@ class Way:
         if at_end_of is not None:
             spans = {one["name"]: float(one["ended_s"]) for one in self.result.ssdlab["jobs"]}
             times = series["time_s"].to_list()
-            # A phase ends with its last I/O, a little after the interval.
+            # Each job has a row at its end.
             row = min(range(len(times)), key=lambda i: abs(times[i] - spans[at_end_of]))
         return sum(int(series[one][row]) for one in filter(wanted, series.columns))
 

@@ -90,6 +90,7 @@ impl DeviceSeries {
     pub(super) fn has(&self, now_ns: u64) -> bool {
         self.time_s.last() == Some(&(now_ns as f64 / 1e9))
     }
+
     /// Adds a row, or replaces that of the same instant.
     pub(super) fn sample(&mut self, now_ns: u64, device: &dyn Device) {
         if self.has(now_ns) {
