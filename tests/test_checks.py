@@ -235,6 +235,7 @@ TRIGGERS: dict[str, Callable[[], Evidence]] = {
     "cache": lambda: session(("a", real("read", {"direct": "0"}))),
     "cpu": lambda: session(("a", real(usr_cpu=30.0, sys_cpu=69.0))),
     "data": lambda: session(("a", real(options={"zero_buffers": "1"}))),
+    "end": lambda: session(("a", cut_short("stopped", "stopped by Ctrl-C"))),
     "errors": lambda: session(("a", real(error=errno.EIO))),
     "gaps": lambda: session(("a", gap_result())),
     "heat": hot,
@@ -248,6 +249,12 @@ TRIGGERS: dict[str, Callable[[], Evidence]] = {
     "steady": unsteady_rounds,
     "unwritten": empty_area,
 }
+
+
+def cut_short(status: str, why: str, error: int = 0) -> Result:
+    found = real(error=error)
+    found.document["ssdlab"] |= {"broken_off": why, "status": status}
+    return found
 
 
 def gap_result() -> Result:
@@ -487,6 +494,22 @@ def test_bytes_that_the_drive_did_not_count_came_from_elsewhere() -> None:
     result = real("read")
     surroundings(result)["observed"]["disk"]["read_bytes"] = 1 << 20
     assert status("cache", result) == "bad"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "told"),
+    [
+        ("stopped", 0, [("doubt", "it shrank before its end")]),
+        ("failed", 0, [("bad", "it shrank")]),
+        ("failed", errno.EIO, []),  # told as an error
+    ],
+)
+def test_a_run_that_was_cut_short_is_told_once(
+    status: str, error: int, told: list[tuple[str, str]]
+) -> None:
+    found = examine(of_result(cut_short(status, "it shrank", error)))
+    assert [(one.status, one.evidence) for one in of_name(found, "end")] == told
+    assert {one.status for one in of_name(found, "errors")} == {"bad" if error else "good"}
 
 
 def test_errors_that_the_drive_counted_are_told() -> None:

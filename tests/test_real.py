@@ -322,14 +322,25 @@ def test_a_missing_fio_is_one_sentence(
 def test_a_callback_can_stop_fio(tmp_path: Path) -> None:
     job = "[a]\nrw=write\nsize=4m\ntime_based\nruntime=60\nioengine=psync\nrate_iops=10\n"
     started = time.monotonic()
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted) as told:
         ssdlab.run(job, on=tmp_path / "s", progress=lambda _news: False)
     assert time.monotonic() - started < 10
     assert list(tmp_path.iterdir()) == []
+    assert told.value.result.ssdlab["broken_off"] == "stopped"
+    assert 0 < told.value.result.summary()[0]["ios"] < 600
+
+
+def test_what_was_stopped_before_its_first_io_leaves_no_result(tmp_path: Path) -> None:
+    job = "[a]\nrw=write\nsize=4m\nstartdelay=60\nioengine=psync\n"
+    with pytest.raises(Interrupted, match=r"^stopped; fio has ended, nothing was kept$") as told:
+        ssdlab.run(job, on=tmp_path / "s", progress=lambda _news: False)
+    assert told.value.result is None
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_fio_and_leaves_nothing(tmp_path: Path, sign: signal.Signals) -> None:
+def test_ctrl_c_ends_fio_and_keeps_what_it_has_measured(
+    tmp_path: Path, sign: signal.Signals, cli: Callable[..., Outcome]
+) -> None:
     (tmp_path / "job.fio").write_text(
         "[a]\nrw=write\nsize=4m\ntime_based\nruntime=60\nioengine=psync\nrate_iops=10\n"
     )
@@ -347,14 +358,21 @@ def test_ctrl_c_ends_fio_and_leaves_nothing(tmp_path: Path, sign: signal.Signals
     # fio has been started.
     while not any(temporary.glob("*/stderr")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(0.3)
+    time.sleep(2.5)
     process.send_signal(sign)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert said == "ssdlab: stopped by Ctrl-C; fio has ended, nothing was kept\n"
+    (kept,) = (tmp_path / "runs").iterdir()
+    assert said == (
+        "ssdlab: stopped by Ctrl-C; what was measured until then is kept: "
+        f"ssdlab show runs/{kept.name}\n"
+    )
     assert list(temporary.iterdir()) == []
     assert not scratch.exists()
-    assert not (tmp_path / "runs").exists()
+    (row,) = ssdlab.Result.load(kept).summary()
+    assert 5 <= row["ios"] < 300
+    assert "a (stopped)" in cli("list", "runs", "--out", kept.parent).out
+    assert "in doubt (end of the run): stopped by Ctrl-C before its end" in cli("show", kept).out
 
 
 def test_fio_does_not_outlive_a_killed_ssdlab(tmp_path: Path) -> None:

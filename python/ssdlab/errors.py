@@ -49,23 +49,30 @@ class ExperimentError(SsdlabError):
     exit_status = 1
 
 
-class BrokenOffError(ExperimentError):
-    """A job broke off after it had begun; ``result`` is what it had done by then. Exit status 1."""
+class _WithResultError(SsdlabError):
+    """What ended a job; ``result`` is what that had done by then, None where that is not kept."""
 
     def __init__(self, message: str, result: Any = None) -> None:
         super().__init__(message)
         self.result = result
 
-    def __reduce__(self) -> tuple[type[BrokenOffError], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[_WithResultError], tuple[Any, ...]]:
         return type(self), (self.message, self.result)
+
+
+class BrokenOffError(_WithResultError, ExperimentError):
+    """A job broke off after it had begun; ``result`` is what it had done by then. Exit status 1."""
 
 
 class MissingProgramError(ExperimentError):
     """A program that the experiment needs is not installed. Exit status 1."""
 
 
-class Interrupted(SsdlabError):
-    """Stopped by Ctrl-C or by a progress callback; nothing half-written remains. Status 130."""
+class Interrupted(_WithResultError):
+    """Stopped by Ctrl-C or by a progress callback; nothing half-written remains. Status 130.
+
+    ``result`` is what a job on a real drive had done by then; None of all else.
+    """
 
     exit_status = 130
 

@@ -72,7 +72,8 @@ def run(
         BrokenOffError: a job failed after it had begun, as where a drive vanishes; its ``result``
             is what it had done by then.
         ExperimentError: the run failed otherwise.
-        Interrupted: the run was stopped; nothing half-written remains.
+        Interrupted: the run was stopped; nothing half-written remains. On a real drive its
+            ``result`` is what the job had done by then, if it had begun.
     """
     target, rating = target_of(on, destroy, setup, use_existing_file, redact, tbw)
     settings = settings_of(

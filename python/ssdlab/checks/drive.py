@@ -108,6 +108,16 @@ def _of_fio(facts: Facts) -> Iterator[Symptom]:
             yield Symptom("doubt", f"{work.name}: fio dropped {counted(dropped, 'I/O')}")
 
 
+def _cut_short(facts: Facts) -> Iterator[Symptom]:
+    """What fio has an error for is told with that."""
+    if facts.stopped:
+        yield Symptom("doubt", f"{facts.broken_off} before its end")
+    elif facts.broken_off and not any(work.error for work in facts.works):
+        yield Symptom("bad", facts.broken_off)
+    elif not facts.broken_off:
+        yield Symptom("good", "it ran to its end")
+
+
 def _grown(facts: Facts) -> Iterator[Symptom]:
     """Error counters of the drive that grew during the run."""
     if (more := _grown_in_log(facts, "media_errors")) > 0:
@@ -174,6 +184,14 @@ PROBES = (
         why="an I/O that failed or was done again is counted in the speed, and a drive that "
         "corrects is slow",
         look=of_jobs(_failed),
+    ),
+    Probe(
+        name="end",
+        title="end of the run",
+        looks_for="a job that was stopped, or broke off, before its end",
+        why="the beginning of what was asked for is another measurement: a drive that was to be "
+        "filled, heated or worn into its steady state may not have been",
+        look=of_jobs(_cut_short, real=True),
     ),
     Probe(
         name="stalls",

@@ -143,6 +143,10 @@ class Facts:
     as it reads all else."""
     built: Mapping[str, Any] = field(default_factory=dict)
     """By path, what was built of a simulated SSD, and what over-provisioning was asked for."""
+    broken_off: str = ""
+    """Why it ended before its time, where it did."""
+    stopped: bool = False
+    """Whether somebody had wanted that."""
 
     @property
     def observed(self) -> Mapping[str, Any]:
@@ -204,6 +208,8 @@ def facts(
         rig=known,
         flash=not text or (known is not None and known.flash),
         built=_built(about.get("built") or {}, text),
+        broken_off=about.get("broken_off", ""),
+        stopped=about.get("status") == "stopped",
     )
 
 

@@ -63,7 +63,8 @@ def run_fio(
         InputError: fio refuses the job; the message says what fio said.
         BrokenOffError: a job failed after it had begun; with the document.
         ExperimentError: fio failed otherwise; the same holds.
-        Interrupted: Ctrl-C, or ``progress`` returned False; fio has ended by then.
+        Interrupted: Ctrl-C, or ``progress`` returned False; fio has ended by then. With the
+            document where a job had begun.
     """
     (folder / "job.fio").write_text(job_text, "utf-8")
     command = [
@@ -75,6 +76,7 @@ def run_fio(
         *(["--readonly"] if read_only else []),
         "job.fio",
     ]
+    stopped, chatter = "", ""
     with (folder / "stderr").open("w+b") as errors:
         # A session of its own: Ctrl-C reaches fio once, from here, so that it ends in order.
         with subprocess.Popen(
@@ -90,11 +92,9 @@ def run_fio(
                 chatter = _follow(process, progress)
             except BaseException as error:
                 _stop(process)
-                if isinstance(error, KeyboardInterrupt):
-                    raise Interrupted(
-                        "stopped by Ctrl-C; fio has ended, nothing was kept"
-                    ) from None
-                raise
+                if not isinstance(error, KeyboardInterrupt | Interrupted):
+                    raise
+                stopped = str(error) or "stopped by Ctrl-C"
         errors.seek(0)
         said = errors.read().decode("utf-8", "replace")
     names = re.findall(r"^\[(.*)\]$", job_text, re.MULTILINE)
@@ -104,6 +104,11 @@ def run_fio(
         # As a piece of JSON, and as fio's own words.
         whole = whole.replace(json.dumps(path)[1:-1], json.dumps(name)[1:-1])
         text = text.replace(path, name)
+    if stopped:
+        document, _ = object_in(whole)
+        if not _has_begun(document):
+            raise Interrupted(f"{stopped}; fio has ended, nothing was kept")
+        raise Interrupted(stopped, document)
     return _document(folder, process.returncode, whole, text, names, included or {})
 
 
@@ -125,7 +130,7 @@ def _follow(process: subprocess.Popen[bytes], progress: ProgressCallback | None)
                 for line in lines:
                     _note(line.decode("utf-8", "replace"), chatter, progress)
             elif progress is not None and not progress(Progress()):
-                raise Interrupted("stopped; fio has ended, nothing was kept")
+                raise Interrupted("stopped")
     process.wait()
     return "\n".join(chatter)
 
@@ -149,7 +154,7 @@ def _note(line: str, chatter: list[str], progress: ProgressCallback | None) -> N
     else:
         news = Progress(text=text)
     if not progress(news):
-        raise Interrupted("stopped; fio has ended, nothing was kept")
+        raise Interrupted("stopped")
 
 
 def _eta_seconds(text: str) -> float | None:
@@ -202,7 +207,12 @@ def _document(
             "if the disk is full there, free some space or set TMPDIR to another place"
         )
     error = failure(status, failed, said.splitlines(), names, included)
-    done = (job.get(ddir, {}) for job in document.get("jobs", []) for ddir in DIRECTIONS)
-    if isinstance(error, ExperimentError) and any(stats.get("total_ios") for stats in done):
+    if isinstance(error, ExperimentError) and _has_begun(document):
         raise BrokenOffError(error.message, document)
     raise error
+
+
+def _has_begun(document: Mapping[str, Any]) -> bool:
+    """Whether a job has done an I/O."""
+    done = (job.get(ddir, {}) for job in document.get("jobs", []) for ddir in DIRECTIONS)
+    return any(stats.get("total_ios") for stats in done)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ssdlab._version import VERSION
-from ssdlab.errors import BrokenOffError, ExperimentError, InputError
+from ssdlab.errors import BrokenOffError, InputError, Interrupted
 from ssdlab.output import make_folder, prove, write_to, writing
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class RunStore:
             "seed": result.ssdlab.get("seed"),
             "capacity": target.get("capacity_bytes") or 0,
             "version": result.ssdlab.get("version"),
-            "status": "failed" if "broken_off" in result.ssdlab else "complete",
+            "status": result.ssdlab.get("status", "complete"),
             **({"imported": result.imported["file"]} if result.imported else {}),
         }
         step = JournalEntry(1, JOB, "job", ", ".join(jobs), True, now, now)
@@ -130,13 +130,16 @@ class RunStore:
 
     @contextlib.contextmanager
     def keeping_broken(self) -> Iterator[None]:
-        """Keeps what a job had done that breaks off, as a failed run, and says where."""
+        """Keeps what a job had done that breaks off or is stopped, and says where."""
         try:
             yield
-        except BrokenOffError as error:
+        except (BrokenOffError, Interrupted) as error:
+            if error.result is None:
+                raise
             kept = called(self.save(error.result))
-            raise ExperimentError(
-                f"{error.message}; what was measured until then is kept: ssdlab show {kept}"
+            raise type(error)(
+                f"{error.message}; what was measured until then is kept: ssdlab show {kept}",
+                error.result,
             ) from None
 
     def adopt(self, run_id: str, files: Mapping[str, bytes]) -> Path:

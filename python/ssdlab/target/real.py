@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ssdlab import safety, tuning
 from ssdlab._version import VERSION
-from ssdlab.errors import BrokenOffError, ExperimentError, InputError
+from ssdlab.errors import BrokenOffError, ExperimentError, InputError, Interrupted
 from ssdlab.fio import job as fio_job
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio import run as fio_run
@@ -92,7 +92,8 @@ class Fio:
             BrokenOffError: a job failed after it had begun; with the Result until then.
             ExperimentError: fio failed otherwise, or the disk is full.
             MissingProgramError: there is no fio.
-            Interrupted: Ctrl-C, or the progress callback returned False; fio has ended.
+            Interrupted: Ctrl-C, or the progress callback returned False; fio has ended. With the
+                Result until then where a job had begun.
         """
         if settings.overrides:
             raise InputError(f"{self.path}: --set changes simulated drives; a real one is as it is")
@@ -280,7 +281,8 @@ class Fio:
                 if section.trace is not None:
                     section.trace.write(folder, held.path)
             observer = Observer(disk, file)
-            broken, began = None, held.again().capacity
+            broken: BrokenOffError | Interrupted | None = None
+            began = held.again().capacity
             try:
                 document = fio_run.run_fio(
                     real_job.text,
@@ -290,11 +292,13 @@ class Fio:
                     paths=self._paths(held),
                     included=real_job.included,
                 )
-            except BrokenOffError as error:
-                document, broken = error.result, error.message
+            except (BrokenOffError, Interrupted) as error:
+                if error.result is None:
+                    raise
+                document, broken = error.result, error
             # To fio the end of what shrank is the end of its work, or an error without a cause.
             if (size := held.again().capacity) < began:
-                broken = (
+                broken = BrokenOffError(
                     f"{self.name}: shrank from {size_text(began)} to {size_text(size)} while the "
                     "job ran"
                 )
@@ -335,8 +339,11 @@ class Fio:
             job_logs=fio_logs.by_job(shapes, logs),
         )
         if broken is not None:
-            document["ssdlab"]["broken_off"] = broken
-            raise BrokenOffError(broken, result)
+            document["ssdlab"]["broken_off"] = broken.message
+            document["ssdlab"]["status"] = (
+                "stopped" if isinstance(broken, Interrupted) else "failed"
+            )
+            raise type(broken)(broken.message, result)
         return result
 
 
