@@ -221,9 +221,15 @@ def test_no_percentile_is_below_the_smallest_latency() -> None:
 
 
 def test_the_distribution_ends_at_one_in_n() -> None:
-    value, slower = bins({10: 50, 20: 49, 30: 1}).slower()
-    assert value.tolist() == [10, 20, 30]
-    assert slower == pytest.approx([0.5, 0.01, 0.01])
+    value, slower = bins({10: 50, 20: 49, 30: 1}, min=10).slower()
+    assert value.tolist() == [10, 10, 20, 30]
+    assert slower == pytest.approx([1.0, 0.5, 0.01, 0.01])
+
+
+def test_the_distribution_begins_with_all_ios_at_the_quickest() -> None:
+    for quickest in ({}, {"min": 100_280.0}):
+        value, slower = bins({100_280: 98, 200_000: 2}, **quickest).slower()
+        assert (value[0], slower[0]) == (99_840, 1.0), "a line from 100 %, however few bins follow"
 
 
 def test_merged_histograms_count_together() -> None:

@@ -27,6 +27,7 @@ import foreign_samples
 import ssdlab
 from conftest import Outcome, make_result
 from ssdlab.answer import Answer, Cell, Curve, Figure, Number, Section, Table, columns
+from ssdlab.answers import run as run_answer
 from ssdlab.api.report import Report
 from ssdlab.api.watching import shown
 from ssdlab.cli.app import load
@@ -303,6 +304,15 @@ def test_a_report_writes_the_page_of_its_command(found: Report, tmp_path: Path) 
     assert "<h1>Mine</h1>" in (tmp_path / "page.html").read_text("utf-8")
     with pytest.raises(InputError):
         found.page(tmp_path / "none" / "page.html")
+
+
+def test_a_drive_made_smaller_says_so_in_the_title() -> None:
+    found = ssdlab.test("demo-client", protocol="access-time", scale=16)
+    assert found.answer.title == "Access time: demo-client (1.07 GB)"
+    assert "durations divided by 16" in found.answer.notes[0]
+    job = "[w]\nrw=randwrite\nbs=4k\nsize=1m\n"
+    for scale, title in ((16, "w on demo-client (1.07 GB)"), (1, "w on demo-client")):
+        assert run_answer.answer([ssdlab.run(job, on="demo-client", scale=scale)]).title == title
 
 
 STYLES = ("line", "dashed", "dotted", "dots", "published", "points", "steps", "bars", "stack",

@@ -471,6 +471,21 @@ def test_fields_stand_side_by_side() -> None:
     assert [(one.group, one.title) for one in found] == [("Map", "one"), ("Map", "two")]
 
 
+def test_lines_that_would_look_alike_stand_side_by_side() -> None:
+    def latencies(count: int) -> Figure:
+        curves = [Curve(f"p{place}", [1, 2], [1, 2], "points") for place in range(count)]
+        return Figure("Latency", "x", "us", curves)
+
+    for count in (2, 3, 4, 6):
+        found = overlay([[[latencies(count)]], [[latencies(count)]]], ["one", "two"])
+        for chart in found:
+            looks = [(curve.colour, curve.style) for curve in chart.curves]
+            if len(found) == 1:
+                assert len(set(looks)) == len(looks), "each line looks another way"
+        assert [one.title for one in found] == (["Latency"] if count <= 3 else ["one", "two"])
+        assert {one.group for one in found} == {"" if count <= 3 else "Latency"}
+
+
 def test_a_run_without_series_is_compared_by_its_values(tmp_path: Path) -> None:
     plain = make_result("a")
     found = compare.load([[plain], [make_result("b")]], RunStore(tmp_path), each=True)

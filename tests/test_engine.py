@@ -386,6 +386,18 @@ def test_a_complete_run_does_not_go_on(rig: Path, tmp_path: Path) -> None:
         resume(done.folder)
 
 
+def test_a_run_that_goes_on_is_not_called_killed(rig: Path, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        run(on(rig), tmp_path, steps=3)
+    stopped = only(tmp_path)
+    (stopped.path / "findings.json").unlink(missing_ok=True)
+    stopped.set_status("running")
+    with pytest.raises(InputError, match="was killed before it found anything"):
+        findings.read(stopped)
+    with stopped.locked(), pytest.raises(InputError, match="runs still"):
+        findings.read(stopped)
+
+
 def test_two_cannot_go_on_with_one_run(rig: Path, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         run(on(rig), tmp_path, steps=3)

@@ -10,7 +10,8 @@ import pytest
 
 import small_protocol
 from ssdlab import _core
-from ssdlab.answer import Section
+from ssdlab.answer import Cell, Section
+from ssdlab.engine import grids
 from ssdlab.engine.grids import Spec
 from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.runner import Execution
@@ -43,6 +44,21 @@ def test_reads_come_before_what_disturbs_them() -> None:
         *("seq-r0", "seq-r5", "seq-r1"),
     ]
     assert written[:3] == [f"rand-r{mix}-b4k-d1-j1" for mix in (0, 50, 100)]
+
+
+def test_the_most_of_a_sentence_is_the_most_of_the_numbers() -> None:
+    def cells(mbps: float) -> dict[str, Cell]:
+        return {"mbps": Cell(mbps), "iops": Cell(mbps), "mean": Cell(40.0 + mbps / 100)}
+
+    load = ("sequential", 0)
+    found = {Spec(*load, 65536, depth, 1): cells(mbps) for depth, mbps in ((1, 1473), (16, 1476))}
+    assert grids.numbers(load, found)[0].value == 1476
+    assert grids.said(found) == (
+        "Sequential writes: up to 1,476 MB/s (1,473 MB/s with 64 KiB, depth 1, 1 job; mean latency "
+        "54.7 us)."
+    )
+    alone = {Spec(*load, 65536, 1, 1): cells(1473)}
+    assert "up to 1,473 MB/s (64 KiB, depth 1, 1 job; mean" in grids.said(alone)
 
 
 def test_what_writes_runs_for_a_while_before_it_is_measured() -> None:

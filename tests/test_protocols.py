@@ -429,6 +429,19 @@ def test_seconds_without_any_write_are_stalls_of_consistency() -> None:
     assert value(found, "slowest second") == 0
 
 
+def test_intervals_shorter_than_a_second_are_not_called_seconds() -> None:
+    iops = np.tile([20_000.0] * 40 + [10_000.0] * 10, 40)
+    frame = per_second(iops * 4096 / 1e6)
+    short = frame.with_columns(pl.col("time_s") / 4, pl.col("iops") * 4, pl.col("bw_bytes") * 4)
+    records = recorded({"random-write": job_result("w", WRITE)}, {"random-write": short})
+    records["random-write"].ssdlab["interval_ms"] = 250
+    found = judged("consistency", records, given={"seconds": "500"})
+    assert value(found, "slowest interval") == pytest.approx(40_000, rel=0.01)
+    assert not [number.name for number in found.numbers if "second" in number.name]
+    assert "slowest interval of 250 ms reaches" in found.sentences[0]
+    assert found.sentences[1].startswith("The speed repeats every 12.5 s, in dips of 2.5")
+
+
 def test_a_cache_that_runs_full_is_found_in_a_fill() -> None:
     rng = np.random.default_rng(5)
     mbps = np.concatenate([np.full(40, 3000.0), np.full(300, 600.0)])
@@ -551,6 +564,29 @@ def test_scaling_is_measured_against_perfect_queues() -> None:
     found = judged("queue-depth", records, given={"depths": "1,2,4,8"})
     assert "with 4 in flight" in found.sentences[0]
     assert "scaling efficiency 75 %" in found.sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [
+        (30_100.0, "Deeper queues only add latency: "),
+        (32_400.0, "Deeper queues add at most 8.0 %, and latency: "),
+    ],
+)
+def test_what_deeper_queues_gain_is_said(most: float, said: str) -> None:
+    rates = {1: 10_000.0, 4: 30_000.0, 8: most}
+    flat = {1: 10_000.0, 4: most / 3, 8: 9_000.0}
+    records = recorded(
+        {
+            f"{way}-qd{depth}": job_result("r", {way: (rate, {1000: 9})})
+            for way, of in (("read", rates), ("write", flat))
+            for depth, rate in of.items()
+        }
+    )
+    found = judged("queue-depth", records, given={"depths": "1,4,8"})
+    assert said in found.sentences[0]
+    faster = "no faster" if most < 30_300 else "at most 8.0 % faster"
+    assert f"Random writes are {faster} with more in flight than with 1" in found.sentences[1]
 
 
 def test_fragmentation_gives_seconds_for_the_whole_region() -> None:

@@ -136,7 +136,8 @@ class Histogram:
     def slower(self) -> tuple[Floats, Floats]:
         """Latencies in ns, ascending, and the share of I/Os slower than each (CCDF).
 
-        The slowest I/O has the share 1/n, not zero, so that it can be drawn on a log axis.
+        It begins with all of them at the quickest. The slowest I/O has the share 1/n, not zero, so
+        that it can be drawn on a log axis.
         """
         used = np.flatnonzero(self.counts)
         if not len(used):
@@ -146,7 +147,8 @@ class Histogram:
         share[-1] = 1 / ios
         value = VALUES[used].astype(np.float64)
         value[-1] = max(value[-1], self.max_ns)
-        return value, np.maximum(share, 1 / ios)
+        begin = min(self.min_ns or value[0], value[0])
+        return np.append(begin, value), np.append(1.0, np.maximum(share, 1 / ios))
 
 
 NOTHING = Histogram(0, np.zeros(BINS, dtype=np.int64), 0.0, 0.0, 0.0)

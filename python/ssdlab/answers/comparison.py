@@ -30,6 +30,8 @@ from ssdlab.studies.compare import LETTERS, Comparison, difference_cells, value_
 
 LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
 """Curves of one chart, where colours tell the sides apart."""
+STROKES: tuple[Style, ...] = (*LINES, "points")
+"""Styles of which one hides another only where they coincide."""
 VALUE: tuple[Part, ...] = ("value", *INTERVAL)
 DOUBT = "in doubt"
 """The source of numbers and charts of which a check doubts a side."""
@@ -180,9 +182,9 @@ def overlay(
 ) -> list[Figure]:
     """Charts of the same title with the curves of all sides: a colour for each side.
 
-    Of repeats the first is drawn. Fields cannot lie one over another; they stand side by side.
-    ``doubts`` are the keys of the steps of each side that a check puts in doubt: a chart of such
-    a step gets the source :data:`DOUBT`.
+    Of repeats the first is drawn. Fields, and more lines than can be told apart, stand side by
+    side. ``doubts`` are the keys of the steps of each side that a check puts in doubt: a chart of
+    such a step gets the source :data:`DOUBT`.
     """
     first = [runs[0] if runs else () for runs in sides]
     known = {(figure.group, figure.title): figure for figures in first for figure in figures}
@@ -195,7 +197,7 @@ def overlay(
             for figure in figures
             if (figure.group, figure.title) == (group, title)
         ]
-        if any(curve.style == "heat" for _, figure in own for curve in figure.curves):
+        if any(_apart(figure) for _, figure in own):
             found += [
                 replace(
                     figure,
@@ -217,6 +219,13 @@ def overlay(
     return found
 
 
+def _apart(figure: Figure) -> bool:
+    """Whether the sides have a chart each: fields would hide each other, and of many lines some
+    would look the same."""
+    lines = [curve for curve in figure.curves if curve.style in STROKES]
+    return len(lines) > len(LINES) or any(curve.style == "heat" for curve in figure.curves)
+
+
 def _doubt(own: Sequence[tuple[int, Figure]], marked: Sequence[Collection[str]]) -> tuple[str, ...]:
     doubted = any(source in marked[place] for place, figure in own for source in figure.sources)
     return (DOUBT,) if doubted else ()
@@ -224,7 +233,7 @@ def _doubt(own: Sequence[tuple[int, Figure]], marked: Sequence[Collection[str]])
 
 def _restyled(curve: Curve, number: int, label: str, place: int, *, alone: bool) -> Curve:
     shown = curve.style
-    if shown in ("line", "points", "dashed", "dotted") and not alone:
+    if shown in STROKES and not alone:
         shown = LINES[min(number, len(LINES) - 1)]
     if curve.style == "published":
         return curve

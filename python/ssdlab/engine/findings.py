@@ -109,12 +109,15 @@ def write(folder: RunFolder, findings: Findings) -> None:
 def read(folder: RunFolder) -> ProtocolRun:
     """A run with what it found.
 
-    Raises InputError where it was killed before it could say anything, or a file of it is damaged.
+    Raises InputError where it still runs or was killed before it could say anything, or a file of
+    it is damaged.
     """
     path = folder.path / FINDINGS
     if not path.exists():
         raise InputError(
-            f"{folder.id}: was killed before it found anything; "
+            f"{folder.id}: runs still, and says what it found at its end"
+            if folder.status == "running"
+            else f"{folder.id}: was killed before it found anything; "
             f"ssdlab resume {called(folder.path)} goes on"
         )
     document = documents.parsed(documents.read_bytes(path), path)

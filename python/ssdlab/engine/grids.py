@@ -154,8 +154,10 @@ def said(own: Found) -> str:
         (one for one in own if _value(own[one], what) >= most),
         key=lambda one: (one.depth * one.jobs, one.block),
     )
-    text = f"{first.load}: up to {units.with_unit(own[top][what].value, unit)} ({top.told()}"
-    text += f"; mean latency {units.microseconds(own[top]['mean'].value)})"
+    highest = units.with_unit(max(_value(of, what) for of in own.values()), unit)
+    reached = units.with_unit(own[top][what].value, unit)
+    text = f"{first.load}: up to {highest} ({'' if reached == highest else f'{reached} with '}"
+    text += f"{top.told()}; mean latency {units.microseconds(own[top]['mean'].value)})"
     lone = min(own, key=lambda one: own[one]["mean"].value or float("inf"))
     if lone != top:
         text += f"; shortest mean latency {units.microseconds(own[lone]['mean'].value)}"

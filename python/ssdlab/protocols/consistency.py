@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab import units
 from ssdlab.analysis import consistency
 from ssdlab.analysis.measurement import NEAR
 from ssdlab.answer import Cell, Number, Section, Table, columns
@@ -40,15 +41,18 @@ def judge(records: Records, setup: Setup) -> Section:
     found = consistency.measure(iops[late])
     step = series.step
     dips = found.periodicity
+    # Drives that were made smaller have shorter intervals.
+    point = "second" if abs(step - 1) < NEAR else "interval"
+    length = "" if point == "second" else f" of {units.duration(step)}"
     numbers = [
         Number(name, value, unit, better, (KEY,))  # type: ignore[arg-type]
         for name, value, unit, better in (
             ("mean", found.mean, "IOPS", "higher"),
-            ("slowest second", found.min, "IOPS", "higher"),
-            ("fastest second", found.max, "IOPS", ""),
+            (f"slowest {point}", found.min, "IOPS", "higher"),
+            (f"fastest {point}", found.max, "IOPS", ""),
             ("spread (max - min) / max", 100 * found.spread, "%", "lower"),
             ("coefficient of variation", 100 * found.cv, "%", "lower"),
-            ("seconds below half of the mean", 100 * found.share_below_half, "%", "lower"),
+            (f"{point}s below half of the mean", 100 * found.share_below_half, "%", "lower"),
             ("period of the dips", dips.period * step if dips else None, "s", ""),
             ("width of the dips", dips.width * step if dips else None, "s", ""),
             ("mean latency", time_us(latencies, "mean"), "us", "lower"),
@@ -74,13 +78,13 @@ def judge(records: Records, setup: Setup) -> Section:
         )
     ]
     said = (
-        f"In the late part of the run the slowest interval reaches {found.min:,.0f} IOPS and the "
-        f"fastest {found.max:,.0f}, with a mean of {found.mean:,.0f}: "
+        f"In the late part of the run the slowest {point}{length} reaches {found.min:,.0f} IOPS "
+        f"and the fastest {found.max:,.0f}, with a mean of {found.mean:,.0f}: "
         f"a spread of {100 * found.spread:.0f} %."
     )
     again = (
-        f"The speed repeats every {dips.period * step:.0f} s, in "
-        f"{'dips' if dips.dips else 'peaks'} of {dips.width * step:.0f} s."
+        f"The speed repeats every {units.number(dips.period * step)} s, in "
+        f"{'dips' if dips.dips else 'peaks'} of {units.number(dips.width * step)} s."
         if dips
         else "No dip repeats in time."
     )

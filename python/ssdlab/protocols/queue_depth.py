@@ -26,7 +26,9 @@ WAYS = (("read", "randread"), ("write", "randwrite"))
 SCALING_MAX = 110.0
 """Percent of perfect scaling that noise explains."""
 NEARLY = 0.9
-"""Beyond the depth that has this share of the most, only waiting grows."""
+"""Beyond the depth that has this share of the most, waiting grows more than the rate."""
+ANY_GAIN = 1.01
+"""What deeper queues gain beyond that is told from here."""
 Cells = dict[int, Cell]
 """Values by depth."""
 ACCESS = (("read", "randread", "4k"), ("write", "randwrite", "512"))
@@ -165,14 +167,17 @@ def _scales(way: str, rates: Cells, waits: Cells, ideal: Cells) -> str | None:
         return None
     enough = least_depth(rates)
     first, last = min(rates), max(d for d, rate in rates.items() if rate.value is not None)
+    gain = ratio(best(rates.values()), rates[enough]).value
+    more = "" if gain is None or gain < ANY_GAIN else units.percent(gain - 1)
     if enough == first:
+        faster = f"at most {more} faster" if more else "no faster"
         return (
-            f"Random {way}s are no faster with more in flight than with {first}: "
+            f"Random {way}s are {faster} with more in flight than with {first}: "
             f"{units.iops(rates[first].value)}."
         )
     grown = (
-        f" Deeper queues only add latency: {units.microseconds(waits[last].value)} on average "
-        f"at depth {last}."
+        f" Deeper queues {f'add at most {more}, and' if more else 'only add'} latency: "
+        f"{units.microseconds(waits[last].value)} on average at depth {last}."
         if last > enough
         else " The deepest queue measured is still the best."
     )
