@@ -1,5 +1,5 @@
 //! What a command costs does not grow with what is in flight or with the size of the device: nothing walks over all
-//! of it. Counted, not timed: what slabs and stretches are looked at one by one.
+//! of it. Counted, not timed: what slabs and ranges are looked at one by one.
 
 use crate::common::rigs::{SAMPLES, build, stack};
 use crate::common::{closed_loop, command};

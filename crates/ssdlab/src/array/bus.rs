@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::fleet::IoId;
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
-use crate::sim::Lane;
+use crate::sim::WireQueue;
 use crate::stats::{Part, Parts};
 use crate::units::{Nanos, Rate};
 use schemars::JsonSchema;
@@ -60,7 +60,7 @@ pub(super) struct Bus {
     full: bool,
     /// To the members, and from them; a half-duplex bus uses the first alone. Commands of members by
     /// their place, and the serial number of the crossing.
-    lanes: [Lane<(IoId, u64)>; 2],
+    lanes: [WireQueue<(IoId, u64)>; 2],
     /// By the place of the command.
     held: Vec<Held>,
     serial: u64,
@@ -83,7 +83,7 @@ impl Bus {
             bandwidth: keys.bandwidth,
             command_time: keys.command_time.0,
             full: keys.duplex == Duplex::Full,
-            lanes: [Lane::default(), Lane::default()],
+            lanes: [WireQueue::default(), WireQueue::default()],
             held: Vec::new(),
             serial: 0,
         })

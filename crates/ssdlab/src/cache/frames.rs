@@ -56,7 +56,7 @@ pub trait Frames: Persist + Send {
     fn hit(&mut self, slot: u32, may: &mut dyn FnMut(u32) -> bool) -> Option<u32>;
 
     /// Brings a key that is absent into a frame: a free one, or one of which `may` holds and that the policy gives up
-    /// for it. `may` can spare frames that are dirty or at work. None where no frame may be taken; then nothing has
+    /// for it. `may` can refuse frames that are dirty or at work. None where no frame may be taken; then nothing has
     /// changed but what the policy forgets when it passes over frames, such as reference bits.
     fn admit(&mut self, key: u64, may: &mut dyn FnMut(u32) -> bool) -> Option<Admitted>;
 
@@ -67,9 +67,9 @@ pub trait Frames: Persist + Send {
     /// Frees a frame in use whose key is no longer valid (TRIM). The policy does not take it for an eviction.
     fn remove(&mut self, slot: u32);
 
-    /// From now on `may` of [`Frames::admit`] will not hold of a frame in use for long (it is dirty), or may hold
-    /// again. Changes what evictions cost, not what they take.
-    fn spare(&mut self, slot: u32, spared: bool);
+    /// A frame in use is pinned or no longer is: `may` of [`Frames::admit`] will not hold of it for long (it is dirty),
+    /// or may hold again. Changes what evictions cost, not what they take.
+    fn pin(&mut self, slot: u32, pinned: bool);
 
     /// What a frame holds takes so many bytes; nothing to a policy that does not weigh.
     fn sized(&mut self, slot: u32, bytes: u32);
@@ -202,8 +202,8 @@ impl<P: Policy> Frames for Cache<P> {
         self.names.give_back(slot);
     }
 
-    fn spare(&mut self, slot: u32, spared: bool) {
-        self.policy.spare(slot, spared);
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.policy.pin(slot, pinned);
     }
 
     fn sized(&mut self, slot: u32, bytes: u32) {

@@ -19,10 +19,10 @@ mod frames;
 pub mod hit_ratio;
 mod index;
 mod levels;
-mod line;
 pub(crate) mod links;
 pub mod objects;
 pub mod policy;
+mod queue;
 mod stack;
 
 pub use admission::{ADMISSIONS, Choice};

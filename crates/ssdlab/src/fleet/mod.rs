@@ -47,7 +47,7 @@ pub use power::Power;
 
 use crate::contract::{Command, Completion, Device, Distance, HostCounts, Missed, Op};
 use crate::persist::{Persist, persistent};
-use crate::sim::{Calendar, Id, Slab, Stretches};
+use crate::sim::{Calendar, Id, Ranges, Slab};
 use crate::units::NEVER;
 use payload::Payload;
 use std::collections::VecDeque;
@@ -263,7 +263,7 @@ pub struct Fleet<O, P> {
     /// Their commands in flight.
     pub ios: Slab<Io<P>, OfIo>,
     /// Those of them that are watched: where they change what others must not see changing.
-    watched: Stretches,
+    watched: Ranges,
     /// Those of them that TRIM or purge.
     clearing: u32,
     /// Commands of the host.
@@ -324,7 +324,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             height: members.iter().map(|member| pass::height(member)).max().unwrap_or(0) + 1,
             members,
             ios: Slab::new(),
-            watched: Stretches::default(),
+            watched: Ranges::default(),
             clearing: 0,
             hosts: Slab::new(),
             now: 0,

@@ -24,6 +24,6 @@ impl<O, P> Fleet<O, P> {
 
     /// Whether a command in flight that is watched touches these bytes of a space.
     pub fn is_touched(&self, space: u32, begin: u64, len: u64) -> bool {
-        self.watched.meets(space, begin, len)
+        self.watched.overlap(space, begin, len)
     }
 }

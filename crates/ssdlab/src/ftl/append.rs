@@ -9,7 +9,7 @@
 //! the superblock when that is erased. Cost: constant for a program unit.
 
 use super::mapping::Mapping;
-use super::open::{NOTHING, Placed, beginnings};
+use super::open::{NOTHING, Placed, first_units};
 use super::page_map::PageMap;
 use super::space::{CLOSED, Frontier, LANES, Lane};
 use super::{Filled, Sink};
@@ -248,7 +248,7 @@ impl PageMap {
             sink.close_program(frontier.handle, filled, placed);
         }
         if self.contents.are_kept() && !sink.timed() {
-            self.contents.programmed(beginnings(first, placed));
+            self.contents.programmed(first_units(first, placed));
         }
         if !self.space.late.is_empty() && single.is_none() {
             self.erase_replaced(region, lane, units, sink);

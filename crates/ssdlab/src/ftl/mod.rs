@@ -42,7 +42,7 @@ pub use compression::compressed;
 pub use content::Contents;
 pub use counters::FtlCounters;
 pub use layout::{Layout, Scope};
-pub use open::{NOTHING, Placed, beginnings};
+pub use open::{NOTHING, Placed, first_units};
 pub use pace::Batch;
 pub use page_map::{PageMap, Policies, Settings, UnitWrite};
 pub use power::{Cut, Lost};

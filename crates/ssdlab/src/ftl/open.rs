@@ -71,7 +71,7 @@ impl Default for Placed {
 persistent!(Placed { state { lpn, from, length, new, first, order } });
 
 /// Where logical units begin in a program unit: physical units.
-pub fn beginnings(first: u32, placed: &[Placed]) -> impl Iterator<Item = u32> + '_ {
+pub fn first_units(first: u32, placed: &[Placed]) -> impl Iterator<Item = u32> + '_ {
     (first..).zip(placed).filter(|(_, unit)| unit.first).map(|(ppn, _)| ppn)
 }
 

@@ -2,15 +2,15 @@
 
 mod bits;
 mod calendar;
-mod lane;
+mod ranges;
 mod slab;
 pub mod steps;
-mod stretches;
 mod table;
+mod wire;
 
 pub use bits::{bits, ones, words};
 pub use calendar::Calendar;
-pub use lane::{Lane, Wire};
+pub use ranges::Ranges;
 pub use slab::{Id, Slab};
-pub use stretches::Stretches;
 pub use table::Table;
+pub use wire::{Wire, WireQueue};

@@ -13,7 +13,7 @@ use crate::contract::{Build, Command, Device, Op, SECTOR};
 use crate::error::{Error, Result};
 use crate::fleet::Fleet;
 use crate::rig::{memory_below, memory_of_part};
-use crate::sim::{Slab, Stretches};
+use crate::sim::{Ranges, Slab};
 use crate::units::Bytes;
 use std::collections::VecDeque;
 
@@ -116,7 +116,7 @@ impl CacheDevice {
             busy: Busy::new(),
             pieces: Slab::new(),
             waiting: VecDeque::new(),
-            trims: Stretches::default(),
+            trims: Ranges::default(),
             fills: 0,
             destages: 0,
             promised: 0,

@@ -295,6 +295,6 @@ impl CacheDevice {
 
     /// Whether a TRIM under way that did not stand in line reaches into the range.
     pub(super) fn races_with_trim(&self, begin: u64, end: u64) -> bool {
-        self.trims.meets(0, begin, end - begin)
+        self.trims.overlap(0, begin, end - begin)
     }
 }

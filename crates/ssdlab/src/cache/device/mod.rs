@@ -36,7 +36,7 @@ pub use presets::PRESETS;
 use crate::contract::{Command, Completion, Missed, Op};
 use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::persistent;
-use crate::sim::{Slab, Stretches};
+use crate::sim::{Ranges, Slab};
 use crate::stats::Parts;
 use admit::{Budget, Congestion, Streams, Uses};
 use busy::Busy;
@@ -78,7 +78,7 @@ pub struct CacheDevice {
     /// Pieces that wait for a frame, or for room below the mark.
     waiting: VecDeque<PieceId>,
     /// TRIMs under way, by the numbers of their commands.
-    trims: Stretches,
+    trims: Ranges,
     fills: u32,
     destages: u32,
     promised: u64,

@@ -179,14 +179,14 @@ impl Store {
         match (before != 0, dirty != 0) {
             (false, true) => {
                 self.by_address.insert(key);
-                self.frames.spare(frame, true);
+                self.frames.pin(frame, true);
                 if let Some(links) = &mut self.by_age {
                     links.push(0, frame);
                 }
             }
             (true, false) => {
                 self.by_address.remove(key);
-                self.frames.spare(frame, false);
+                self.frames.pin(frame, false);
                 if let Some(links) = &mut self.by_age {
                     links.unlink(frame);
                 }

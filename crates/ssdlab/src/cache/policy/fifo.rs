@@ -1,22 +1,22 @@
 //! FIFO: the frame that was filled first, used since or not.
 //!
 //! Belady (1966). Cost: constant, nothing at a hit; 8 bytes per frame, 16 in a device that
-//! spares frames.
+//! pins frames.
 
 use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
-use crate::cache::line::Line;
+use crate::cache::queue::Queue;
 use crate::persist::persistent;
 
 pub struct Fifo {
-    line: Line,
+    queue: Queue,
 }
 
-persistent!(Fifo { state { line } });
+persistent!(Fifo { state { queue } });
 
 impl Fifo {
     pub fn new(capacity: u32) -> Self {
-        Fifo { line: Line::new(capacity) }
+        Fifo { queue: Queue::new(capacity) }
     }
 }
 
@@ -33,25 +33,25 @@ impl Policy for Fifo {
         _ghost: Option<u32>,
         may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let slot = self.line.take_oldest(may)?;
+        let slot = self.queue.take_oldest(may)?;
         names.release(slot);
         Some(slot)
     }
 
     #[inline]
     fn admit(&mut self, _names: &mut Directory, slot: u32, _ghost: Option<u32>) {
-        self.line.push(slot);
+        self.queue.push(slot);
     }
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
-        self.line.remove(slot);
+        self.queue.remove(slot);
     }
 
-    fn spare(&mut self, slot: u32, spared: bool) {
-        self.line.spare(slot, spared);
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.queue.pin(slot, pinned);
     }
 
     fn bytes(&self) -> usize {
-        self.line.bytes()
+        self.queue.bytes()
     }
 }

@@ -1,22 +1,22 @@
 //! LRU: the frame not used for the longest time.
 //!
 //! Mattson et al. (1970). Cost: constant, a list is relinked at every hit; 8 bytes per frame, 16 in a device that
-//! spares frames.
+//! pins frames.
 
 use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
-use crate::cache::line::Line;
+use crate::cache::queue::Queue;
 use crate::persist::persistent;
 
 pub struct Lru {
-    line: Line,
+    queue: Queue,
 }
 
-persistent!(Lru { state { line } });
+persistent!(Lru { state { queue } });
 
 impl Lru {
     pub fn new(capacity: u32) -> Self {
-        Lru { line: Line::new(capacity) }
+        Lru { queue: Queue::new(capacity) }
     }
 }
 
@@ -25,7 +25,7 @@ impl Policy for Lru {
 
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
-        self.line.renew(slot);
+        self.queue.renew(slot);
     }
 
     #[inline]
@@ -35,25 +35,25 @@ impl Policy for Lru {
         _ghost: Option<u32>,
         may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let slot = self.line.take_oldest(may)?;
+        let slot = self.queue.take_oldest(may)?;
         names.release(slot);
         Some(slot)
     }
 
     #[inline]
     fn admit(&mut self, _names: &mut Directory, slot: u32, _ghost: Option<u32>) {
-        self.line.push(slot);
+        self.queue.push(slot);
     }
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
-        self.line.remove(slot);
+        self.queue.remove(slot);
     }
 
-    fn spare(&mut self, slot: u32, spared: bool) {
-        self.line.spare(slot, spared);
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.queue.pin(slot, pinned);
     }
 
     fn bytes(&self) -> usize {
-        self.line.bytes()
+        self.queue.bytes()
     }
 }

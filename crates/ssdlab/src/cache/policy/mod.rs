@@ -85,9 +85,9 @@ pub trait Policy: Persist + Send {
     /// A frame is about to be freed without a trace.
     fn remove(&mut self, names: &mut Directory, slot: u32);
 
-    /// From now on `may` will not hold of a frame for long, or may hold again. Who makes nothing of it walks past
-    /// such frames at every eviction.
-    fn spare(&mut self, _slot: u32, _spared: bool) {}
+    /// A frame is pinned or no longer is: `may` will not hold of it for long, as it is dirty, or may hold again. Who
+    /// makes nothing of it walks past pinned frames at every eviction.
+    fn pin(&mut self, _slot: u32, _pinned: bool) {}
 
     /// Bytes of memory that it takes.
     fn bytes(&self) -> usize;

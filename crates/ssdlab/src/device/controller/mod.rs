@@ -33,7 +33,7 @@ use crate::contract::{Command, Completion, Device, Missed, host_counts};
 use crate::error::Result;
 use crate::fleet::{Composite, Fleet, HostId, Io, fleet_of};
 use crate::persist::{persistent, persistent_cases};
-use crate::sim::Lane;
+use crate::sim::WireQueue;
 use crate::stats::{Part, Parts};
 use crate::units::{NEVER, Rate};
 use content::Contents;
@@ -91,7 +91,7 @@ pub struct Controller {
     command_time: u64,
     cores: Cores,
     firmware: Option<Firmware>,
-    wire: Lane<HostId>,
+    wire: WireQueue<HostId>,
     cache: Option<Cache>,
     /// What RAM holds, in tests.
     contents: Option<Contents>,
@@ -125,7 +125,7 @@ impl Controller {
             command_time: keys.command_time.0,
             cores: Cores::new(keys.cores),
             firmware: keys.firmware.as_ref().and_then(Firmware::new),
-            wire: Lane::default(),
+            wire: WireQueue::default(),
             cache: keys.cache.as_ref().map(Cache::new),
             contents: build.keep_versions.then(Contents::default),
             read_hits: 0,

@@ -171,7 +171,7 @@ impl Mechanics {
         self.zones[place.zone as usize].sectors_per_track
     }
 
-    /// When the begin of slot `slot` passes, from slot 0 on.
+    /// When the start of slot `slot` passes, from slot 0 on.
     fn angle(&self, zone: usize, slot: u64) -> u64 {
         slot * self.revolution / self.zones[zone].sectors_per_track
     }

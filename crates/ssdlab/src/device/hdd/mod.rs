@@ -84,7 +84,7 @@ struct Work {
 struct Ahead {
     on: bool,
     segment: u64,
-    /// A sector, and when its begin passes under the head.
+    /// A sector, and when its start passes under the head.
     sector: u64,
     at: u64,
     /// Where it ends.

@@ -1,11 +1,14 @@
-//! What each command does when the controller has handled it: into the flash, the buffer, or the
-//! queue for room.
+//! What each command does when the controller has handled it, into the flash, the buffer, or the queue
+//! for room; and its completion, which says where its time went.
 
 use super::page_reads::{is_in_ram, pages};
+use super::parts::{flash_parts, plain_parts};
 use super::{Active, PageRead, Ssd};
+use crate::contract::Completion;
 use crate::device::{Command, Device, Op, SECTOR, mix};
 use crate::ftl::{Sink, UnitWrite};
-use crate::nand::NONE;
+use crate::nand::{Finished, NONE};
+use crate::stats::{Part, Parts};
 
 impl Ssd {
     /// The controller is done with the command.
@@ -283,5 +286,67 @@ impl Ssd {
             }
         }
         self.complete_at_once(index);
+    }
+
+    /// Completes a command that needs nothing more from the flash.
+    ///
+    /// If it waited for room in the buffer, or a flush for its data, the program that ended the
+    /// wait says what the flash was busy with: its way back from now, as far as the wait reaches.
+    /// What is left was spent behind other data in the buffer.
+    pub(super) fn complete_at_once(&mut self, index: u32) {
+        let now = self.engine.now;
+        let &Active { submitted, handled, limited, .. } = &self.commands[index as usize];
+        let controller = (Part::Controller, handled - submitted);
+        let mut wait = now - handled - limited;
+        if wait == 0 && limited == 0 {
+            return self.complete(index).put_few([controller]);
+        }
+        let released = self.releasing;
+        let parts = self.complete(index);
+        let mut share = |(part, time): (Part, u64)| {
+            let share = time.min(wait);
+            wait -= share;
+            (part, share)
+        };
+        if let (0, Some(f)) = (limited, &released)
+            && let Some(plain) = plain_parts(f, now)
+        {
+            let [a, b, c, d, e] = plain.map(share);
+            return parts.put_few([controller, a, b, c, d, e, (Part::BufferWait, wait)]);
+        }
+        parts.put([controller, (Part::WriteLimit, limited)]);
+        if let Some(f) = &released {
+            parts.put(flash_parts(f, now).map(&mut share));
+        }
+        parts.put([(Part::BufferWait, wait)]);
+    }
+
+    /// Completes a command whose last flash operation has just ended.
+    pub(super) fn complete_after(&mut self, index: u32, f: &Finished) {
+        let now = self.engine.now;
+        let &Active { submitted, handled, entered, limited, .. } = &self.commands[index as usize];
+        let (controller, wait) = ((Part::Controller, handled - submitted), entered - handled);
+        let parts = self.complete(index);
+        if let (0, Some([a, b, c, d, e])) = (wait, plain_parts(f, now)) {
+            parts.put_few([controller, a, b, c, d, e]);
+        } else {
+            let waits = [(Part::WriteLimit, limited), (Part::BufferWait, wait - limited)];
+            parts.put([controller].into_iter().chain(waits).chain(flash_parts(f, now)));
+        }
+        debug_assert_eq!(parts.total(), now - submitted, "{f:?} {parts:?}");
+    }
+
+    /// Ends a command; answers where it is to be said where its time went.
+    #[inline(always)]
+    pub(super) fn complete(&mut self, index: u32) -> &mut Parts {
+        let Active { command: Command { tag, .. }, digest, .. } = self.commands[index as usize];
+        self.free.push(index);
+        self.in_flight -= 1;
+        if self.in_flight == 0 {
+            self.plan_idle();
+        }
+        let time = self.engine.now;
+        self.ready.push(Completion { tag, time, parts: Parts::default(), digest });
+        &mut self.ready.last_mut().expect("just put there").parts
     }
 }

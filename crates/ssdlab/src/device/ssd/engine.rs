@@ -5,7 +5,7 @@ use super::controller::Controller;
 use super::held_erases::{Closed, HeldErases};
 use super::keys::ControllerKeys;
 use super::untimed::Instantly;
-use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, beginnings};
+use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, first_units};
 use crate::nand::{
     Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, Geometry, NONE, OpKind, Place, Program,
 };
@@ -224,7 +224,7 @@ impl Engine {
     /// Where units begin that a program which has ended has brought into flash.
     pub fn programmed(&self, f: &Finished) -> impl Iterator<Item = u32> + '_ {
         let at = f.op as usize * self.units_per_program as usize;
-        beginnings(f.first, &self.placed[at..at + f.units as usize])
+        first_units(f.first, &self.placed[at..at + f.units as usize])
     }
 
     /// The units of a copy that has ended, and of the copies made so far by one that has not.

@@ -1,4 +1,4 @@
-//! Frames from the oldest to the newest, of which those that are spared for long cost a search nothing.
+//! Frames from the oldest to the newest, of which those that stay pinned for long cost a search nothing.
 
 use super::links::Links;
 use crate::error::Result;
@@ -6,31 +6,31 @@ use crate::persist::{Archive, Persist};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A list in which the oldest frame that may be taken is found in constant time, amortised.
+/// A queue whose oldest frame that may be taken is found in constant time, amortised.
 ///
 /// Dirty frames stay where they are until they are destaged, which may take for ever. So a search sets those that it
-/// passes over aside, once each, numbered by their age. What is set aside and no longer spared waits in a heap, before
+/// passes over aside, once each, numbered by their age. What is set aside and no longer pinned waits in a heap, before
 /// all that is still in the list.
-pub struct Line {
+pub struct Queue {
     links: Links,
-    /// By frame: a number above [`BITS`] bits, 0 in the list. Empty until a frame is spared for the first time.
+    /// By frame: a number above [`BITS`] bits, 0 in the list. Empty until a frame is pinned for the first time.
     marks: Vec<u64>,
     /// The last number given.
     last: u64,
-    /// Numbers and frames that are set aside and no longer spared; also some that have changed since.
+    /// Numbers and frames that are set aside and no longer pinned; also some that have changed since.
     back: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 /// It may not be taken for long.
-const SPARED: u64 = 1;
+const PINNED: u64 = 1;
 /// It is in the heap.
 const WAITS: u64 = 2;
 const BITS: u32 = 2;
 
-impl Line {
-    /// An empty line for so many frames.
+impl Queue {
+    /// An empty queue for so many frames.
     pub fn new(frames: u32) -> Self {
-        Line { links: Links::new(frames, 1), marks: Vec::new(), last: 0, back: BinaryHeap::new() }
+        Queue { links: Links::new(frames, 1), marks: Vec::new(), last: 0, back: BinaryHeap::new() }
     }
 
     #[inline]
@@ -38,7 +38,7 @@ impl Line {
         self.marks.get(slot as usize).copied().unwrap_or(0)
     }
 
-    /// Puts a frame that is in no line to the newest end.
+    /// Puts a frame that is in no queue to the newest end.
     #[inline]
     pub fn push(&mut self, slot: u32) {
         self.links.push(0, slot);
@@ -51,7 +51,7 @@ impl Line {
         if mark >> BITS == 0 {
             self.links.renew(0, slot);
         } else {
-            self.marks[slot as usize] = mark & SPARED;
+            self.marks[slot as usize] = mark & PINNED;
             self.links.push(0, slot);
         }
     }
@@ -67,20 +67,20 @@ impl Line {
         }
     }
 
-    /// From now on a frame may not be taken for long, or may again.
-    pub fn spare(&mut self, slot: u32, spared: bool) {
+    /// From now on a frame may not be taken, or may again.
+    pub fn pin(&mut self, slot: u32, pinned: bool) {
         if self.marks.is_empty() {
             self.marks.resize(self.links.end(0) as usize, 0);
         }
         let mark = &mut self.marks[slot as usize];
-        *mark = *mark & !SPARED | u64::from(spared);
-        if !spared && *mark >> BITS != 0 && *mark & WAITS == 0 {
+        *mark = *mark & !PINNED | u64::from(pinned);
+        if !pinned && *mark >> BITS != 0 && *mark & WAITS == 0 {
             *mark |= WAITS;
             self.back.push(Reverse((*mark >> BITS, slot)));
         }
     }
 
-    /// Takes out the oldest frame that is not spared and of which `may` holds. What `may` refuses is expected to be
+    /// Takes out the oldest frame that is not pinned and of which `may` holds. What `may` refuses is expected to be
     /// little.
     pub fn take_oldest(&mut self, mut may: impl FnMut(u32) -> bool) -> Option<u32> {
         let slot = match self.oldest_aside(&mut may) {
@@ -97,7 +97,7 @@ impl Line {
             let mark = self.marks[slot as usize];
             if mark >> BITS != number {
                 self.back.pop();
-            } else if mark & SPARED != 0 {
+            } else if mark & PINNED != 0 {
                 self.marks[slot as usize] &= !WAITS;
                 self.back.pop();
             } else if may(slot) {
@@ -115,10 +115,10 @@ impl Line {
         let mut slot = self.links.oldest(0);
         while !self.links.is_end(slot) {
             let newer = self.links.newer(slot);
-            if self.mark(slot) & SPARED != 0 {
+            if self.mark(slot) & PINNED != 0 {
                 self.last += 1;
                 self.links.unlink(slot);
-                self.marks[slot as usize] = self.last << BITS | SPARED;
+                self.marks[slot as usize] = self.last << BITS | PINNED;
             } else if may(slot) {
                 return Some(slot);
             }
@@ -134,7 +134,7 @@ impl Line {
     }
 }
 
-impl Persist for Line {
+impl Persist for Queue {
     fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
         self.links.persist(archive)?;
         self.marks.persist(archive)?;
@@ -153,15 +153,15 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    /// The oldest that is not spared, by a search through a vector.
+    /// The oldest that is not pinned, by a search through a vector.
     struct Plain {
-        /// Oldest first, with what is spared.
+        /// Oldest first, with what is pinned.
         order: Vec<(u32, bool)>,
     }
 
     impl Plain {
         fn take_oldest(&mut self) -> Option<u32> {
-            let at = self.order.iter().position(|&(_, spared)| !spared)?;
+            let at = self.order.iter().position(|&(_, pinned)| !pinned)?;
             Some(self.order.remove(at).0)
         }
         fn place(&self, slot: u32) -> Option<usize> {
@@ -171,30 +171,30 @@ mod tests {
 
     #[test]
     fn takes_what_a_search_for_the_oldest_would_take() {
-        let (mut line, mut plain) = (Line::new(50), Plain { order: Vec::new() });
-        let mut rng = Stream::new(1, "line");
+        let (mut queue, mut plain) = (Queue::new(50), Plain { order: Vec::new() });
+        let mut rng = Stream::new(1, "queue");
         for step in 0..40_000 {
             let slot = rng.below(50) as u32;
             match (rng.below(8), plain.place(slot)) {
                 (0..3, None) => {
-                    line.push(slot);
+                    queue.push(slot);
                     plain.order.push((slot, false));
                 }
                 (0, Some(at)) => {
-                    line.renew(slot);
+                    queue.renew(slot);
                     let frame = plain.order.remove(at);
                     plain.order.push(frame);
                 }
                 (1, Some(at)) if rng.below(4) == 0 => {
-                    line.remove(slot);
+                    queue.remove(slot);
                     plain.order.remove(at);
                 }
                 (2..7, Some(at)) => {
-                    let spared = rng.below(3) > 0;
-                    line.spare(slot, spared);
-                    plain.order[at].1 = spared;
+                    let pinned = rng.below(3) > 0;
+                    queue.pin(slot, pinned);
+                    plain.order[at].1 = pinned;
                 }
-                (7, _) => assert_eq!(line.take_oldest(|_| true), plain.take_oldest(), "{step}"),
+                (7, _) => assert_eq!(queue.take_oldest(|_| true), plain.take_oldest(), "{step}"),
                 _ => {}
             }
         }
@@ -202,33 +202,33 @@ mod tests {
 
     #[test]
     fn what_is_refused_for_the_moment_is_taken_later() {
-        let mut line = Line::new(4);
-        (0..4).for_each(|slot| line.push(slot));
-        (0..3).for_each(|slot| line.spare(slot, true));
-        assert_eq!(line.take_oldest(|_| true), Some(3));
-        (0..3).for_each(|slot| line.spare(slot, false));
-        assert_eq!(line.take_oldest(|slot| slot != 0), Some(1));
-        assert_eq!(line.take_oldest(|_| true), Some(0));
-        assert_eq!(line.take_oldest(|_| true), Some(2));
-        assert_eq!(line.take_oldest(|_| true), None);
+        let mut queue = Queue::new(4);
+        (0..4).for_each(|slot| queue.push(slot));
+        (0..3).for_each(|slot| queue.pin(slot, true));
+        assert_eq!(queue.take_oldest(|_| true), Some(3));
+        (0..3).for_each(|slot| queue.pin(slot, false));
+        assert_eq!(queue.take_oldest(|slot| slot != 0), Some(1));
+        assert_eq!(queue.take_oldest(|_| true), Some(0));
+        assert_eq!(queue.take_oldest(|_| true), Some(2));
+        assert_eq!(queue.take_oldest(|_| true), None);
     }
 
     #[test]
-    fn a_spared_frame_is_passed_over_once() {
-        let mut line = Line::new(1000);
-        (0..1000).for_each(|slot| line.push(slot));
-        (0..900).for_each(|slot| line.spare(slot, true));
+    fn a_pinned_frame_is_passed_over_once() {
+        let mut queue = Queue::new(1000);
+        (0..1000).for_each(|slot| queue.push(slot));
+        (0..900).for_each(|slot| queue.pin(slot, true));
         let mut asked = 0;
-        let mut take = |line: &mut Line| {
-            let before = line.last;
-            line.take_oldest(|_| {
+        let mut take = |queue: &mut Queue| {
+            let before = queue.last;
+            queue.take_oldest(|_| {
                 asked += 1;
                 true
             });
-            line.last - before
+            queue.last - before
         };
-        assert_eq!(take(&mut line), 900);
-        assert!((0..50).all(|_| take(&mut line) == 0));
+        assert_eq!(take(&mut queue), 900);
+        assert!((0..50).all(|_| take(&mut queue) == 0));
         assert_eq!(asked, 51);
     }
 }

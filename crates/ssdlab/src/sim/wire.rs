@@ -34,13 +34,13 @@ impl Wire {
 
 /// A wire and what crosses it; `T` says whose each transfer is.
 #[derive(Clone, Debug, Default)]
-pub struct Lane<T> {
+pub struct WireQueue<T> {
     wire: Wire,
     /// End of each transfer under way or waiting, and whose it is.
     queue: VecDeque<(u64, T)>,
 }
 
-impl<T> Lane<T> {
+impl<T> WireQueue<T> {
     /// Queues a transfer of `time` ns; answers when it will end.
     #[inline]
     pub fn send(&mut self, now: u64, time: u64, whose: T) -> u64 {
@@ -79,4 +79,4 @@ impl<T> Lane<T> {
 }
 
 persistent!(Wire { state { free_at, busy } });
-persistent!(impl<T: Persist> Lane<T> { state { wire, queue } });
+persistent!(impl<T: Persist> WireQueue<T> { state { wire, queue } });

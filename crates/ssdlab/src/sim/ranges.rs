@@ -1,7 +1,7 @@
-//! Stretches of bytes in flight, and whether any of them meets another stretch, without a walk over all of them.
+//! Byte ranges in flight, and whether any of them overlaps another range, without a walk over all of them.
 //!
-//! A stretch is filed by its size class, a power of two that it is not longer than, and by where it begins in units of
-//! that: so it meets another one only if it is filed at a few places that can be named. Places are lists
+//! A range is filed by its size class, a power of two that it is not longer than, and by where it begins in units of
+//! that: so it overlaps another one only if it is filed at a few places that can be named. Places are lists
 //! in a hash table that grows with what is in flight.
 
 use super::steps::look;
@@ -12,14 +12,14 @@ const NONE: u32 = u32::MAX;
 /// The smallest size class, 64 KiB: below it there would be too many places to look at.
 const SMALLEST: u32 = 16;
 
-/// Stretches by number; see the module.
+/// Ranges by number; see the module.
 #[derive(Clone, Debug, Default)]
-pub struct Stretches {
+pub struct Ranges {
     /// First of each list; a power of two of them.
     heads: Vec<u32>,
     filed: Vec<Filed>,
     count: u32,
-    /// Stretches of each size class.
+    /// Ranges of each size class.
     classes: Vec<u32>,
 }
 
@@ -35,9 +35,9 @@ struct Filed {
 }
 
 persistent!(Filed { state { space, class, used, begin, end, next, prev } });
-persistent!(Stretches { state { heads, filed, count, classes } });
+persistent!(Ranges { state { heads, filed, count, classes } });
 
-impl Stretches {
+impl Ranges {
     /// Files `len` bytes from `begin` on of a space, under a number that is free.
     pub fn insert(&mut self, number: u32, space: u32, begin: u64, len: u64) {
         if self.classes.is_empty() {
@@ -60,7 +60,7 @@ impl Stretches {
         }
     }
 
-    /// Forgets the stretch of a number, if there is one.
+    /// Forgets the range of a number, if there is one.
     #[inline]
     pub fn remove(&mut self, number: u32) {
         if self.filed.get(number as usize).is_some_and(|filed| filed.used) {
@@ -88,19 +88,19 @@ impl Stretches {
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        *self = Stretches::default();
+        *self = Ranges::default();
     }
 
     /// Whether one of them has a byte in common with `len` bytes from `begin` on of a space.
-    pub fn meets(&self, space: u32, begin: u64, len: u64) -> bool {
+    pub fn overlap(&self, space: u32, begin: u64, len: u64) -> bool {
         let end = begin + len;
-        let meets = |filed: &Filed| {
+        let overlap = |filed: &Filed| {
             look();
             filed.space == space && filed.begin < end && begin < filed.end
         };
         if len >> SMALLEST > self.filed.len() as u64 {
             // There would be more places to look at.
-            return self.filed.iter().any(|filed| filed.used && meets(filed));
+            return self.filed.iter().any(|filed| filed.used && overlap(filed));
         }
         let mut classes = (0u8..).zip(&self.classes).filter(|(_, count)| **count > 0);
         classes.any(|(class, _)| {
@@ -110,7 +110,7 @@ impl Stretches {
                 let mut at = self.heads[self.list(space, class, unit)];
                 while at != NONE {
                     let filed = &self.filed[at as usize];
-                    if meets(filed) {
+                    if overlap(filed) {
                         return true;
                     }
                     at = filed.next;
@@ -157,40 +157,40 @@ mod tests {
 
     #[test]
     fn agrees_with_a_plain_list() {
-        let mut rng = Stream::new(1, "stretches");
-        let (mut stretches, mut plain) = (Stretches::default(), vec![None; 300]);
-        let mut met = 0;
+        let mut rng = Stream::new(1, "ranges");
+        let (mut ranges, mut plain) = (Ranges::default(), vec![None; 300]);
+        let mut overlapping = 0;
         for _ in 0..20_000 {
             let number = rng.below(300) as usize;
             let (space, begin) = (rng.below(3) as u32, rng.below(1 << 14) * 4096);
             let len = 512 << rng.below(14);
             if plain[number].take().is_some() {
-                stretches.remove(number as u32);
+                ranges.remove(number as u32);
             } else if rng.below(2) == 0 {
-                stretches.insert(number as u32, space, begin, len);
+                ranges.insert(number as u32, space, begin, len);
                 plain[number] = Some((space, begin, begin + len));
             }
             let (space, begin) = (rng.below(3) as u32, rng.below(1 << 14) * 4096);
             let end = begin + (512 << rng.below(12));
-            let meets = |&(s, b, e): &(u32, u64, u64)| s == space && b < end && begin < e;
-            let expected = plain.iter().flatten().any(meets);
-            assert_eq!(stretches.meets(space, begin, end - begin), expected);
-            met += u32::from(expected);
+            let overlap = |&(s, b, e): &(u32, u64, u64)| s == space && b < end && begin < e;
+            let expected = plain.iter().flatten().any(overlap);
+            assert_eq!(ranges.overlap(space, begin, end - begin), expected);
+            overlapping += u32::from(expected);
         }
-        assert!((1000..19_000).contains(&met), "{met} met");
-        stretches.clear();
-        assert!(!stretches.meets(0, 0, 1 << 40));
+        assert!((1000..19_000).contains(&overlapping), "{overlapping} overlapping");
+        ranges.clear();
+        assert!(!ranges.overlap(0, 0, 1 << 40));
     }
 
     #[test]
     fn how_many_are_looked_at_does_not_grow_with_how_many_there_are() {
-        let mut stretches = Stretches::default();
+        let mut ranges = Ranges::default();
         for number in 0..10_000 {
-            stretches.insert(number, 0, u64::from(number) << 20, 4096);
+            ranges.insert(number, 0, u64::from(number) << 20, 4096);
         }
         let before = looks();
         for place in 0..1000 {
-            assert!(!stretches.meets(0, (place << 20) + 65_536, 4096));
+            assert!(!ranges.overlap(0, (place << 20) + 65_536, 4096));
         }
         assert!(looks() - before < 5000, "{} looked at", looks() - before);
     }
