@@ -21,7 +21,7 @@ from ssdlab.engine.runs import begin
 from ssdlab.engine.setup import Setup
 from ssdlab.engine.steps import Job
 from ssdlab.errors import UnknownNameError
-from ssdlab.fio import surroundings
+from ssdlab.fio import nand_logs
 from ssdlab.protocols import find
 from ssdlab.results import Result
 from ssdlab.rig import resolve
@@ -165,13 +165,13 @@ def test_log_pages_are_read_from_what_nvme_cli_dumps(monkeypatch: pytest.MonkeyP
         asked.append(command)
         return (0, "\n".join(lines)) if "--log-id=0xc0" in command else (1, "NVMe status: ...")
 
-    monkeypatch.setattr(surroundings, "printed", printed)
-    monkeypatch.setattr(surroundings, "system_program", lambda name: f"/usr/sbin/{name}")
+    monkeypatch.setattr(nand_logs, "printed", printed)
+    monkeypatch.setattr(nand_logs, "system_program", lambda name: f"/usr/sbin/{name}")
     answer = nvme(nvme_pci_vendor={"id": 0x1344})
-    found = surroundings.nvme_logs("nvme0n1", answer)
+    found = nand_logs.pages("nvme0n1", answer)
     assert found == {"nvme_logs": {"0xc0": page.hex()}}
     assert [one[3] for one in asked] == ["--log-id=0xc0", "--log-id=0xd0"]
-    assert surroundings.nvme_logs("sda", {"smart_status": {}}) == {}
+    assert nand_logs.pages("sda", {"smart_status": {}}) == {}
 
 
 def test_a_run_between_two_snapshots_has_the_drives_write_amplification() -> None:

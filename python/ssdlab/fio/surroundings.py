@@ -6,12 +6,10 @@ import contextlib
 import json
 import os
 import platform
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ssdlab.json_access import integer
+from ssdlab.fio import nand_logs
 from ssdlab.system import CLASS, System, printed, system_program
 
 _SECRETS = frozenset(
@@ -20,11 +18,6 @@ _SECRETS = frozenset(
     """.split()
 )
 REDACTED = "redacted"
-NVME_LOGS = "nvme_logs"
-"""Where a snapshot has log pages beside those that smartctl reads: by number, in hex."""
-_VENDOR_PAGES = {0x8086: ("0xca", 240), 0x025E: ("0xca", 240), 0x1344: ("0xd0", 512)}
-"""By PCI vendor (Intel, Solidigm, Micron): number and bytes of the page that counts what is
-programmed, on drives older than the page C0h that the OCP agreed on."""
 
 
 def serial_of(name: str, system: System | None = None) -> str | None:
@@ -68,29 +61,7 @@ def smart(disk: str | None, *, redact: bool) -> dict[str, Any] | None:
         return None
     cleaned = _without_secrets(answer) if redact else answer
     assert isinstance(cleaned, dict)
-    return cleaned | nvme_logs(disk, answer)
-
-
-def nvme_logs(disk: str | None, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The log pages in which an NVMe drive may count what it programs, as nvme-cli dumps them, for
-    a snapshot beside smartctl's ``answer``; empty where there is no nvme-cli or no such page."""
-    program = system_program("nvme")
-    if disk is None or program is None or "nvme_smart_health_information_log" not in answer:
-        return {}
-    own = _VENDOR_PAGES.get(integer(answer, "nvme_pci_vendor", "id") or 0)
-    pages = {}
-    for number, size in (("0xc0", 512), *((own,) if own else ())):
-        options = [f"--log-id={number}", f"--log-len={size}"]
-        status, text = printed([program, "get-log", f"/dev/{disk}", *options])
-        if status == 0 and (dumped := _dump(text)):
-            pages[number] = dumped
-    return {NVME_LOGS: pages} if pages else {}
-
-
-def _dump(text: str) -> str:
-    """The bytes of a dump such as ``0010: 7f 00 ... "..."``, in hex."""
-    lines = re.findall(r"^[0-9a-f]+:((?: [0-9a-f]{2}){1,16})", text, re.MULTILINE)
-    return "".join(lines).replace(" ", "")
+    return cleaned | nand_logs.pages(disk, answer)
 
 
 def _drive(disk: str, *, redact: bool) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ssdlab.errors import InputError
+from ssdlab.fio import nand_logs
 from ssdlab.json_access import at, count, integer, number, rows, text, truth
 from ssdlab.smart.attributes import Meaning, meaning_of, meanings
 from ssdlab.smart.model import Attribute, Health
-from ssdlab.smart.nand_logs import programmed
 from ssdlab.units import counted
 
 DATA_UNIT = 512_000
@@ -187,7 +187,7 @@ def _nvme(document: Mapping[str, Any]) -> dict[str, Any]:
         "written_bytes": None if written is None else written * DATA_UNIT,
         "read_bytes": None if read is None else read * DATA_UNIT,
         "written_step_bytes": DATA_UNIT,
-        **programmed(document),
+        **nand_logs.programmed(document),
     }
 
 

@@ -14,7 +14,7 @@ from pydantic import StringConstraints, TypeAdapter
 
 from ssdlab import documents
 from ssdlab.errors import InputError, MissingProgramError
-from ssdlab.fio import surroundings
+from ssdlab.fio import nand_logs, surroundings
 from ssdlab.json_access import at, text
 from ssdlab.smart import smartctl
 from ssdlab.smart.model import Health
@@ -130,7 +130,7 @@ def live(path: Path) -> Health:
     answer = surroundings.smartctl_answer(disk, "-x")
     if not answer:
         raise InputError(f"{path}: smartctl gave no answer that can be read")
-    return smartctl.parse(answer | surroundings.nvme_logs(disk, answer), str(path))
+    return smartctl.parse(answer | nand_logs.pages(disk, answer), str(path))
 
 
 def _content(path: Path) -> str:
