@@ -103,7 +103,12 @@ def test_the_wheel_works_in_an_empty_environment_without_rust(tmp_path: Path) ->
     assert "--seed" in run("bash", "-c", script, system=True)
     installed = {"/".join(one.parts[-2:]) for one in home.rglob("*ssdlab*/**/*") if one.is_file()}
     assert {"licenses/LICENSE-MIT", "licenses/LICENSE-APACHE"} <= installed
-    assert {"ssdlab/py.typed", "ssdlab/_core.pyi", "profiles/demo-client.toml"} <= installed
+    assert {
+        "ssdlab/py.typed",
+        "ssdlab/_core.pyi",
+        "ssdlab/__init__.pyi",
+        "profiles/demo-client.toml",
+    } <= installed
 
 
 @pytest.mark.parametrize("shell", COMPLETE)
