@@ -377,14 +377,25 @@ def numbers(*values: float | None) -> Cells:
 def table(
     title: str, rows: Iterable[T], cells: Mapping[str, Callable[[T], Cell | float | str | None]],
     note: str = "", parts: Mapping[str, tuple[Part, ...]] | None = None,
+    optional: Collection[str] = (),
 ) -> Table:  # fmt: skip
     """A row for each of ``rows``, a column for each function of one by its head, as in
-    :func:`columns`; ``parts`` are those of columns by name, where they are not the values alone."""
-    lines = [[of(row) for of in cells.values()] for row in rows]
-    found = [[one if isinstance(one, str | Cell) else Cell(one) for one in line] for line in lines]
+    :func:`columns`; ``parts`` are those of columns by name, where they are not the values alone.
+    An ``optional`` column is left out where no row has a value in it."""
+    lines = [[_as_cell(of(row)) for of in cells.values()] for row in rows]
     own = parts or {}
     heads = [replace(one, parts=own.get(one.name, one.parts)) for one in columns(" | ".join(cells))]
-    return Table(title, heads, found, note)
+    shown = [
+        place
+        for place, one in enumerate(heads)
+        if one.name not in optional or any(value_of(line[place]) is not None for line in lines)
+    ]
+    found = [[line[place] for place in shown] for line in lines]
+    return Table(title, [heads[place] for place in shown], found, note)
+
+
+def _as_cell(value: Cell | float | str | None) -> Cell | str | None:
+    return value if value is None or isinstance(value, str | Cell) else Cell(value)
 
 
 def family(

@@ -18,6 +18,7 @@ from ssdlab.answer import (
     columns,
     family,
     size_cell,
+    table,
 )
 from ssdlab.studies.caches import COUNTED_ONLY, LIKE_LIBCACHESIM, MissRatios
 from ssdlab.studies.objects import ObjectsFound
@@ -135,20 +136,21 @@ def _objects(objects: ObjectsFound) -> Answer:
         f"{units.binary(objects.bytes)} in all; caches begin empty; what misses comes in as a "
         "whole, unless it is larger than the cache or not admitted; every request was followed."
     )
-    heads = columns(
-        "policy | cache [=B] | requests | misses | miss ratio [%] | byte miss ratio [%] | "
-        "expired | not let in"
+    misses = table(
+        "Misses",
+        objects.points,
+        {
+            "policy": lambda point: point.policy,
+            "cache [=B]": lambda point: size_cell(point.size),
+            "requests": lambda _point: objects.requests,
+            "misses": lambda point: point.misses,
+            "miss ratio [%]": lambda point: 100 * objects.ratio(point),
+            "byte miss ratio [%]": lambda point: 100 * objects.byte_ratio(point),
+            "expired": lambda point: point.expired,
+            "not let in": lambda point: point.passed,
+        },
     )
-    rows: list[Sequence[Cell | str | None]] = [
-        [
-            point.policy,
-            size_cell(point.size),
-            *map(Cell, (objects.requests, point.misses, 100 * objects.ratio(point))),
-            *map(Cell, (100 * objects.byte_ratio(point), point.expired, point.passed)),
-        ]
-        for point in objects.points
-    ]
-    every = Section(tables=[Table("Misses", heads, rows)], key="caches", title="Every cache")
+    every = Section(tables=[misses], key="caches", title="Every cache")
     return Answer(f"Caches for {objects.trace}", "cache", [lead, every], notes=[note])
 
 
@@ -254,19 +256,21 @@ def _ratios(found: Found, ratio: Ratio | None = None, title: str = "Miss ratio")
 
 
 def _all(ratios: MissRatios) -> Table:
-    heads = columns(
-        "policy | blocks | requests | misses | miss ratio [%] | read misses | write misses | "
-        "write-backs | standard error [%]"
+    return table(
+        "Misses",
+        ratios.points,
+        {
+            "policy": lambda point: point.policy,
+            "blocks": lambda point: point.size,
+            "requests": lambda _point: ratios.accesses,
+            "misses": lambda point: point.misses,
+            "miss ratio [%]": lambda point: 100 * ratios.ratio(point),
+            "read misses": lambda point: point.reads,
+            "write misses": lambda point: point.writes,
+            "write-backs": lambda point: point.write_backs,
+            "standard error [%]": lambda point: 100 * point.error,
+        },
     )
-    rows: list[Sequence[Cell | str | None]] = [
-        [
-            point.policy,
-            *map(Cell, (point.size, ratios.accesses, point.misses, 100 * ratios.ratio(point))),
-            *map(Cell, (point.reads, point.writes, point.write_backs, 100 * point.error)),
-        ]
-        for point in ratios.points
-    ]
-    return Table("Misses", heads, rows)
 
 
 def _chart(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ssdlab.answer import Answer, Cell, Cells, Section, Table, Verdict, columns
+from ssdlab.answer import Answer, Cell, Section, Table, Verdict, table
 from ssdlab.answers import charts, run
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.job_tables import causes_table, mix_note, smart_table, time_cell, time_table
@@ -61,24 +61,24 @@ def _verdict(outcomes: Sequence[ChangeOutcome]) -> Verdict:
 
 def _tried(outcomes: Sequence[ChangeOutcome], main: Sequence[Trace]) -> Table:
     """The run repeated with one thing changed at a time."""
-    base = outcomes[0]
-    rows: list[Cells] = []
-    for outcome in outcomes:
-        changed = outcome.change is not None
-        gain = outcome.iops / base.iops - 1 if base.iops else None
-        rows.append(
-            [
-                outcome.change.sentence if outcome.change else "nothing",
-                Cell(outcome.iops),
-                share_cell(gain) if changed else None,
-                time_cell(outcome.p999_ns),
-                Cell(outcome.waf),
-            ]
-        )
-    heads = columns("changed | IOPS | gain [=%] | p99.9 [=us] | WA")
-    if all(outcome.waf is None for outcome in outcomes):  # reads have none
-        heads, rows = heads[:-1], [row[:-1] for row in rows]
-    return Table("With one thing changed", heads, rows, mix_note(main))
+    base = outcomes[0].iops
+
+    def gain(outcome: ChangeOutcome) -> Cell | None:
+        return share_cell(outcome.iops / base - 1 if base else None) if outcome.change else None
+
+    return table(
+        "With one thing changed",
+        outcomes,
+        {
+            "changed": lambda outcome: outcome.change.sentence if outcome.change else "nothing",
+            "IOPS": lambda outcome: outcome.iops,
+            "gain [=%]": gain,
+            "p99.9 [=us]": lambda outcome: time_cell(outcome.p999_ns),
+            "WA": lambda outcome: outcome.waf,
+        },
+        mix_note(main),
+        optional=["WA"],  # reads have none
+    )
 
 
 def _data(own: Sequence[Trace], outcomes: Sequence[ChangeOutcome]) -> Mapping[str, Any]:

@@ -6,17 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ssdlab import units
-from ssdlab.answer import (
-    INTERVAL,
-    Answer,
-    Cell,
-    Cells,
-    Column,
-    Section,
-    Table,
-    Verdict,
-    columns,
-)
+from ssdlab.answer import INTERVAL, Answer, Cell, Column, Section, Table, Verdict, columns, table
 from ssdlab.smart import Health, Projection
 from ssdlab.smart.report import HealthReport
 from ssdlab.smart.verdict import worst
@@ -64,31 +54,30 @@ def _titles(reports: Sequence[HealthReport]) -> list[str]:
 
 
 def _drives(reports: Sequence[HealthReport]) -> Table:
-    heads = "drive | verdict | used [%] | spare [%] | temp. [°C] | hours"
-    heads += " | written [B] | per day [B] | WA | errors"
-    left = Column("life left", values="days", parts=("value", *INTERVAL))
-    rows = list(map(_row, _titles(reports), reports))
-    return Table("Drives", [*columns(heads), left], rows)
+    def errors(report: HealthReport) -> Cell:
+        health = report.health
+        counters = (health.media_errors, health.uncorrectable, health.pending)
+        told = [counter for counter in counters if counter is not None]
+        return Cell(sum(told) if told else None, text=f"{sum(told):,}" if told else "")
 
-
-def _row(title: str, report: HealthReport) -> Cells:
-    health, carried = report.health, report.projection
-    counters = (health.media_errors, health.uncorrectable, health.pending)
-    told = [counter for counter in counters if counter is not None]
-    waf = health.write_amplification
-    return [
-        title,
-        report.verdict.value,
-        Cell(health.used_percent),
-        Cell(health.spare_percent),
-        Cell(health.temperature_c),
-        Cell(health.power_on_hours),
-        _bytes(health.written_bytes),
-        _bytes(carried.written_bytes_per_day),
-        Cell(waf),
-        Cell(sum(told) if told else None, text=f"{sum(told):,}" if told else ""),
-        _life(carried),
-    ]
+    return table(
+        "Drives",
+        zip(_titles(reports), reports, strict=True),
+        {
+            "drive": lambda row: row[0],
+            "verdict": lambda row: row[1].verdict.value,
+            "used [%]": lambda row: row[1].health.used_percent,
+            "spare [%]": lambda row: row[1].health.spare_percent,
+            "temp. [°C]": lambda row: row[1].health.temperature_c,
+            "hours": lambda row: row[1].health.power_on_hours,
+            "written [B]": lambda row: _bytes(row[1].health.written_bytes),
+            "per day [B]": lambda row: _bytes(row[1].projection.written_bytes_per_day),
+            "WA": lambda row: row[1].health.write_amplification,
+            "errors": lambda row: errors(row[1]),
+            "life left [=days]": lambda row: _life(row[1].projection),
+        },
+        parts={"life left": ("value", *INTERVAL)},
+    )
 
 
 def _life(carried: Projection) -> Cell | None:
@@ -229,26 +218,26 @@ def _days(days: float) -> str:
 
 def attribute_tables(reports: Sequence[HealthReport]) -> list[Table]:
     """Every attribute of ATA drives, with its meaning."""
-    heads = columns("id | name | value | worst | threshold | raw | meaning | source")
-    tables = []
-    for title, report in zip(_titles(reports), reports, strict=True):
-        rows: list[Cells] = [
-            [
-                str(attribute.id),
-                attribute.name,
-                *(
-                    Cell(number)
-                    for number in (attribute.value, attribute.worst, attribute.threshold)
+    made = (
+        table(
+            f"Attributes of {title}",
+            report.health.attributes,
+            {
+                "id": lambda one: str(one.id),
+                "name": lambda one: one.name,
+                "value": lambda one: one.value,
+                "worst": lambda one: one.worst,
+                "threshold": lambda one: one.threshold,
+                "raw": lambda one: (
+                    Cell(float(one.text), text=one.text) if one.text.isdecimal() else one.text
                 ),
-                Cell(float(text), text=text) if (text := attribute.text).isdecimal() else text,
-                attribute.meaning or "unknown",
-                attribute.source or "",
-            ]
-            for attribute in report.health.attributes
-        ]
-        if rows:
-            tables.append(Table(f"Attributes of {title}", heads, rows))
-    return tables
+                "meaning": lambda one: one.meaning or "unknown",
+                "source": lambda one: one.source or "",
+            },
+        )
+        for title, report in zip(_titles(reports), reports, strict=True)
+    )
+    return [one for one in made if one.rows]
 
 
 def amount(size: float | None) -> str:

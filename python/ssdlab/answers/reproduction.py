@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from ssdlab import units
 from ssdlab.answer import (
     Answer,
-    Cell,
     Cells,
     Curve,
     Figure,
@@ -17,6 +16,7 @@ from ssdlab.answer import (
     Verdict,
     columns,
     numbers,
+    table,
 )
 from ssdlab.experiments.base import Line, Reproduction
 
@@ -142,25 +142,26 @@ def _ratios(outcomes: Sequence[Reproduction]) -> list[Figure]:
 
 def _experiment(outcome: Reproduction) -> Section:
     lines = outcome.findings.lines
-    rows: list[Cells] = [
-        [
-            line.drive,
-            line.quantity,
-            line.unit,
-            line.bound(units.number) or Cell(line.published),
-            *numbers(line.simulated, line.ratio),
-            line.agreement,
-            line.kind,
-        ]
-        for line in lines
-    ]
-    heads = columns(
-        "drive | quantity | unit | published | simulated | ratio [=ratio] | within 15 % | kind"
-    )
     name = outcome.experiment.name
     return Section(
         [*_misses(lines), *outcome.findings.remarks],
-        tables=[Table("Published and simulated", heads, rows, NOTE)],
+        tables=[
+            table(
+                "Published and simulated",
+                lines,
+                {
+                    "drive": lambda line: line.drive,
+                    "quantity": lambda line: line.quantity,
+                    "unit": lambda line: line.unit,
+                    "published": lambda line: line.bound(units.number) or line.published,
+                    "simulated": lambda line: line.simulated,
+                    "ratio [=ratio]": lambda line: line.ratio,
+                    "within 15 %": lambda line: line.agreement,
+                    "kind": lambda line: line.kind,
+                },
+                NOTE,
+            )
+        ],
         figures=outcome.findings.figures,
         key=name,
         title=outcome.experiment.title,

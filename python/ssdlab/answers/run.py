@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +10,7 @@ from ssdlab import tuning, units
 from ssdlab.analysis import names
 from ssdlab.analysis.comparison import align
 from ssdlab.analysis.measurement import Window
-from ssdlab.answer import (
-    WORDS,
-    Answer,
-    Cell,
-    Cells,
-    Check,
-    Figure,
-    Number,
-    Section,
-    Table,
-    Verdict,
-    columns,
-)
+from ssdlab.answer import WORDS, Answer, Cell, Check, Figure, Number, Section, Table, Verdict, table
 from ssdlab.answers import charts
 from ssdlab.answers.charts import WORTH, ShownResult, Trace
 from ssdlab.answers.job_tables import (
@@ -37,7 +25,7 @@ from ssdlab.answers.members import of_members
 from ssdlab.answers.power import losses_of_power, volatile_writes
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
-from ssdlab.histogram import NOTHING, PERCENTILES
+from ssdlab.histogram import NOTHING, PERCENTILES, Histogram
 from ssdlab.results import SYNC, Result
 from ssdlab.wear import Wear
 
@@ -270,38 +258,28 @@ def _mb(bytes_per_s: float | None) -> float | None:
 
 def _summary(traces: Sequence[Trace], title: str, kind: str, *, several: bool) -> Table:
     """A row per job, run and direction: its window, rates and latencies."""
-    known = [(t, t.measured.latency or NOTHING) for t in traces]
-    deep = [
-        (f"p{percent:g}", percent)
-        for name, percent in PERCENTILES.items()
-        if name in ALWAYS
-        or any(histogram.percentile_ns(percent) is not None for _, histogram in known)
-    ]
-    rated = any(t.measured.bw_bytes is not None for t in traces)
-    amplified = any(t.measured.waf is not None for t in traces)
-    heads = [
-        "job",
-        *(["run"] if several else []),
-        "ddir",
-        "IOPS",
-        *(["MB/s [=MB/s]"] if rated else []),
-    ]
-    heads += [f"{kind} mean [=us]", *(f"{name} [=us]" for name, _ in deep), "max [=us]"]
-    heads += [*(["WA"] if amplified else []), "from"]
-    rows = []
-    for trace, histogram in known:
-        direction, own = trace.measured, (trace.source,)
-        row: Cells = [direction.job, *([trace.run.label] if several else []), direction.ddir]
-        row.append(Cell(direction.iops, own))
-        row += [Cell(_mb(direction.bw_bytes), own)] if rated else []
-        row.append(time_cell(histogram.mean_ns, own))
-        row += [time_cell(histogram.percentile_ns(percent), own) for _, percent in deep]
-        row.append(time_cell(histogram.max_ns if histogram.ios else None, own))
-        waf = None if direction.waf is None else Cell(direction.waf, own)
-        row += [waf] if amplified else []
-        rows.append([*row, _from(direction.window)])
+
+    def time(of: Callable[[Histogram], float | None]) -> Callable[[Trace], Cell | None]:
+        return lambda trace: time_cell(of(trace.measured.latency or NOTHING), (trace.source,))
+
+    def percentile(percent: float) -> Callable[[Trace], Cell | None]:
+        return time(lambda latency: latency.percentile_ns(percent))
+
+    shown: dict[str, Callable[[Trace], Cell | str | None]] = {
+        "job": lambda trace: trace.measured.job,
+        "run": lambda trace: trace.run.label if several else None,
+        "ddir": lambda trace: trace.measured.ddir,
+        "IOPS": lambda trace: Cell(trace.measured.iops, (trace.source,)),
+        "MB/s [=MB/s]": lambda trace: Cell(_mb(trace.measured.bw_bytes), (trace.source,)),
+        f"{kind} mean [=us]": time(lambda latency: latency.mean_ns),
+        **{f"p{percent:g} [=us]": percentile(percent) for percent in PERCENTILES.values()},
+        "max [=us]": time(lambda latency: latency.max_ns if latency.ios else None),
+        "WA": lambda trace: Cell(trace.measured.waf, (trace.source,)),
+        "from": lambda trace: _from(trace.measured.window),
+    }
+    deep = [f"p{percent:g}" for name, percent in PERCENTILES.items() if name not in ALWAYS]
     note = "from: start of the measurement window, seconds into the job, which reaches to its end."
-    return Table(title, columns(" | ".join(heads)), rows, note)
+    return table(title, traces, shown, note, optional=["run", "MB/s", "WA", *deep])
 
 
 def _from(window: Window) -> str:

@@ -22,6 +22,7 @@ from ssdlab.answer import (
     Table,
     Verdict,
     columns,
+    table,
 )
 from ssdlab.engine.records import Records
 from ssdlab.histogram import NOTHING, Histogram
@@ -323,21 +324,20 @@ def verdict(purpose: str, demands: Sequence[Demand]) -> tuple[list[str], Table, 
         said += [units.sentence(f"A reservation: {demand.said()}") for demand in grades["enough"]]
         if grades["good"]:
             said.append(units.sentence(f"Good: {units.listed([x.found for x in grades['good']])}"))
-    rows = [
-        (
-            demand.name,
-            demand.why,
-            _limit(demand, demand.good),
-            _limit(demand, demand.enough),
-            demand.measured,
-            demand.unit,
-            demand.grade,
-        )
-        for demand in demands
-    ]
-    heads = columns("demand | why | good | enough | measured | unit | grade")
-    table = Table(f"What {purpose} asks", heads, rows)
-    return said, table, Verdict(code, {demand.name: demand.value for demand in demands})
+    asked = table(
+        f"What {purpose} asks",
+        demands,
+        {
+            "demand": lambda demand: demand.name,
+            "why": lambda demand: demand.why,
+            "good": lambda demand: _limit(demand, demand.good),
+            "enough": lambda demand: _limit(demand, demand.enough),
+            "measured": lambda demand: demand.measured,
+            "unit": lambda demand: demand.unit,
+            "grade": lambda demand: demand.grade,
+        },
+    )
+    return said, asked, Verdict(code, {demand.name: demand.value for demand in demands})
 
 
 def fitness(
@@ -350,12 +350,12 @@ def fitness(
 ) -> Section:
     """Fit for a purpose or not, with what every part of the work came to; ``said`` follows the
     verdict."""
-    head, table, code = verdict(purpose, demands)
+    head, asked, code = verdict(purpose, demands)
     numbers = [
         number(demand.name, demand.measured, demand.unit, "lower" if demand.lower else "higher")
         for demand in demands
     ]
-    tables = [table, work_table(records, parts)]
+    tables = [asked, work_table(records, parts)]
     return Section([*head, *said], numbers, tables, charts(*figures), verdict=code)
 
 

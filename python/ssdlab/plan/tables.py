@@ -102,7 +102,7 @@ def _speed(plan: CachePlan) -> Table:
             "rate [IOPS]": lambda row: row.iops,
             "p50 [ms]": lambda row: ms(row.latency_ns(50.0)),
             "p99 [ms]": lambda row: ms(row.latency_ns(99.0)),
-            **_ram(plan),
+            "reads in RAM [%]": lambda row: _percent(row.ram_hits("read")),
             "read hits [%]": lambda row: _percent(row.hits("read")),
             "write hits [%]": lambda row: _percent(row.hits("write")),
         },
@@ -110,14 +110,8 @@ def _speed(plan: CachePlan) -> Table:
         f"{'' if plan.asked.ram is None else ', in the cache of what RAM let past'}. A cache is "
         "named by its size, its blocks, its replacement policy, its mode and, where it is "
         "not 1, its admission threshold. *: to take.",
+        optional=["reads in RAM"],
     )
-
-
-def _ram(plan: CachePlan) -> dict[str, Callable[[CacheRow], float | None]]:
-    """The column of RAM before everything, if there is any."""
-    if plan.asked.ram is None:
-        return {}
-    return {"reads in RAM [%]": lambda row: _percent(row.ram_hits("read"))}
 
 
 def _warm_up(plan: CachePlan) -> Table:
@@ -411,26 +405,25 @@ def _working_set(plan: CachePlan) -> Table:
 
 
 def _curves(plan: CachePlan) -> list[Figure]:
-    def drawn(of: HitCurve, what: str, y: Floats, style: Style, colour: int) -> Curve:
+    def drawn(of: HitCurve, what: str, y: Floats, style: Style, colour: int) -> list[Curve]:
+        """The curve, where it is known at all sizes."""
         name, x = f"{of.policy}, {units.binary(of.block)}, {what}", [s / 2**20 for s in of.sizes]
-        return Curve(name, x, [float(v) for v in y], style, colour)
+        unknown = bool(np.isnan(y).any())
+        return [] if unknown else [Curve(name, x, [float(v) for v in y], style, colour)]
 
     figures, axis = [], "size of the cache, MiB"
+    largest = max(plan.asked.blocks)
+    others = [plan.curves.get((one, largest)) for one in plan.asked.policies if one != "lru"]
     for kind, title in (("read", "Reads"), ("write", "Writes")):
         curves: list[Curve] = []
         for colour, block in enumerate(dict.fromkeys((FINE, *plan.asked.blocks))):
             lru = plan.curves["lru", block]
             for warm, what, style in STYLES:
-                hits = 100 * lru.hits(warm=warm, kind=kind)
-                if not np.isnan(hits).any():
-                    curves.append(drawn(lru, what, hits, style, colour))
-            for policy in plan.asked.policies:
-                other = plan.curves.get((policy, block))
-                if other is None or policy == "lru" or block != max(plan.asked.blocks):
-                    continue
-                hits = 100 * other.hits(kind=kind)
-                if not np.isnan(hits).any():
-                    curves.append(drawn(other, "first pass", hits, "points", len(curves)))
+                curves += drawn(lru, what, 100 * lru.hits(warm=warm, kind=kind), style, colour)
+            for other in others if block == largest else ():
+                if other is not None:
+                    hits = 100 * other.hits(kind=kind)
+                    curves += drawn(other, "first pass", hits, "points", len(curves))
         if curves:
             figures.append(
                 Figure(
@@ -441,7 +434,7 @@ def _curves(plan: CachePlan) -> list[Figure]:
     lru = plan.curves["lru", min(plan.asked.blocks)]
     if lru.writes:
         moved = lru.first.write_backs * lru.block / 1e6
-        curve = drawn(lru, "first pass", moved, "line", 0)
+        curves = drawn(lru, "first pass", moved, "line", 0)
         group = "Write-back traffic"
-        figures.append(Figure("Written back", axis, "MB", [curve], log_x=True, group=group))
+        figures.append(Figure("Written back", axis, "MB", curves, log_x=True, group=group))
     return figures

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ssdlab.answer import Cell, Cells, Figure, Number, Section, Table, columns
+from ssdlab.answer import Cell, Figure, Number, Section, Table, table
 from ssdlab.engine.answers import figure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, ProtocolParameter, Setup
@@ -51,7 +51,7 @@ class PhaseRecords:
     phase: Phase
     keys: tuple[str, ...]
     minute: list[float]
-    """When each record ended, since the begin of the test."""
+    """When each record ended, since the start of the test."""
     mbps: list[float]
     mean_us: list[float]
     max_us: list[float]
@@ -111,8 +111,8 @@ def _after(setup: Setup, phase: Phase, done: int, passes: int, before: float) ->
     """What follows ``done`` pieces; all but the last took ``before`` seconds, the last consists
     of so many ``passes``.
 
-    Every piece writes the range from its begin to its end: pieces of a fixed length would all
-    write the begin alone.
+    Every piece writes the range from its start to its end: pieces of a fixed length would all
+    write the start alone.
     """
     return Then(
         f"{phase.name}-after{done:03d}",
@@ -272,29 +272,23 @@ def _numbers(groups: list[PhaseRecords], minutes: float | None) -> list[Number]:
 
 
 def _table(groups: list[PhaseRecords]) -> Table:
-    heads = columns(
-        "access group | mean [MB/s] | first record [MB/s] | last record [MB/s] | lowest [MB/s] "
-        "| highest [MB/s] | mean response [us] | longest response [us]"
+    def of(value: Callable[[PhaseRecords], float]) -> Callable[[PhaseRecords], Cell]:
+        return lambda group: Cell(value(group), group.keys)
+
+    return table(
+        "Cross stimulus recovery",
+        groups,
+        {
+            "access group": lambda group: group.phase.title,
+            "mean [MB/s]": of(PhaseRecords.rate),
+            "first record [MB/s]": of(lambda group: group.mbps[0]),
+            "last record [MB/s]": of(lambda group: group.mbps[-1]),
+            "lowest [MB/s]": of(lambda group: min(group.mbps)),
+            "highest [MB/s]": of(lambda group: max(group.mbps)),
+            "mean response [us]": of(PhaseRecords.mean_response),
+            "longest response [us]": of(lambda group: max(group.max_us)),
+        },
     )
-    rows: list[Cells] = [
-        [
-            group.phase.title,
-            *(
-                Cell(value, group.keys)
-                for value in (
-                    group.rate(),
-                    group.mbps[0],
-                    group.mbps[-1],
-                    min(group.mbps),
-                    max(group.mbps),
-                    group.mean_response(),
-                    max(group.max_us),
-                )
-            ),
-        ]
-        for group in groups
-    ]
-    return Table("Cross stimulus recovery", heads, rows)
 
 
 def _figures(groups: list[PhaseRecords]) -> list[Figure]:
