@@ -432,7 +432,7 @@ def test_a_stopped_saturation_goes_on_with_the_same_steps() -> None:
         return float(200_000 / (1 + int(job.key[-4:])) ** 0.3)
 
     whole, steps = run(setup, protocol, rate)
-    # Another walk over the same results, all of them there from the begin.
+    # Another walk over the same results, all of them there from the start.
     results = {key: whole[key] for key in whole}
     known = Records(load=results.__getitem__, keys_=list(results))
 

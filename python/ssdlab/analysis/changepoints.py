@@ -78,7 +78,7 @@ def stages(
 
 
 def fall(found: Sequence[Stage]) -> int | None:
-    """The sample at which a level that lasted from the begin ends for good; None if none does.
+    """The sample at which a level that lasted from the start ends for good; None if none does.
 
     The split between stages that explains most of the variance, if what follows is at most
     ``FALL_MAX`` of what was before; within what was before it, the same again, so that of several

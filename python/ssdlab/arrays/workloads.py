@@ -43,7 +43,7 @@ def workload(name: str) -> NamedLoad:
 
 
 def job(options: str, name: str, *, depth: int = DEPTH, seconds: float = SECONDS) -> JobText:
-    """A job over the whole device with ``depth`` I/Os in flight; its begin is not measured."""
+    """A job over the whole device with ``depth`` I/Os in flight; its start is not measured."""
     random = "norandommap\n" if "rand" in options else ""
     milliseconds = round(seconds * 1000)
     text = f"""\

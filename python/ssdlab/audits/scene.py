@@ -155,32 +155,32 @@ def look(system: System, target: str) -> Scene:
 
 
 def _device(system: System, target: str) -> str | None:
-    if system.live:
-        path = Path(target)
-        try:
-            if path.is_block_device():
-                name = system.device_called(target)
-                if name is None:
-                    raise InputError(f"{target}: the kernel does not know this block device")
-                return name
-            there = path.exists()
-        except OSError as error:
-            raise InputError(f"{target}: cannot be looked at ({error.strerror})") from None
-        if not there and target.startswith("/dev/"):
-            raise InputError(f"{target}: there is no such device")
-        if not there:
-            if "/" not in target and system.exists(f"{CLASS}/{target}"):
-                return target
-            raise InputError(f"{target}: there is no such file, folder or device")
-        if target.startswith("/dev/") and path.is_char_device():
-            raise InputError(f"{target}: is no block device")
-        return None
-    if target.startswith("/dev/") or "/" not in target:
+    """The kernel's name of the block device that is meant; None where it is a file or folder."""
+    if not system.live:
+        if "/" in target and not target.startswith("/dev/"):
+            return None
         found = system.device_called(target if "/" in target else f"/dev/{target}")
         if found is None:
             raise InputError(f"{target}: there is no such device below {system.root}")
         return found
-    return None
+    path = Path(target)
+    try:
+        is_block, there = path.is_block_device(), path.exists()
+    except OSError as error:
+        raise InputError(f"{target}: cannot be looked at ({error.strerror})") from None
+    if is_block:
+        if (name := system.device_called(target)) is None:
+            raise InputError(f"{target}: the kernel does not know this block device")
+        return name
+    if there:
+        if target.startswith("/dev/") and path.is_char_device():
+            raise InputError(f"{target}: is no block device")
+        return None
+    if target.startswith("/dev/"):
+        raise InputError(f"{target}: there is no such device")
+    if "/" not in target and system.exists(f"{CLASS}/{target}"):
+        return target
+    raise InputError(f"{target}: there is no such file, folder or device")
 
 
 def below_mount(system: System, mount: Mount) -> list[str]:

@@ -131,7 +131,7 @@ class _Grid:
                     self._share[own] = 1.0 - (1.0 - old) * missed
             else:
                 # Each worker goes through the same range, or through one of its own further on.
-                done = min(length, int(moved.bytes / max(1, _workers(work))))
+                done = min(length, int(moved.bytes / max(1, work.workers)))
                 for offset, _ in work.regions or ((0, length),):
                     own = self._cells(offset, done)
                     self._share[own] = 0.0 if moved is trimmed else 1.0
@@ -153,7 +153,7 @@ class _Grid:
         window = work.window
         first = 0.0 if window is None or not window.end_s else window.start_s / window.end_s
         times = np.linspace(first, 1.0, MOMENTS)
-        if (work.random and work.flag("norandommap")) or _workers(work) > 1:
+        if (work.random and work.flag("norandommap")) or work.workers > 1:
             left = np.exp(-times * written.bytes / length)
         else:
             # A pass comes to each place once, to read or to write it: earlier passes have filled.
@@ -167,11 +167,6 @@ class _Grid:
         end = self._capacity if length is None else offset + length
         first = int(offset / self._capacity * CELLS)
         return slice(first, max(first + 1, min(CELLS, round(end / self._capacity * CELLS))))
-
-
-def _workers(work: JobFacts) -> int:
-    text = work.option("numjobs")
-    return int(text) if text.isdigit() else 1
 
 
 def _span(case: Case) -> list[Symptom]:

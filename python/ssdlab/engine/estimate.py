@@ -127,14 +127,22 @@ def _moves(job: Job, speed: SpeedBounds, seconds: float) -> SpeedBounds:
     return SpeedBounds(speed.low * seconds + late, speed.high * seconds + late)
 
 
-def jobs(steps: Iterable[Expected]) -> Iterator[Job]:
-    """The jobs of steps as far as they are known beforehand, those of rounds once."""
+def _flat(steps: Iterable[Expected]) -> Iterator[tuple[Job | Purge | Trim | Idle | Repeated, int]]:
+    """The steps that others stand for, as far as they are known beforehand, each with how often it
+    is done at least."""
     for step in steps:
         if isinstance(step, Rounds):
-            yield from step.jobs(1)
+            yield from ((job, min(step.window, step.most)) for job in step.jobs(1))
         elif isinstance(step, Then):
-            yield from jobs(step.expected)
-        elif isinstance(step, (Job, Repeated)):
+            yield from _flat(step.expected)
+        else:
+            yield step, 1
+
+
+def jobs(steps: Iterable[Expected]) -> Iterator[Job]:
+    """The jobs of steps as far as they are known beforehand, those of rounds once."""
+    for step, _ in _flat(steps):
+        if isinstance(step, (Job, Repeated)):
             yield step.job if isinstance(step, Repeated) else step
 
 
@@ -151,21 +159,18 @@ class WorkLeft(dict[Shape | None, float]):
 def load(steps: Iterable[Expected], speeds: Speeds, kind: TargetKind) -> WorkLeft:
     """What steps come to, rounds at their fewest; resting in virtual time takes no time."""
     total = WorkLeft()
-    for step in steps:
-        if isinstance(step, Rounds):
-            total.add(load(step.jobs(1), speeds, kind), min(step.window, step.most))
-        elif isinstance(step, Then):
-            total.add(load(step.expected, speeds, kind))
-        elif isinstance(step, Repeated):
+    overhead = OVERHEAD_S.middle if kind != "sim" else 0.0
+    for step, times in _flat(steps):
+        job = step.job if isinstance(step, Repeated) else step
+        if isinstance(step, Repeated):
             assert step.job.seconds is not None
             each = _moves(step.job, speeds.of(step.job.shape), step.job.seconds).middle
-            count = min(step.least, math.ceil(step.amount / each))
-            total.add(load([step.job], speeds, kind), count)
-        elif isinstance(step, Job):
-            total.add(_load_of(step, speeds))
-            total.add({None: OVERHEAD_S.middle if kind != "sim" else 0.0})
-        elif isinstance(step, Idle):
-            total.add({None: step.seconds if kind != "sim" else 0.0})
+            times = min(step.least, math.ceil(step.amount / each))
+        if isinstance(job, Job):
+            total.add(_load_of(job, speeds), times)
+            total.add({None: overhead}, times)
+        elif isinstance(job, Idle):
+            total.add({None: job.seconds if kind != "sim" else 0.0})
         else:
             total.add({None: PURGE_S[kind].middle})
     return total
@@ -181,12 +186,8 @@ def _load_of(job: Job, speeds: Speeds) -> WorkLeft:
 
 def amounts(steps: Iterable[Expected]) -> Iterator[tuple[Shape, int]]:
     """Of the jobs whose time depends on the speed: shape and bytes."""
-    for step in steps:
-        if isinstance(step, Then):
-            yield from amounts(step.expected)
-        elif isinstance(step, Rounds):
-            yield from amounts(step.jobs(1))
-        elif isinstance(step, Repeated):
+    for step, _ in _flat(steps):
+        if isinstance(step, Repeated):
             yield step.job.shape, step.amount
         elif isinstance(step, Job) and step.seconds is None:
             yield step.shape, step.amount

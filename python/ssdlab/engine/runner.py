@@ -89,7 +89,7 @@ class Execution:
         self._keeping_s = 0.0
 
     def run(self) -> None:
-        """Goes through the plan from its begin; what is in the journal is not done again.
+        """Goes through the plan from its start; what is in the journal is not done again.
 
         Raises:
             Interrupted: Ctrl-C; what was finished is kept.
@@ -234,7 +234,7 @@ class Execution:
 
     def _restore(self) -> None:
         for number, path in self.folder.checkpoints():
-            # Without a state that can be read the steps are simulated from the begin.
+            # Without a state that can be read the steps are simulated from the start.
             with contextlib.suppress(InputError):
                 if number <= self._number:
                     self.session.restore(path)

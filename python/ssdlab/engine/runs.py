@@ -1,4 +1,4 @@
-"""A protocol's run from its begin to its end, and on from where it was stopped: the front door."""
+"""A protocol's run from its start to its end, and on from where it was stopped: the front door."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def begin(
     announce: Announce,
     examine: Examine = lambda _execution: (),
 ) -> ProtocolRun:
-    """Runs a protocol from its begin.
+    """Runs a protocol from its start.
 
     Raises:
         InputError: the order cannot be carried out as it is.

@@ -78,7 +78,7 @@ class Setup:
     """Bytes of the target."""
     kind: TargetKind
     active: int
-    """Bytes from the begin of the target that the protocol works on: the active range."""
+    """Bytes from the start of the target that the protocol works on: the active range."""
     values: Mapping[str, int | float | str] = field(default_factory=dict)
     divisor: float = 1.0
     """What durations are divided by: above 1 in a quick run, and on drives made smaller."""
@@ -191,8 +191,8 @@ class Setup:
             name: Name of the fio job.
             options: More fio options.
         """
-        offset, length = region or (0, self.active)
         size = bytes_of(bs)
+        offset, length = region or (0, self.active)
         if size % self.block:
             raise InputError(
                 f"{key}: the target has logical blocks of {self.block} bytes, "
@@ -217,17 +217,18 @@ class Setup:
             "norandommap": 1,
             "randrepeat": 0,
         }
-        takes = None
+        takes, moved = None, length * threads
         if seconds is not None:
             if seconds <= 0:
                 raise InputError(f"{key}: a job of {seconds:g} s measures nothing; give it more")
-            takes = self.seconds(seconds)
+            takes, moved = self.seconds(seconds), 0
             lines |= {"time_based": 1, "runtime": f"{round(takes * 1000)}ms"}
         elif amount is not None:
+            moved = amount * threads
             lines |= {"io_size": max(amount, size or 512)}
         if read_percent is not None:
             lines["rwmixread"] = read_percent
-        if not rw.removeprefix("rand").startswith("read") or rw.startswith("readwrite"):
+        if _write_share(rw, None):
             lines["refill_buffers"] = 1
             if compressible is None:
                 compressible = int(self.values.get("compressible", 0))
@@ -235,22 +236,17 @@ class Setup:
                 lines["buffer_compress_percentage"] = compressible
         lines |= dict(options or {})
         section = name or re.sub(r"[^A-Za-z0-9_.-]+", "-", key.rpartition("/")[2])
-        text = "".join(
-            [f"[{section}]\n", *(f"{option}={value}\n" for option, value in lines.items())]
+        written = (f"{option}={value}\n" for option, value in lines.items())
+        shape = Shape(
+            rw.startswith("rand"), size or 4 * KIB, depth * threads, _write_share(rw, read_percent)
         )
-        moved = 0 if takes is not None else (length if amount is None else amount) * threads
         return Job(
             key=key,
             title=title,
-            text=text,
+            text=f"[{section}]\n{''.join(written)}",
             seconds=takes,
             amount=moved,
-            shape=Shape(
-                rw.startswith("rand"),
-                size or 4 * KIB,
-                depth * threads,
-                _write_share(rw, read_percent),
-            ),
+            shape=shape,
             most_s=None if seconds is not None else _runtime_s(lines.get("runtime")),
             measured=measured,
         )

@@ -21,8 +21,8 @@ UNIT = 4096
 ENTRY = 4
 """Bytes of the map for a unit."""
 ROUNDS = 40
-CONTROLLER, DIES, CHANNELS = 1, 3, 4
-"""Places among the stations."""
+HOST, CONTROLLER, LINK, DIES, CHANNELS = range(5)
+"""The stations that a request passes, by their rows in arrays."""
 REGULAR = 0.7
 """Of the requests ahead at a station that all pass in turn, which come to it spread out."""
 
@@ -141,65 +141,63 @@ def _waf(drive: DriveFigures, loads: Sequence[FitWorkload]) -> Floats:
 
 
 def _rates(drive: DriveFigures, loads: Sequence[FitWorkload], waf: Floats) -> Floats:
+    """I/Os a second: those of a closed loop over the stations, or of what the dies can program,
+    whichever is less."""
     values = drive.values
+    t_read, wire = values["nand.t_read"], 1e3 / values["nand.transfer_mts"]
     reads, size, depth, jobs = (
         np.array([float(getattr(load, name)) for load in loads])
         for name in ("reads", "bs", "depth", "numjobs")
     )
+    writes, ones = 1 - reads, np.ones(len(loads))
     scattered = np.array([load.state == "steady" and not load.sequential for load in loads])
     in_order = np.array([load.sequential for load in loads])
+    # Nothing is read from flash where nothing was written.
+    from_flash = reads * np.array([float(load.reads < 1 or load.state != "fob") for load in loads])
     piece = np.where(scattered, UNIT, drive.page)
     pages = np.maximum(1, np.ceil(size / piece))
     if not drive.independent:
         pages = np.where(scattered, pages, np.ceil(pages / drive.planes))
-    wire = 1e3 / values["nand.transfer_mts"]
-    one_page = values["nand.t_read"] + np.minimum(size, piece) * wire
-    at_once = drive.at_once
-    each = np.ones(len(loads))
+    page_read = t_read + np.minimum(size, piece) * wire
     # Where the map is not in RAM, a request first reads that of where its data lie.
     namespace = np.array([float(load.namespace or drive.capacity) for load in loads])
     unmapped = np.maximum(0.0, 1.0 - (1.0 - drive.unmapped) * drive.capacity / namespace)
-    looked_up = unmapped * (1 - in_order) * (values["nand.t_read"] + UNIT * wire)
-    moved = np.maximum(0.0, waf - drive.overhead) * size * (1 - reads)
-    # Nothing is read from flash where nothing was written.
-    there = reads * np.array([float(load.reads < 1 or load.state != "fob") for load in loads])
-    demands = np.array(
-        [
-            values["host_time"] * each + 1e9 * size * (1 - reads) / values["host_fill_rate"],
-            values["controller.command_time"]
-            + (1 - reads) * values["controller.write_time"]
-            + moved / UNIT * drive.relocate,
-            drive.command + 1e9 * size / values["bandwidth"],
-            there * pages * one_page + looked_up,
-            there * size * wire + unmapped * (1 - in_order) * UNIT * wire,
-        ]
+    map_reads = unmapped * (1 - in_order)
+    map_read = map_reads * (t_read + UNIT * wire)
+    moved = np.maximum(0.0, waf - drive.overhead) * size * writes
+    relocating = moved / UNIT * drive.relocate
+    demands = np.empty((5, len(loads)))
+    demands[HOST] = values["host_time"] * ones + 1e9 * size * writes / values["host_fill_rate"]
+    demands[CONTROLLER] = (
+        values["controller.command_time"] + writes * values["controller.write_time"] + relocating
     )
-    servers = np.array([jobs, each, each, at_once * each, drive.channels * each])
+    demands[LINK] = drive.command + 1e9 * size / values["bandwidth"]
+    demands[DIES] = from_flash * pages * page_read + map_read
+    demands[CHANNELS] = from_flash * size * wire + map_reads * UNIT * wire
+    servers = np.array([jobs, ones, ones, drive.at_once * ones, drive.channels * ones])
     # Requests in order take turns over dies and channels; what is scattered waits for those that
     # happen to be at the same one while others are idle, as jobs do for their own processors.
-    shared = np.array([0 * each, each, each, in_order, in_order])
+    shared = np.array([0 * ones, ones, ones, in_order, in_order])
     alone = demands.copy()
-    alone[CONTROLLER] -= moved / UNIT * drive.relocate  # beside the request
+    alone[CONTROLLER] -= relocating  # beside the request
     # A request ends with the last of its pages; reads in order have been read ahead.
-    missing = there * (1.0 - drive.read_ahead * in_order)
-    alone[DIES] = missing * one_page * (1 + (pages - 1) / at_once) + looked_up
-    alone[CHANNELS] = missing * (size - np.minimum(size, piece)) * wire
+    waited_for = from_flash * (1.0 - drive.read_ahead * in_order)
+    alone[DIES] = waited_for * page_read * (1 + (pages - 1) / drive.at_once) + map_read
+    alone[CHANNELS] = waited_for * (size - np.minimum(size, piece)) * wire
     delay = (
-        values["latency"]
-        + reads * drive.read_latency
-        + (1 - reads) * values["controller.write_latency"]
+        values["latency"] + reads * drive.read_latency + writes * values["controller.write_latency"]
     )
-    program = drive.page * drive.pages_at_once / values["nand.t_program"]
     # Share of the time that a die programs, at one request per ns; a read that comes then waits.
     # What is moved is read by pages of all planes, of which it is but a part.
-    written = waf * size * (1 - reads)
+    programmed = drive.page * drive.pages_at_once / values["nand.t_program"]
+    written = waf * size * writes
     valid = np.maximum(moved / np.maximum(written, 1.0), UNIT / drive.page)
-    copied = moved * values["nand.t_read"] / (drive.page * drive.planes * valid)
-    writing = (written / program + copied + (written + moved) * wire) / drive.dies
-    held = missing * values["nand.t_program"] / 2
+    copied = moved * t_read / (drive.page * drive.planes * valid)
+    writing = (written / programmed + copied + (written + moved) * wire) / drive.dies
+    held = waited_for * values["nand.t_program"] / 2
     depth = np.minimum(depth, drive.slots)
     rates = _closed(demands, servers, shared, alone, delay, depth, writing, held, pages)
-    flash = 1 / np.maximum(writing + (writing > 0) * demands[DIES] / at_once, 1e-15)
+    flash = 1 / np.maximum(writing + (writing > 0) * demands[DIES] / drive.at_once, 1e-15)
     both: Floats = 1e9 * (rates**-4 + flash**-4) ** -0.25
     return both
 

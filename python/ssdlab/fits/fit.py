@@ -92,54 +92,52 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
         if observation.measured and not observation.load.limits
     ]
     _check(observed, order)
-    given = order.fixed or {}
-    fixed = {**_parity(observed), **given}
-    if order.start is None:
-        candidates = starts.likely(order.capacity, observed, order.without)
-        if not order.concluded:
-            candidates = [starts.behind_fio(candidate) for candidate in candidates]
-    else:
-        candidates = [starts.named(order.start, order.capacity)]
-    if order.concluded:
-        candidates = _concluded(candidates, order.concluded, fixed)
-        told = {*settings(order.concluded), *fixed}
-        if not told & set(starts.DIES):
-            candidates = [other for one in candidates for other in starts.of_dies(one)]
-    # Superblocks may be too small for a stripe of that parity.
-    if holding := [candidate for candidate in candidates if _is_drive(candidate, fixed)]:
-        candidates = holding
-    else:
-        fixed = dict(given)
+    candidates, fixed = _candidates(order, observed)
     ranked = starts.ranked(candidates, observed, fixed)
+    start, closely = ranked[0]
     muted = within(progress, 0.0, 0.0, "how it collects")
     if order.concluded:
         start = _of_several(ranked)
-        if order.quick:
-            chosen = structure.quickly(start.rig, observed, order.seed, muted)
-        else:
-            chosen = structure.simulated(start.rig, observed, order.seed, muted)
+        choose = structure.quickly if order.quick else structure.simulated
+        chosen = choose(start.rig, observed, order.seed, muted)
         start = _chosen(start, chosen, fixed, quick=order.quick)
-        # Closed forms of write amplification have chosen already, as well as they can.
-        observed = (
-            [observation.without("waf") for observation in observed] if order.quick else observed
-        )
-        ranked = [(start, starts.held(start, observed, fixed))]
+        if order.quick:
+            # Closed forms of write amplification have chosen already, as well as they can.
+            observed = [observation.without("waf") for observation in observed]
+        closely = starts.held(start, observed, fixed)
+    elif order.quick:
+        closely = _collecting(starts.held(start, observed, fixed), observed, order.seed, muted)
     if order.quick:
-        start = ranked[0][0]
-        found = starts.held(start, observed, fixed)
-        if not order.concluded:
-            found = _collecting(found, observed, order.seed, muted)
-        return Fit(found, start.name, observed, True)
+        return Fit(closely, start.name, observed, True)
     some = observed[:: math.ceil(len(observed) / ROWS)]
     effort = Effort(seed=order.seed)
     if order.concluded:
-        effort = replace(effort, writes=_drive_write(ranked[0][0].rig))
+        effort = replace(effort, writes=_drive_write(start.rig))
     else:
-        lasting = trial.lasting(
-            effort, ranked[0][0].rig, [observation.load for observation in some]
-        )
+        lasting = trial.lasting(effort, start.rig, [observation.load for observation in some])
         effort = replace(lasting, writes=max(2 * effort.writes, lasting.writes))
-    return _by_simulation(*ranked[0], some, fixed, effort, progress)
+    return _by_simulation(start, closely, some, fixed, effort, progress)
+
+
+def _candidates(
+    order: FitOrder, observed: Sequence[Observation]
+) -> tuple[list[starts.Start], Mapping[str, str]]:
+    """The drives to start from, and the keys that all of them have."""
+    given = order.fixed or {}
+    fixed = {**_parity(observed), **given}
+    if order.start is not None:
+        candidates = [starts.named(order.start, order.capacity)]
+    else:
+        candidates = starts.likely(order.capacity, observed, order.without)
+        if not order.concluded:
+            candidates = [starts.behind_fio(candidate) for candidate in candidates]
+    if order.concluded:
+        candidates = _concluded(candidates, order.concluded, fixed)
+        if not {*settings(order.concluded), *fixed} & set(starts.DIES):
+            candidates = [other for one in candidates for other in starts.of_dies(one)]
+    # Superblocks may be too small for a stripe of that parity.
+    holding = [candidate for candidate in candidates if _is_drive(candidate, fixed)]
+    return (holding, fixed) if holding else (candidates, given)
 
 
 def _concluded(

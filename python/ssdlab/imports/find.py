@@ -183,52 +183,49 @@ def scan(
 
     Raises InputError where a path does not exist or cannot be read.
     """
-    todo = [(file, path.is_file()) for path in paths for file in _files(path)]
-    foreign_documents: list[ForeignDocument] = []
-    claims: list[dict[Path, Log]] = []
+    asked = {file: path.is_file() for path in paths for file in _files(path)}
+    found: dict[str, tuple[ForeignDocument, Mapping[Path, Log]]] = {}
     refused: list[Refused] = []
-    others = superseded = 0
     again: list[Path] = []
-    seen: set[str] = set()
-    files_ = dict(todo)
-    for number, (file, asked) in enumerate(files_.items()):
-        progress(number, len(files_), file)
-        if not asked and logs.NAME.fullmatch(file.name):
+    others = superseded = 0
+    for number, (file, named) in enumerate(asked.items()):
+        progress(number, len(asked), file)
+        if not named and logs.NAME.fullmatch(file.name):
             continue
-        if not asked and file.suffix.lower() in NEVER:
+        if not named and file.suffix.lower() in NEVER:
             others += 1
             continue
         try:
-            own, beside, left = _of_file(file, name)
+            own, left = _of_file(file, name)
         except InputError as error:
-            refused.append(Refused(file, error.message.removeprefix(f"{file}: "), asked))
+            refused.append(Refused(file, error.message.removeprefix(f"{file}: "), named))
             continue
         superseded += left
-        for foreign, candidates in zip(own, beside, strict=True):
-            if foreign.digest in seen:
+        for foreign, beside in own:
+            if foreign.digest in found:
                 again.append(file)
-                continue
-            seen.add(foreign.digest)
-            foreign_documents.append(foreign)
-            claims.append(candidates)
-        if not own and asked:
+            else:
+                found[foreign.digest] = foreign, beside
+        if not own and named:
             refused.append(Refused(file, "holds no JSON document of fio", True))
-        others += not own and not asked
-    shared = Counter(path for claim in claims for path in claim)
-    for path, count in sorted(shared.items()):
+        others += not own and not named
+    claims = Counter(path for _, beside in found.values() for path in beside)
+    for path, count in sorted(claims.items()):
         if count > 1:
             why = f"is a log that {count} documents name as theirs; taken for none of them"
             refused.append(Refused(path, why, False))
-    for place, beside_ in enumerate(claims):
-        mine = [log for path, log in sorted(beside_.items()) if shared[path] == 1]
+    foreign_documents = []
+    for foreign, beside in found.values():
         try:
-            foreign_documents[place] = foreign_documents[place].with_logs(mine)
+            mine = [log for path, log in sorted(beside.items()) if claims[path] == 1]
+            foreign_documents.append(foreign.with_logs(mine))
         except InputError as error:
-            refused.append(Refused(foreign_documents[place].path.parent, error.message, False))
+            foreign_documents.append(foreign)
+            refused.append(Refused(foreign.path.parent, error.message, False))
     refused += [
         Refused(file, "is a log without the document of its run beside it", False)
-        for file, asked in files_.items()
-        if not asked and file not in shared and logs.NAME.fullmatch(file.name)
+        for file, named in asked.items()
+        if not named and file not in claims and logs.NAME.fullmatch(file.name)
     ]
     return ImportScan(foreign_documents, refused, others, superseded, again)
 
@@ -241,9 +238,9 @@ def _files(path: Path) -> list[Path]:
 
 def _of_file(
     file: Path, name: str | None
-) -> tuple[list[ForeignDocument], list[dict[Path, Log]], int]:
-    """The documents of a file without their logs, the logs that may be of each, and how many
-    documents were superseded."""
+) -> tuple[list[tuple[ForeignDocument, Mapping[Path, Log]]], int]:
+    """The documents of a file without their logs, each with the logs that may be its own, and how
+    many documents were superseded."""
     if file.name == MANIFEST:
         raise InputError("is a run of ssdlab; name its folder where a run is asked for")
     if logs.NAME.fullmatch(file.name):
@@ -264,19 +261,13 @@ def _of_file(
             raise InputError(
                 "is fio's output for people; run fio with --output-format=json or json+"
             )
-        return [], [], 0
+        return [], 0
     known = told.by_place(file, text)
     count = len(texts.documents)
-    foreign_documents = [
-        _foreign(file, n, count, raw, known, name) for n, raw in enumerate(texts.documents, 1)
-    ]
+    own = [_foreign(file, n, count, raw, known, name) for n, raw in enumerate(texts.documents, 1)]
     # Nothing says which of several documents a log is of.
-    beside = (
-        [_logs(file, foreign_documents[0].document, known)]
-        if count == 1
-        else [{} for _ in foreign_documents]
-    )
-    return foreign_documents, beside, texts.superseded
+    beside = _logs(file, own[0].document, known) if count == 1 else {}
+    return [(foreign, beside) for foreign in own], texts.superseded
 
 
 def _foreign(

@@ -124,19 +124,16 @@ def _side(raw: Mapping[str, Any], old: bool) -> dict[str, Any]:
 
 def _latency(raw: Mapping[str, Any], kind: str, old: bool, ios: int) -> dict[str, Any] | None:
     """The latencies of one kind, ns; None where there are none."""
-    found = raw.get(f"{kind}_ns")
-    scale = 1
+    found, scale = raw.get(f"{kind}_ns"), 1
     if found is None:
         found, scale = raw.get(kind), 1000 if old else 1
     if not isinstance(found, Mapping) or not ios:
         return None
     made: dict[str, Any] = {}
-    for name in ("min", "max"):
-        if isinstance(found.get(name), int | float):
-            made[name] = round(found[name] * scale)
-    for name in ("mean", "stddev"):
-        if isinstance(found.get(name), int | float):
-            made[name] = float(found[name]) * scale
+    for name in ("min", "max", "mean", "stddev"):
+        if isinstance(value := found.get(name), int | float):
+            whole = name in ("min", "max")
+            made[name] = round(value * scale) if whole else float(value * scale)
     if not made.get("max") and not made.get("mean"):
         return None  # zeros stand for a kind that was not measured
     if isinstance(found.get("N"), int):

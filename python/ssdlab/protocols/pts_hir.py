@@ -29,7 +29,7 @@ PIECE_S = 300.0
 
 
 class Burst(NamedTuple):
-    """A measurement against the time since the begin of its access pattern."""
+    """A measurement against the time since the start of its access pattern."""
 
     key: str
     minute: float

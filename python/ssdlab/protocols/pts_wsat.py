@@ -30,7 +30,7 @@ class Minute(NamedTuple):
 
     key: str
     minute: float
-    """When it ended, since the begin."""
+    """When it ended, since the start."""
     written: int
     """Bytes up to its end."""
 

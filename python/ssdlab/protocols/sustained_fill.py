@@ -119,7 +119,7 @@ def _said(
     elif cached is None:
         said = [
             f"The drive takes {units.size_text(total)} in order at {whole} "
-            "from begin to end: no cache that runs full is seen."
+            "from start to end: no cache that runs full is seen."
         ]
     else:
         share = 100 * cached / total

@@ -231,11 +231,10 @@ def _draw(
     """One chart; ``by_curve`` gets what draws each curve."""
     curves = [_points(curve, chart) for curve in chart.curves]
     turns = coincidence.turns(chart, curves)
+    every = np.concatenate([_points(curve, chart, every=True)[0] for curve in chart.curves])
     panel = plot.new_figure(
         height,
-        axes.across(
-            chart, np.concatenate([_points(c, chart, every=True)[0] for c in chart.curves])
-        ),
+        axes.across(chart, every),
         axes.up(chart),
         for_page(chart.x_label),
         for_page(chart.y_label),
@@ -250,32 +249,38 @@ def _draw(
         panel.xaxis[0].ticker.min_interval = 1  # no run is the one and a half
     if chart.y_names:
         plot.name_ticks(panel.yaxis[0], panel.ygrid[0], [for_page(name) for name in chart.y_names])
-    for place, (curve, (x, y)) in enumerate(zip(chart.curves, curves, strict=True)):
-        tips = _tips(chart, curve)
+    for place in range(len(chart.curves)):
         before = len(panel.renderers)
-        if curve.style == "heat":
-            _heat(panel, curve)
-        elif curve.style == "fields":
-            _fields(panel, curve, chart, x, y)
-        elif curve.style == "parallel":
-            _parallel(panel, curve, x, y)
-        elif curve.style == "stack":
-            _stack(panel, curve, x, y, _below(chart, curves, place), tips)
-        elif curve.style == "bars":
-            _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart), tips)
-        else:
-            _curve(panel, curve, _colour(chart, curve), x, y, tips, _beside_points(chart, curve))
-            if place in turns:
-                coincidence.take_turns(panel.renderers[before:], *turns[place])
-        for drawn in panel.renderers[before:]:
-            drawn.data_source.name = f"curve-{place}"  # the page changes what it holds
+        _add(panel, chart, curves, place)
+        drawn = panel.renderers[before:]
+        if place in turns:
+            coincidence.take_turns(drawn, *turns[place])
+        for one in drawn:
+            one.data_source.name = f"curve-{place}"  # the page changes what it holds
         if by_curve is not None:
-            by_curve.append(panel.renderers[before:])
+            by_curve.append(drawn)
     if chart.window is not None:
         shade = BoxAnnotation(left=chart.window[0], right=chart.window[1], fill_color=style.MUTED)
         shade.fill_alpha, shade.line_color, shade.level = 0.1, None, "underlay"
         panel.add_layout(shade)
     return panel
+
+
+def _add(panel: figure, chart: Figure, curves: Sequence[tuple[Floats, Floats]], place: int) -> None:
+    """Draws one of the curves, whose points are among those of all."""
+    curve, (x, y), tips = chart.curves[place], curves[place], _tips(chart, chart.curves[place])
+    if curve.style == "heat":
+        _heat(panel, curve)
+    elif curve.style == "fields":
+        _fields(panel, curve, chart, x, y)
+    elif curve.style == "parallel":
+        _parallel(panel, curve, x, y)
+    elif curve.style == "stack":
+        _stack(panel, curve, x, y, _below(chart, curves, place), tips)
+    elif curve.style == "bars":
+        _bars(panel, curve, x + _beside(chart, place), y, _bar_width(chart), tips)
+    else:
+        _curve(panel, curve, _colour(chart, curve), x, y, tips, _beside_points(chart, curve))
 
 
 def _coincide(chart: Figure) -> list[str]:
@@ -349,17 +354,11 @@ def _beside(chart: Figure, place: int) -> float:
 def _bars(
     panel: figure, curve: Curve, x: Floats, y: Floats, width: float, tips: list[tuple[str, str]]
 ) -> None:
-    colour = style.colour(curve.colour)
-    source = ColumnDataSource({"x": x, "y": y})
     drawn = panel.vbar(
-        "x",
-        top="y",
-        bottom=min(0.0, panel.y_range.start) if panel.y_range.start <= 0 else panel.y_range.start,
-        width=0.92 * width,
-        source=source,
-        color=colour,
+        "x", top="y", bottom=panel.y_range.start, width=0.92 * width,
+        source=ColumnDataSource({"x": x, "y": y}), color=style.colour(curve.colour),
         line_color=None,
-    )
+    )  # fmt: skip
     plot.add_hover(panel, drawn, tips)
 
 

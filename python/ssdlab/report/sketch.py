@@ -133,56 +133,60 @@ def _short(text: str, room: float) -> str:
 def _marks(renderer: Any, x: Scale, y: Scale) -> Iterator[str]:
     """What a glyph of bokeh draws; those are used that :mod:`ssdlab.report.drawing` uses."""
     glyph, data = renderer.glyph, renderer.data_source.data
-    kind = type(glyph).__name__
-    if kind in ("Line", "Step"):
-        yield _line(glyph, data, x, y, steps=kind == "Step")
-        return
-    if kind == "MultiLine":
-        for line_x, line_y, alpha in zip(data["xs"], data["ys"], data["alpha"], strict=True):
-            places = zip(line_x, line_y, strict=True)
-            points = " ".join(f"{x(float(at)):.1f},{y(float(up)):.1f}" for at, up in places)
-            yield (
-                f'<polyline points="{points}" fill="none" stroke="{glyph.line_color}" '
-                f'opacity="{alpha:.2f}"/>'
-            )
-        return
-    count = len(data["x"])
-
-    given = glyph.properties_with_values()
-
-    def of(name: str) -> Sequence[Any]:
-        return _values(given[name], data, count)
-
-    xs, ys = [x(float(v)) for v in data["x"]], data.get("y", ())
-    if kind == "Scatter":
-        look = zip(of("size"), of("fill_color"), of("line_color"), of("line_width"), strict=True)
-        alike = itertools.groupby(zip(xs, ys, look, strict=True), key=lambda one: one[2])
-        for (size, fill, line, width), marks in alike:
-            dots = "".join(
-                f'<circle cx="{at:.1f}" cy="{y(float(up)):.1f}" r="{size / 2:g}"/>'
-                for at, up, _ in marks
-            )
-            yield (
-                f'<g fill="{fill or "none"}" stroke="{line or "none"}" stroke-width="{width}">'
-                f"{dots}</g>"
-            )
-    elif kind == "VBar":
-        sides = zip(data["x"], of("width"), of("bottom"), of("top"), of("fill_color"), strict=True)
-        for at, width, low, high, fill in sides:
-            yield _box(x, y, (at - width / 2, at + width / 2), (low, high), fill)
-    elif kind == "Rect":
-        sides = zip(data["x"], data["y"], of("width"), of("height"), of("fill_color"), strict=True)
-        for at, up, width, tall, fill in sides:
-            yield _box(x, y, (at - width / 2, at + width / 2), (up - tall / 2, up + tall / 2), fill)
-    elif kind == "Text":
-        for at, up, text, ink in zip(xs, ys, of("text"), of("text_color"), strict=True):
-            yield (
-                f'<text {LABEL} x="{at:.1f}" y="{y(float(up)) + 4:.1f}" fill="{ink}" '
-                f'text-anchor="middle">{html.escape(str(text))}</text>'
-            )
+    drawn_by = {
+        "Line": _line, "Step": _line, "MultiLine": _lines, "Scatter": _dots, "VBar": _bars,
+        "Rect": _fields, "Text": _texts,
+    }  # fmt: skip
+    return drawn_by[type(glyph).__name__](glyph, data, x, y)
 
 
-def _line(glyph: Any, data: Any, x: Scale, y: Scale, *, steps: bool) -> str:
+def _lines(glyph: Any, data: Any, x: Scale, y: Scale) -> Iterator[str]:
+    for line_x, line_y, alpha in zip(data["xs"], data["ys"], data["alpha"], strict=True):
+        places = zip(line_x, line_y, strict=True)
+        points = " ".join(f"{x(float(at)):.1f},{y(float(up)):.1f}" for at, up in places)
+        yield (
+            f'<polyline points="{points}" fill="none" stroke="{glyph.line_color}" '
+            f'opacity="{alpha:.2f}"/>'
+        )
+
+
+def _dots(glyph: Any, data: Any, x: Scale, y: Scale) -> Iterator[str]:
+    looks = _columns(glyph, data, "size", "fill_color", "line_color", "line_width")
+    marks = zip(data["x"], data["y"], looks, strict=True)
+    for (size, fill, line, width), alike in itertools.groupby(marks, key=lambda one: one[2]):
+        dots = "".join(
+            f'<circle cx="{x(float(at)):.1f}" cy="{y(float(up)):.1f}" r="{size / 2:g}"/>'
+            for at, up, _ in alike
+        )
+        yield (
+            f'<g fill="{fill or "none"}" stroke="{line or "none"}" stroke-width="{width}">'
+            f"{dots}</g>"
+        )
+
+
+def _bars(glyph: Any, data: Any, x: Scale, y: Scale) -> Iterator[str]:
+    sides = _columns(glyph, data, "width", "bottom", "top", "fill_color")
+    for at, (width, low, high, fill) in zip(data["x"], sides, strict=True):
+        yield _box(x, y, (at - width / 2, at + width / 2), (low, high), fill)
+
+
+def _fields(glyph: Any, data: Any, x: Scale, y: Scale) -> Iterator[str]:
+    sides = _columns(glyph, data, "width", "height", "fill_color")
+    for at, up, (width, tall, fill) in zip(data["x"], data["y"], sides, strict=True):
+        yield _box(x, y, (at - width / 2, at + width / 2), (up - tall / 2, up + tall / 2), fill)
+
+
+def _texts(glyph: Any, data: Any, x: Scale, y: Scale) -> Iterator[str]:
+    looks = _columns(glyph, data, "text", "text_color")
+    for at, up, (text, ink) in zip(data["x"], data["y"], looks, strict=True):
+        yield (
+            f'<text {LABEL} x="{x(float(at)):.1f}" y="{y(float(up)) + 4:.1f}" fill="{ink}" '
+            f'text-anchor="middle">{html.escape(str(text))}</text>'
+        )
+
+
+def _line(glyph: Any, data: Any, x: Scale, y: Scale) -> Iterator[str]:
+    steps = type(glyph).__name__ == "Step"
     points: list[str] = []
     last = 0.0
     keep = keep_extremes([np.asarray(data["y"], dtype=float)], 2 * WIDTH)
@@ -194,7 +198,7 @@ def _line(glyph: Any, data: Any, x: Scale, y: Scale, *, steps: bool) -> str:
     dash = " ".join(map(str, glyph.line_dash or ()))
     offset = f' stroke-dashoffset="{glyph.line_dash_offset}"' if glyph.line_dash_offset else ""
     dashed = f' stroke-dasharray="{dash}"{offset}' if dash else ""
-    return (
+    yield (
         f'<polyline points="{" ".join(points)}" fill="none" stroke="{glyph.line_color}" '
         f'stroke-width="{glyph.line_width}"{dashed}/>'
     )
@@ -211,8 +215,13 @@ def _box(
     )
 
 
-def _values(spec: Any, data: Any, count: int) -> Sequence[Any]:
-    """What a property says of each mark: a column of the data, or one value for all."""
-    if isinstance(spec, Field):
-        return list(np.asarray(data[spec.field]).tolist())
-    return [getattr(spec, "value", spec)] * count
+def _columns(glyph: Any, data: Any, *names: str) -> Iterator[tuple[Any, ...]]:
+    """What properties say of each mark: a column of the data, or one value for all."""
+    given, count = glyph.properties_with_values(), len(data["x"])
+
+    def of(spec: Any) -> Sequence[Any]:
+        if isinstance(spec, Field):
+            return list(np.asarray(data[spec.field]).tolist())
+        return [getattr(spec, "value", spec)] * count
+
+    return zip(*(of(given[name]) for name in names), strict=True)

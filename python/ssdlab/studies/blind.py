@@ -183,33 +183,33 @@ def unseen(seed: int, number: int, count: int = 20) -> list[FitWorkload]:
     dice = _Dice(seed, number, 1)
     found: dict[FitWorkload, None] = {}
     while len(found) < count:
-        kind = dice.choice(KINDS)
-        depth, jobs = dice.choice([2, 3, 6, 12, 24, 48]), dice.choice([1, 1, 1, 2, 4])
-        block = 1024 * dice.choice([4, 8, 20, 48, 96])
-        if kind == "read":
-            load = FitWorkload("randread", block, depth, jobs)
-        elif kind == "steady read":
-            load = FitWorkload("randread", block, depth, jobs, None, "steady")
-        elif kind == "write":
-            load = FitWorkload("randwrite", 4096, depth, jobs, None, "steady")
-        elif kind == "large write":
-            load = FitWorkload(
-                "randwrite", 1024 * dice.choice([8, 16, 64]), depth, 1, None, "steady"
-            )
-        elif kind == "namespace":
-            size = int(CAPACITY * dice.choice([0.6, 0.7, 0.8, 0.9])) // 2**20 * 2**20
-            load = FitWorkload("randwrite", 4096, depth, 1, None, "steady", size)
-        elif kind == "mix":
-            mix = dice.choice([10.0, 30.0, 50.0, 90.0])
-            load = FitWorkload("randrw", 1024 * dice.choice([4, 4, 16]), depth, jobs, mix, "steady")
-        elif kind == "sequential":
-            load = FitWorkload("read", 1024 * dice.choice([32, 64, 256]), depth)
-        else:
-            load = FitWorkload(
-                "write", 1024 * dice.choice([16, 64, 256]), depth, 1, None, "steady-seq"
-            )
-        found[load] = None
+        found[_load(dice)] = None
     return list(found)
+
+
+def _load(dice: _Dice) -> FitWorkload:
+    kind = dice.choice(KINDS)
+    depth, jobs = dice.choice([2, 3, 6, 12, 24, 48]), dice.choice([1, 1, 1, 2, 4])
+    block = 1024 * dice.choice([4, 8, 20, 48, 96])
+    if kind == "read":
+        return FitWorkload("randread", block, depth, jobs)
+    if kind == "steady read":
+        return FitWorkload("randread", block, depth, jobs, None, "steady")
+    if kind == "write":
+        return FitWorkload("randwrite", 4096, depth, jobs, None, "steady")
+    if kind == "large write":
+        size = 1024 * dice.choice([8, 16, 64])
+        return FitWorkload("randwrite", size, depth, 1, None, "steady")
+    if kind == "namespace":
+        space = int(CAPACITY * dice.choice([0.6, 0.7, 0.8, 0.9])) // 2**20 * 2**20
+        return FitWorkload("randwrite", 4096, depth, 1, None, "steady", space)
+    if kind == "mix":
+        mix = dice.choice([10.0, 30.0, 50.0, 90.0])
+        return FitWorkload("randrw", 1024 * dice.choice([4, 4, 16]), depth, jobs, mix, "steady")
+    if kind == "sequential":
+        return FitWorkload("read", 1024 * dice.choice([32, 64, 256]), depth)
+    size = 1024 * dice.choice([16, 64, 256])
+    return FitWorkload("write", size, depth, 1, None, "steady-seq")
 
 
 def selftest(

@@ -281,27 +281,7 @@ class Fio:
                 if section.trace is not None:
                     section.trace.write(folder, held.path)
             observer = Observer(disk, file)
-            broken: BrokenOffError | Interrupted | None = None
-            began = held.again().capacity
-            try:
-                document = fio_run.run_fio(
-                    real_job.text,
-                    folder,
-                    read_only=not real_job.plan.writes,
-                    progress=settings.progress,
-                    paths=self._paths(held),
-                    included=real_job.included,
-                )
-            except (BrokenOffError, Interrupted) as error:
-                if error.result is None:
-                    raise
-                document, broken = error.result, error
-            # To fio the end of what shrank is the end of its work, or an error without a cause.
-            if (size := held.again().capacity) < began:
-                broken = BrokenOffError(
-                    f"{self.name}: shrank from {size_text(began)} to {size_text(size)} while the "
-                    "job ran"
-                )
+            document, broken = self._by_fio(real_job, settings, held, folder)
             found["fio_version"] = document.get("fio version")
             found["observed"] = observer.found()
             if held.name is not None and broken is None:
@@ -345,6 +325,31 @@ class Fio:
             )
             raise type(broken)(broken.message, result)
         return result
+
+    def _by_fio(
+        self, real_job: fio_job.RealJob, settings: Settings, held: safety.Held, folder: Path
+    ) -> tuple[dict[str, Any], BrokenOffError | Interrupted | None]:
+        """What fio measured, and what ended the job early, where that did."""
+        broken: BrokenOffError | Interrupted | None = None
+        began = held.again().capacity
+        try:
+            document = fio_run.run_fio(
+                real_job.text,
+                folder,
+                read_only=not real_job.plan.writes,
+                progress=settings.progress,
+                paths=self._paths(held),
+                included=real_job.included,
+            )
+        except (BrokenOffError, Interrupted) as error:
+            if error.result is None:
+                raise
+            document, broken = error.result, error
+        # To fio the end of what shrank is the end of its work, or an error without a cause.
+        if (size := held.again().capacity) < began:
+            sizes = f"from {size_text(began)} to {size_text(size)}"
+            broken = BrokenOffError(f"{self.name}: shrank {sizes} while the job ran")
+        return document, broken
 
 
 _NOT_ON_FILES: dict[str, Callable[[fio_job.JobSection], bool]] = {

@@ -340,40 +340,32 @@ def put_back(
     settled, failed = set[str](), set[str]()
     for entry in reversed(journal.entries):
         # What goes with a setting that stays is not touched either.
-        if entry.set is None and entry.setting in failed:
-            left.append(entry)
         if entry.set is None and entry.setting in failed | settled:
-            continue
-        heir = next(
-            (journal for journal in others if journal.alive and _holds(journal, entry)), None
-        )
-        if heir is not None:
+            if entry.setting in failed:
+                left.append(entry)
+        elif heir := next((one for one in others if one.alive and _holds(one, entry)), None):
             # Who began before knows already what was there first.
             if heir.began_ns > journal.began_ns:
                 _hand_over(journal, entry, heir)
             settled.add(entry.setting)
-            continue
-        place = _where(system, journal, entry)
-        if place is None:
+        elif (place := _where(system, journal, entry)) is None:
             if MEANS[entry.means].lasts == "drive":
                 left.append(entry)
                 back.remarks.append(_absent(journal, entry))
-            continue
-        if entry.means == FORMAT and not formats:
+        elif entry.means == FORMAT and not formats:
             left.append(entry)
-            if formats is None:
-                continue
-            back.remarks.append(
-                f"{place} still has blocks of {entry.set} bytes and had {entry.before}: "
-                f"ssdlab setup {place} --restore --destroy SERIAL formats it back and erases it"
-            )
-            continue
-        outcome = _restore(system, replace(entry, place=place), back)
-        if outcome == "failed":
-            left.append(entry)
-            failed.add(entry.setting)
-        elif outcome == "left":
-            settled.add(entry.setting)
+            if formats is not None:
+                back.remarks.append(
+                    f"{place} still has blocks of {entry.set} bytes and had {entry.before}: "
+                    f"ssdlab setup {place} --restore --destroy SERIAL formats it back and erases it"
+                )
+        else:
+            outcome = _restore(system, replace(entry, place=place), back)
+            if outcome == "failed":
+                left.append(entry)
+                failed.add(entry.setting)
+            elif outcome == "left":
+                settled.add(entry.setting)
     journal.entries = left[::-1]
     journal.settle()
     return back

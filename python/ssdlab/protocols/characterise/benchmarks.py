@@ -112,7 +112,7 @@ def plan(setup: Setup) -> list[Step]:
 
 
 def near(setup: Setup, records: Records) -> int:
-    """Bytes from the begin of the range in which reads find their entries of the map in RAM, as far
+    """Bytes from the start of the range in which reads find their entries of the map in RAM, as far
     as reads over growing ranges have told."""
     # The end of a fill may still lie in a fast cache.
     half = max(MIB, setup.active // 2 // MIB * MIB)
