@@ -295,6 +295,14 @@ def span(where: str, text: str) -> Span | None:
     return Span(low, high, log, step, end)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is one, and finite."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
 def quantity(text: str) -> tuple[float, str] | None:
     """A number and its unit: ``""``, ``"B"`` for sizes, ``"ns"`` for times; a percentage is the
     share. None where the text is none of these."""

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ssdlab.answer import Answer, Cell, Cells, Number, Section, Table, Verdict, columns
+from ssdlab.answer import Answer, Number, Section, Table, Verdict, table
 from ssdlab.answers.fit import NAMES
 from ssdlab.experiments.twin import TwinOutcome
+from ssdlab.fits.predict import ComparedNumber
 
 
 def answer(outcomes: Sequence[TwinOutcome]) -> Answer:
     """How far twins are off where they were not fitted."""
     twins = [error for outcome in outcomes for error in outcome.errors]
     plain = [error for outcome in outcomes for error in outcome.plain_errors]
-    inside = [number.inside for outcome in outcomes for number in outcome.compared]
     median, high = _percentiles(twins)
     other = _percentiles(plain)
-    share = 100 * sum(inside) / max(1, len(inside))
+    share = _inside([number for outcome in outcomes for number in outcome.compared])
     said = [
         f"twins are {median:.0f} % off at the median and {high:.0f} % at the 90th percentile over "
         f"{len(twins)} numbers of regions that they were not fitted to; interpolation and "
@@ -44,37 +44,49 @@ def answer(outcomes: Sequence[TwinOutcome]) -> Answer:
 
 
 def _by_case(outcomes: Sequence[TwinOutcome]) -> Table:
-    rows: list[Cells] = []
-    for outcome in outcomes:
-        inside = (
-            100 * sum(number.inside for number in outcome.compared) / max(1, len(outcome.compared))
-        )
-        numbers = [*_percentiles(outcome.errors), *_percentiles(outcome.plain_errors), inside]
-        drive = outcome.case.asked or outcome.case.drive
-        row: Cells = [
-            outcome.case.name,
-            drive,
-            Cell(float(outcome.fitted)),
-            Cell(float(len(outcome.compared))),
-        ]
-        rows.append([*row, *map(Cell, numbers)])
-    heads = (
-        "fitted, predicted | drive | fitted | asked | twin, median [%] | twin, p90 [%] | "
-        "interpolation, median [%] | interpolation, p90 [%] | inside [%]"
+    return table(
+        "By region",
+        outcomes,
+        {
+            "fitted, predicted": lambda outcome: outcome.case.name,
+            "drive": lambda outcome: outcome.case.asked or outcome.case.drive,
+            "fitted": lambda outcome: float(outcome.fitted),
+            "asked": lambda outcome: float(len(outcome.compared)),
+            "twin, median [%]": lambda outcome: _percentiles(outcome.errors)[0],
+            "twin, p90 [%]": lambda outcome: _percentiles(outcome.errors)[1],
+            "interpolation, median [%]": lambda outcome: _percentiles(outcome.plain_errors)[0],
+            "interpolation, p90 [%]": lambda outcome: _percentiles(outcome.plain_errors)[1],
+            "inside [%]": lambda outcome: _inside(outcome.compared),
+        },
     )
-    return Table("By region", columns(heads), rows)
 
 
 def _numbers(outcomes: Sequence[TwinOutcome]) -> Table:
-    rows: list[Cells] = []
-    for outcome in outcomes:
-        for number, plain in zip(outcome.compared, outcome.plain, strict=True):
-            row: Cells = [outcome.case.name, outcome.case.asked or outcome.case.drive]
-            row += [str(number.observation.load), NAMES[number.column][0]]
-            values = (number.measured, number.predicted, number.low, number.high, plain)
-            rows.append([*row, *map(Cell, values)])
-    heads = "region | drive | workload | number | measured | twin | low | high | interpolation"
-    return Table("Every number", columns(heads), rows)
+    every = [
+        (outcome.case, number, plain)
+        for outcome in outcomes
+        for number, plain in zip(outcome.compared, outcome.plain, strict=True)
+    ]
+    return table(
+        "Every number",
+        every,
+        {
+            "region": lambda row: row[0].name,
+            "drive": lambda row: row[0].asked or row[0].drive,
+            "workload": lambda row: str(row[1].observation.load),
+            "number": lambda row: NAMES[row[1].column][0],
+            "measured": lambda row: row[1].measured,
+            "twin": lambda row: row[1].predicted,
+            "low": lambda row: row[1].low,
+            "high": lambda row: row[1].high,
+            "interpolation": lambda row: row[2],
+        },
+    )
+
+
+def _inside(compared: Sequence[ComparedNumber]) -> float:
+    """Percent of numbers that lie in their intervals."""
+    return 100 * sum(number.inside for number in compared) / max(1, len(compared))
 
 
 def _percentiles(errors: Sequence[float]) -> tuple[float, float]:

@@ -3,20 +3,23 @@ patterns; their table, heat maps, and latency against IOPS."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ssdlab import units
-from ssdlab.answer import Cell, Cells, Figure, Number, Table, columns
+from ssdlab.answer import Cell, Figure, Number, Table, table
 from ssdlab.engine.answers import CellGrid, best, charts, figure, number
 from ssdlab.engine.setup import short
 
 PATTERNS = {"sequential": "", "random": "rand"}
 """By name, what stands before fio's words of a direction; in the order in which a drive takes
 them: random writes change how sequential I/O goes for long, not the other way round."""
-MEASURED = "iops mbps mean p50 p99 p99.9 max waf"
-"""What a cell comes to (:meth:`ssdlab.engine.records.Records.value`)."""
+MEASURED = {
+    "iops": "IOPS [IOPS]", "mbps": "speed [MB/s]", "mean": "mean [us]", "p50": "p50 [us]",
+    "p99": "p99 [us]", "p99.9": "p99.9 [us]", "max": "max [us]", "waf": "WA",
+}  # fmt: skip
+"""What a cell comes to (:meth:`ssdlab.engine.records.Records.value`), with the head in tables."""
 DIMENSIONS = {"block": "block size", "depth": "queue depth", "jobs": "jobs"}
 """What a cell has besides pattern and mix, with its name for people."""
 
@@ -179,29 +182,30 @@ def numbers(load: tuple[str, int], own: Found) -> list[Number]:
 
 SHOWN = (("iops", "IOPS", "IOPS"), ("mean", "Mean latency", "us"))
 """What charts show of cells: name, title, unit."""
-HEADS = (
-    "pattern | R/W | block | depth | jobs | IOPS [IOPS] | speed [MB/s] | mean [us] | "
-    "p50 [us] | p99 [us] | p99.9 [us] | max [us] | WA"
-)
 
 
-def table(found: Found, planned: int) -> Table:
+def cells_table(found: Found, planned: int) -> Table:
     """All cells, a row each."""
-    known = any(of["waf"].value is not None for of in found.values())
-    heads = columns(HEADS if known else HEADS.removesuffix(" | WA"))
-    what = MEASURED.split() if known else MEASURED.split()[:-1]
-    rows: list[Cells] = [
-        [
-            spec.pattern,
-            f"{spec.read_percent}/{100 - spec.read_percent}",
-            *(spec.text(dimension) for dimension in DIMENSIONS),
-            *(of[one] for one in what),
-        ]
-        for spec, of in found.items()
-    ]
+
+    def dimension(name: str) -> Callable[[Spec], str]:
+        return lambda spec: spec.text(name)
+
+    def measured(what: str) -> Callable[[Spec], Cell]:
+        return lambda spec: found[spec][what]
+
     missing = planned - len(found)
-    note = f"{missing:,} of {planned:,} cells have not been measured." if missing else ""
-    return Table("All cells", heads, rows, note)
+    return table(
+        "All cells",
+        found,
+        {
+            "pattern": lambda spec: spec.pattern,
+            "R/W": lambda spec: f"{spec.read_percent}/{100 - spec.read_percent}",
+            **{name: dimension(name) for name in DIMENSIONS},
+            **{head: measured(what) for what, head in MEASURED.items()},
+        },
+        f"{missing:,} of {planned:,} cells have not been measured." if missing else "",
+        optional=["WA"],
+    )
 
 
 def row(spec: Spec, of: Mapping[str, Cell]) -> dict[str, Any]:

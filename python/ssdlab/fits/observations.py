@@ -382,7 +382,7 @@ def _pattern(rw: str, mix: str, where: str) -> tuple[str, float | None]:
     if rw.lower() not in PATTERNS:
         raise _unknown(where, "rw", rw, PATTERNS)
     pattern = PATTERNS[rw.lower()]
-    share = float(mix.removesuffix("%")) if _is_number(mix.removesuffix("%")) else None
+    share = float(mix.removesuffix("%")) if units.is_number(mix.removesuffix("%")) else None
     if mix and (share is None or not 0 <= share <= 100):
         raise InputError(f'{where}: rwmixread "{mix}": expected percent from 0 to 100')
     random = "rand" if pattern.startswith("rand") else ""
@@ -432,24 +432,17 @@ def _size(said: str, where: str) -> int:
 def _count(said: str, where: str) -> int:
     if not said:
         return 1
-    if not _is_number(said) or float(said) != int(float(said)) or float(said) < 1:
+    if not units.is_number(said) or float(said) != int(float(said)) or float(said) < 1:
         raise InputError(f'{where} "{said}": expected a whole number from 1')
     return int(float(said))
 
 
 def _number(said: str, where: str) -> float:
-    if not _is_number(said) or float(said) <= 0:
+    if not units.is_number(said) or float(said) <= 0:
         raise InputError(
             f'{where} "{said}": expected a number above 0, or nothing where it is not known'
         )
     return float(said)
-
-
-def _is_number(said: str) -> bool:
-    try:
-        return math.isfinite(float(said))
-    except ValueError:
-        return False
 
 
 def _text(cell: Any) -> str:

@@ -206,7 +206,7 @@ def judge(records: Records, setup: Setup) -> Section:
     matrix = planes(setup)
     specs = list(dict.fromkeys(spec for plane in matrix for spec in plane.specs()))
     found = {
-        spec: {what: records.cell(what, spec.key) for what in MEASURED.split()}
+        spec: {what: records.cell(what, spec.key) for what in MEASURED}
         for spec in specs
         if spec.key in records
     }
@@ -219,7 +219,7 @@ def judge(records: Records, setup: Setup) -> Section:
     return Section(
         said or ["No cell has been measured yet."],
         numbers,
-        [grids.table(found, len(specs))],
+        [grids.cells_table(found, len(specs))],
         figures,
         rows=[grids.row(spec, of) for spec, of in found.items()],
         verdict=Verdict(code, {"cells": float(len(found)), "planned": float(len(specs))}),

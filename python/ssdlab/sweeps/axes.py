@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,7 +62,7 @@ class Axis:
         """Whether all values are numbers: the table's column is one of numbers then."""
         if self.span is not None:
             return self.span.end == ""
-        return self.key not in FILES and all(map(_is_number, self.values))
+        return self.key not in FILES and all(map(units.is_number, self.values))
 
     @property
     def cells(self) -> list[float | str]:
@@ -188,10 +187,3 @@ def with_options(job: JobText, options: Mapping[str, str]) -> JobText:
         lines.append(line)
     text = "\n".join(lines[:-1]) + "\n"
     return JobText(job.name, text, job.folder, job.replay)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
