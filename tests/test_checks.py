@@ -19,6 +19,8 @@ import pytest
 import ssdlab
 from conftest import Loop, Outcome, make_result, needs_fio
 from ssdlab import checks
+from ssdlab.analysis.measurement import RateNoise
+from ssdlab.analysis.stats import t_quantile
 from ssdlab.answer import Check, marked
 from ssdlab.checks import examine, of_result, probes, worst_word
 from ssdlab.checks.base import Evidence, StepEvidence
@@ -312,6 +314,16 @@ def test_marks_fall_on_the_steps_concerned_and_on_all_where_no_step_is_named() -
     everywhere = [Check("x", "x", "doubt", "e", "w", None)]
     assert marked(everywhere, ["a", "b"]) == {"a", "b"}
     assert marked([Check("x", "x", "good", "e", "w", None)], ["a"]) == frozenset()
+
+
+@pytest.mark.parametrize("df", [1.5, 3.0, 8.0, 60.0])
+def test_a_rate_that_is_not_known_takes_a_longer_run_than_it_had(df: float) -> None:
+    for error in (0.03, 0.05, 0.2):
+        share = t_quantile(0.975, df) * error
+        longer = RateNoise(share, error, df, 2.0, None).times_longer(0.1)
+        assert (longer > 1) == (share > 0.1)
+        there = t_quantile(0.975, df * longer) * error / longer**0.5
+        assert there <= 0.1 and (longer == 1 or there > 0.09)
 
 
 def test_a_rate_that_rests_on_few_dips_says_within_what_it_is_known_and_what_it_takes() -> None:

@@ -60,6 +60,35 @@ def test_a_file_is_made_for_the_run_and_removed_after_it(tmp_path: Path) -> None
     assert result.frame().height == 3
 
 
+@pytest.mark.parametrize(
+    ("job", "size", "moved"),
+    [
+        ("[a]\nrw=read\nbs=64k\nsize=6m\noffset=20%\n", 7864320, 6 << 20),
+        ("[a]\nrw=write\nbs=64k\nsize=6m\nnumjobs=3\noffset_increment=20%\n", 10 << 20, 18 << 20),
+        (
+            "[a]\nrw=write\nbs=64k\nsize=8m\n[b]\nstonewall\nrw=read\nbs=16k\nsize=8m\n"
+            "offset=25%\n",
+            11190272,
+            16 << 20,
+        ),
+    ],
+)
+def test_a_new_file_has_room_behind_a_share_of_itself(
+    job: str, size: int, moved: int, tmp_path: Path
+) -> None:
+    job = f"[global]\nioengine=psync\n{job}"
+    found = ssdlab.run(job, on=tmp_path / "s")
+    assert found.ssdlab["target"]["capacity_bytes"] == size
+    assert (
+        sum(
+            one["io_bytes"] for own in found.document["jobs"] for one in (own["read"], own["write"])
+        )
+        == moved
+    )
+    with pytest.raises(InputError, match="no file is long enough for such a share"):
+        ssdlab.run("[a]\nrw=read\nbs=4k\nsize=1m\noffset=100%\n", on=tmp_path / "s")
+
+
 def test_a_job_that_verifies_what_it_wrote_is_told_by_its_writes(tmp_path: Path) -> None:
     job = "[a]\nioengine=psync\nrw=write\nbs=64k\nsize=4m\nverify=crc32c\n"
     lead = answer([ssdlab.run(job, on=tmp_path / "s")]).sections[0]

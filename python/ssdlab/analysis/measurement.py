@@ -32,6 +32,8 @@ WHY_WHOLE = {
     "unknown": "without a series that would show whether it was steady",
 }
 """Of a window that is the whole job."""
+LONGER_STEP = 1.05
+"""Lengths of a run are tried in steps of this factor."""
 NEAR = 1e-6
 """Seconds within which two instants are the same."""
 
@@ -214,10 +216,24 @@ class RateNoise:
     """Half of the 95 % interval, as a share of the rate."""
     error: float
     """Standard error, as a share of it."""
+    df: float
+    """Degrees of freedom of that."""
     seconds: float
     """Length of the window."""
     period_s: float | None
     """From dip to dip, where they repeat."""
+
+    def times_longer(self, share: float) -> float:
+        """How many times as long a run, or as many runs, have an interval of `share` to each side:
+        the error falls with the root of it, and the quantile with the degrees of freedom."""
+        longer = 1.0
+        while _sure(longer * self.df) * self.error / longer**0.5 > share:
+            longer *= LONGER_STEP
+        return longer
+
+
+def _sure(df: float) -> float:
+    return t_quantile(0.5 + CONFIDENCE / 2, df)
 
 
 @dataclass(frozen=True)
@@ -269,10 +285,10 @@ def rate_noise(result: Result, job: JobMeasurement) -> RateNoise | None:
     drawn = noise.resample(rates)
     if drawn is None or not drawn.value > 0:
         return None
-    sure, error = t_quantile(0.5 + CONFIDENCE / 2, drawn.df), drawn.error / drawn.value
+    error = drawn.error / drawn.value
     cycle = consistency.periodicity(rates)
     period = cycle.period * result.interval_s if cycle is not None and cycle.dips else None
-    return RateNoise(sure * error, error, job.window.seconds, period)
+    return RateNoise(_sure(drawn.df) * error, error, drawn.df, job.window.seconds, period)
 
 
 def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMeasurement:

@@ -81,8 +81,7 @@ def _unsure(case: Case) -> Iterator[Symptom]:
                 yield Symptom("good", text, of_job(facts.key, work.name))
                 continue
             dips = f", {units.duration(found.period_s)} from dip to dip" if found.period_s else ""
-            # Of so many dips the quantile is about 2.
-            more = (2 * found.error / UNSURE) ** 2
+            more = found.times_longer(UNSURE)
             text += (
                 f" over {units.duration(found.seconds)}{dips}; ±{units.percent(UNSURE)} takes "
                 f"about {units.duration(more * found.seconds)}, or {math.ceil(more)} {repeats}"

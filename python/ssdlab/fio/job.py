@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import InputError, SsdlabError
@@ -36,6 +37,8 @@ FIRST_ALONE = frozenset({"stonewall", "wait_for_previous", "new_group"}) | REPLA
 """Options of a section that the further threads of its trace do not repeat."""
 INCLUDE_DEPTH_MAX = 16
 """Includes may nest this deep, as in fio."""
+LENGTHS_MAX = 4096
+"""So many lengths of a file are tried; shares of up to 99 % come to theirs before."""
 FASTEST = 14e9
 """Bytes per second that no drive exceeds: what PCIe 5.0 carries over four lanes."""
 WRITE, TRIM = 1, 2
@@ -342,13 +345,21 @@ def _plan(
 ) -> FioPlan:
     """What the sections will do, as the core reads the text that fio is given."""
     host = {"$ncpus": str(os.cpu_count() or 1), "$mb_memory": str(_memory_mib())}
-    planned = _core.job_plan(
-        text,
-        job_name="job",
-        target_bytes=file_bytes if capacity is None else capacity,
-        file=capacity is None,
-        environment=host,
-    )
+    about: dict[str, Any] = {"job_name": "job", "file": capacity is None, "environment": host}
+    target_bytes = file_bytes if capacity is None else capacity
+    planned = _core.job_plan(text, target_bytes=target_bytes, **about)
+    # fio takes shares of the file that it is given, which is as long as the plan says by then.
+    appends = any(section.flag("file_append") for section in sections)
+    for _ in range(LENGTHS_MAX):
+        if appends or planned["target_bytes"] == target_bytes:
+            break
+        target_bytes = planned["target_bytes"]
+        planned = _core.job_plan(text, target_bytes=target_bytes, **about)
+    else:
+        raise InputError(
+            "offset: no file is long enough for such a share of it and the size behind it; "
+            "give it in bytes"
+        )
     for one in planned["processes"]:
         sections[one["job"]].processes.append(one)
     known, trimmed, span = 0, 0, planned["target_bytes"]

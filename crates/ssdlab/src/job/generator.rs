@@ -255,6 +255,7 @@ impl Generator {
             let offset = region.base() + offset;
             let io = Io { op: OPS[direction], offset, len, compressible: 0 };
             if self.pattern.trim_then_write {
+                region.twice(len);
                 self.pending =
                     Some(Io { op: Op::Write, compressible: self.pattern.compressible, ..io });
             }

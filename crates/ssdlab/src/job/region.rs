@@ -76,6 +76,8 @@ pub struct Region {
     align: [u64; 3],
     unique: Unique,
     strips: Option<Zones>,
+    /// Bytes of the range, of which each strip has no more.
+    size: u64,
     strip_base: u64,
     strip_bytes: u64,
 }
@@ -83,7 +85,7 @@ pub struct Region {
 impl Region {
     /// The beginning of a walk through `range`.
     pub fn new(pattern: &Pattern, mut range: Range, rng: &mut Stream) -> Self {
-        let strips = pattern.zones;
+        let (strips, size) = (pattern.zones, range.span);
         // Random places lie within one strip where there are strips.
         if strips.is_some() {
             // fio lets strips go on to the end of the file.
@@ -114,6 +116,7 @@ impl Region {
             align,
             unique,
             strips,
+            size,
             strip_base: 0,
             strip_bytes: 0,
         }
@@ -125,13 +128,17 @@ impl Region {
         self.range.base
     }
 
-    /// Begins a new pass.
+    /// Begins a new pass; as in fio within the strip that it has come to.
     pub fn reset(&mut self, streams: &mut Streams) {
-        self.last_end = [0; 3];
-        self.last_start = [0; 3];
+        self.last_end = [self.strip_base; 3];
+        self.last_start = [self.strip_base; 3];
         self.done = false;
-        (self.strip_base, self.strip_bytes) = (0, 0);
         self.forget(streams);
+    }
+
+    /// The last I/O is done twice, as a trim and as a write; both count towards a strip.
+    pub fn twice(&mut self, len: u64) {
+        self.strip_bytes += len;
     }
 
     fn forget(&mut self, streams: &mut Streams) {
@@ -204,10 +211,10 @@ impl Region {
         if let Some(strips) = &self.strips {
             // Within a strip the walk goes round until the strip has had its bytes.
             let inside = end < self.strip_base.saturating_add(strips.range);
-            return if inside {
+            return if inside && end - self.strip_base < self.size {
                 Some(end).filter(|e| *e < self.range.span)
             } else {
-                Some(self.strip_base)
+                (!inside || rules.endless).then_some(self.strip_base)
             };
         }
         if rules.endless && end >= self.range.span {
@@ -217,8 +224,15 @@ impl Region {
             return None;
         }
         let mut offset = end;
-        if end != 0 && rules.skip != 0 {
-            offset = match end.checked_add_signed(rules.skip) {
+        let before = self.range.file - self.range.room;
+        if (end != 0 || before > 0 && rules.skip < 0) && rules.skip != 0 {
+            // A walk backwards that does not begin with the file begins at the end of the range,
+            // which fio counts from the start of the file.
+            let from = if end == 0 { self.range.span.checked_sub(before) } else { Some(end) };
+            if from == Some(0) {
+                return Some(0);
+            }
+            offset = match from.and_then(|at| at.checked_add_signed(rules.skip)) {
                 // fio turns round a file's length behind the start of the range.
                 Some(at) if at < self.range.file => at,
                 _ if rules.skip > 0 => 0,
