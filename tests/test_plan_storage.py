@@ -20,6 +20,7 @@ from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import SsdWear
 from ssdlab.plan.prices import Prices, prices
+from ssdlab.plan.rounds import simulated
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.candidates import DEFAULTS, candidate
@@ -29,7 +30,6 @@ from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import loss_per_year, rows
 from ssdlab.plan.storage.tables import chapter
 from ssdlab.plan.stores import store
-from ssdlab.plan.study import simulated
 from ssdlab.rig import capacity_of, profile
 
 Cli = Callable[..., Outcome]

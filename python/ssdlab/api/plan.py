@@ -19,19 +19,19 @@ from ssdlab.errors import InputError, known_name
 from ssdlab.given import Many, Size, listed, several, share, size
 from ssdlab.jobfile import read_job
 from ssdlab.output import check_rigs, prove, write_rigs
-from ssdlab.plan.cache import CacheStudy
+from ssdlab.plan.cache import CachePlanner
 from ssdlab.plan.candidates import THRESHOLD_MAX
 from ssdlab.plan.prices import prices as read_prices
 from ssdlab.plan.ram import PAGE, RAM_MAX, Ram
+from ssdlab.plan.rounds import simulated
 from ssdlab.plan.rows import GOALS, Rules
 from ssdlab.plan.storage.candidates import DEFAULTS, Candidate
 from ssdlab.plan.storage.candidates import candidate as candidate_of
 from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, WRITES_PER_DAY, HotSet
 from ssdlab.plan.storage.measure import TableLoads
 from ssdlab.plan.storage.own import OwnLoad
-from ssdlab.plan.storage.study import WHOLE, StorageStudy
+from ssdlab.plan.storage.planner import WHOLE, StoragePlanner
 from ssdlab.plan.stores import MODES, RAM_MODES, store
-from ssdlab.plan.study import simulated
 from ssdlab.rig import registered
 from ssdlab.studies.caches import COUNTED_ONLY
 from ssdlab.target import Sim
@@ -147,7 +147,7 @@ def plan_cache(
     if not disk_cache:
         stores = [replace(one, tree=one.resized()) if one.has_disk else one for one in stores]
     fasts = {one.text: one for one in stores[1:]}
-    study = CacheStudy(
+    planner = CachePlanner(
         pool=stores[0],
         fasts=list(fasts.values()),
         disk_cache=disk_cache,
@@ -166,20 +166,20 @@ def plan_cache(
     )  # fmt: skip
     changes: dict[str, Any] = dict(QUICK) if quick else {}
     changes |= _lists(*map(listed, (sizes, blocks, thresholds, policies, modes)))
-    study = replace(study, **changes)
-    study = replace(study, top=top or study.top)
-    needed = 1 if job is not None else max(study.passes, max(study.thresholds) + 1)
-    study = replace(study, passes=passes or min(needed, 10))
+    planner = replace(planner, **changes)
+    planner = replace(planner, top=top or planner.top)
+    needed = 1 if job is not None else max(planner.passes, max(planner.thresholds) + 1)
+    planner = replace(planner, passes=passes or min(needed, 10))
     folder = None if save_rigs is None else Path(save_rigs)
     if folder is not None:
         prove(folder)
         # Before hours of simulation: none of the rigs to come may meet a file of somebody else.
         check_rigs(folder, (path.name for path in folder.glob("*.toml")))
-    with working(study.subject, progress, cluster, fresh=fresh) as callback:
-        plan = simulated(study.variants(), callback)
+    with working(planner.subject, progress, cluster, fresh=fresh) as callback:
+        plan = simulated(planner.variants(), callback)
     if folder is not None:
         write_rigs(folder, plan.rigs())
-    return Report(study.judge(plan))
+    return Report(planner.judge(plan))
 
 
 def plan_storage(
@@ -240,9 +240,9 @@ def plan_storage(
         )
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
-    study = StorageStudy(candidates, asked, cost, daily)
-    with working(study.subject, progress, cluster, fresh=fresh) as callback:
-        return Report(study.judge(simulated(study.variants(), callback)))
+    planner = StoragePlanner(candidates, asked, cost, daily)
+    with working(planner.subject, progress, cluster, fresh=fresh) as callback:
+        return Report(planner.judge(simulated(planner.variants(), callback)))
 
 
 def _ram(given: Size | None, policy: str, mode: str) -> Ram | None:
@@ -271,7 +271,7 @@ def _lists(
     policies: str | None,
     modes: str | None,
 ) -> dict[str, Any]:
-    """What the lists of the command line say, by the field of a study."""
+    """What the lists of the command line say, by the field of a planner."""
     found: dict[str, Any] = {}
     if sizes is not None:
         expected = "sizes from 1m on, such as 16G,32G or 4g..64gx2"

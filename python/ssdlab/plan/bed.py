@@ -14,7 +14,7 @@ from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
 from ssdlab.bench.session import Around
 from ssdlab.jobfile import JobText
-from ssdlab.plan.study import halves, stages
+from ssdlab.plan.rounds import halves, stages
 from ssdlab.plan.warmup import RISING, Ramp
 from ssdlab.plan.workload import Load
 from ssdlab.progress import ProgressCallback, within

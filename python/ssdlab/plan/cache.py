@@ -28,9 +28,9 @@ from ssdlab.plan.curves import Accesses, HitCurve, accesses, curve
 from ssdlab.plan.lifetime import AgedDrive, life
 from ssdlab.plan.question import FINE, CachePlan, CacheQuestion
 from ssdlab.plan.ram import BEHIND, behind
+from ssdlab.plan.rounds import Round, Rounds
 from ssdlab.plan.rows import CacheRow, Choice, Formula, Kind, choose
 from ssdlab.plan.stores import Store, cached, letter
-from ssdlab.plan.study import Round, Rounds
 from ssdlab.plan.tables import chapters
 from ssdlab.plan.workload import Load, Stream, job_capture, job_load, replay, trace_load
 from ssdlab.rig import registered
@@ -65,7 +65,7 @@ DISK_S = 20.0
 """Simulated seconds for the rate of one disk."""
 
 
-class CacheStudy(CacheQuestion):
+class CachePlanner(CacheQuestion):
     """Finds the cache to take."""
 
     @property
@@ -312,7 +312,7 @@ class CacheStudy(CacheQuestion):
 class _Caches:
     """What all caches are simulated with."""
 
-    asked: CacheStudy
+    asked: CachePlanner
     order: Schedule
     disk_iops: float
     aged: dict[AgedDrive, float | SsdlabError] = field(default_factory=dict)

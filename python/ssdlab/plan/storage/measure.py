@@ -11,11 +11,11 @@ from ssdlab.arrays.attachment import ram_bytes
 from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
 from ssdlab.plan.bed import Bed, JobOutcome, SsdWear, wear_of
+from ssdlab.plan.rounds import Round, Rounds, stages
 from ssdlab.plan.storage import loads
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import DEPTH, HotSet, Timing
 from ssdlab.plan.stores import Store
-from ssdlab.plan.study import Round, Rounds, stages
 from ssdlab.progress import ProgressCallback
 
 RAM_FILLS_BYTES_PER_S = 200e6

@@ -11,10 +11,10 @@ from ssdlab.bench import Seat
 from ssdlab.errors import MemoryShortError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Bed, JobOutcome, wear_of
+from ssdlab.plan.rounds import stages
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.measure import CACHE_BYTES_MIN, Part, Simulation, Warmth
 from ssdlab.plan.stores import set_all
-from ssdlab.plan.study import stages
 from ssdlab.rig import reduced
 
 LAPS, LAPS_QUICK = 60, 15

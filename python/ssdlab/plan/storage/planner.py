@@ -9,20 +9,20 @@ from typing import Any
 from ssdlab import units
 from ssdlab.answer import Answer
 from ssdlab.plan.prices import Prices
+from ssdlab.plan.rounds import Rounds
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import CandidateRun, TableLoads, measured
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import assumptions, rows
 from ssdlab.plan.storage.tables import chapter
-from ssdlab.plan.study import Rounds
 
 WHOLE = 1 << 62
 """A hot set that is larger than any store fills it."""
 
 
 @dataclass(frozen=True)
-class StorageStudy:
+class StoragePlanner:
     """Candidates, the load, and what they cost."""
 
     candidates: Sequence[Candidate]
