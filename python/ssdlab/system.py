@@ -231,7 +231,7 @@ class System:
     def listed(self, place: str) -> list[str]:
         """The names in a folder; none where it cannot be read."""
         try:
-            return sorted(path.name for path in (self.root / place).iterdir())
+            return sorted(os.listdir(self.root / place))
         except OSError:
             return []
 

@@ -245,10 +245,9 @@ def openers(system: System, wanted: Key) -> list[Opener]:
     """
     found = []
     for pid in system.processes():
-        if system.live and _is_own(system, pid):
-            continue
         modes = list(_modes(system, pid, wanted))
-        if modes:
+        # Asked last, as next to none of a system's processes have the file.
+        if modes and not (system.live and _is_own(system, pid)):
             program = system.read(f"proc/{pid}/comm") or "a program"
             found.append(Opener(pid, program, any(modes)))
     return found
@@ -304,12 +303,12 @@ def _maps(place: str, fields: list[str], wanted: Key) -> bool:
 def _mapped(place: str, wanted: Key) -> list[str]:
     """The lines of a process's maps that may be the file."""
     try:
-        text = Path(f"{place}/maps").read_text("utf-8", "replace")
+        maps = Path(f"{place}/maps").read_bytes()
     except OSError:
         return []  # ended, or another user's
-    # Those of a file have its inode.
-    found = wanted[0] == stat.S_IFBLK or f" {wanted[2]} " in text
-    return text.splitlines() if found else []
+    # Those of a file have its inode. The maps of a machine are megabytes, and seldom become text.
+    found = wanted[0] == stat.S_IFBLK or f" {wanted[2]} ".encode() in maps
+    return maps.decode("utf-8", "replace").splitlines() if found else []
 
 
 def _writes(fdinfo: str) -> bool:
