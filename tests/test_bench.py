@@ -236,13 +236,22 @@ def array(folder: Path) -> list[str]:
     return ["array", drive, "--levels", "0", "--count", "2", "--scale", "1"]
 
 
+SOON_TOLD = """
+from ssdlab.api import watching
+from ssdlab.cli import main
+watching.PATIENCE_S = watching.LINE_EVERY_S = 0.5
+main()
+"""
+"""The command line, which else tells a pipe of its progress after five seconds of simulation."""
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("command", [plan_cache, array])
 def test_ctrl_c_while_drives_are_prepared_ends_within_a_second(
     tmp_path: Path, command: Callable[[Path], list[str]]
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "ssdlab", *command(tmp_path)],
+        [sys.executable, "-c", SOON_TOLD, *command(tmp_path)],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
