@@ -100,10 +100,10 @@ const SEQUENTIAL: &[Case] = &[
     on_file("strip-loops-uneven", "rw=read bs=16k size=40k loops=3 zonemode=strided zonesize=64k"),
     on_file("strip-loops-next", "rw=read bs=16k size=64k loops=3 zonemode=strided zonesize=32k"),
     on_file("strip-io-size", "rw=read size=32k io_size=256k zonemode=strided zonesize=64k"),
-    case("strip-trimwrite", "rw=trimwrite size=256k zonemode=strided zonesize=16k"),
+    case("strip-trimwrite", "rw=trimwrite size=256k number_ios=20 zonemode=strided zonesize=16k"),
     case(
         "strip-trimwrite-skip",
-        "rw=trimwrite size=256k zonemode=strided zonesize=32k zonerange=16k zoneskip=16k",
+        "rw=trimwrite size=256k number_ios=12 zonemode=strided zonesize=16k zoneskip=16k",
     ),
     on_file("strip-skip", "rw=read zonemode=strided zonesize=16k zoneskip=48k"),
     on_file("strip-range", "rw=read zonemode=strided zonesize=32k zonerange=16k zoneskip=16k"),

@@ -158,8 +158,7 @@ impl Generator {
         }
     }
 
-    /// What [`Generator::draw`] would, without asking of each I/O what is the same for all; fewer where there is more
-    /// to ask.
+    /// What [`Generator::draw`] would, asking once for all I/Os; fewer where there is more to ask.
     fn draw_plain(&mut self, ahead: &mut Vec<Io>, length: usize) {
         let Some(Plain { direction, order, len }) = self.plain else { return };
         if self.finished || self.regions[0].done {

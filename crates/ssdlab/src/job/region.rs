@@ -133,6 +133,7 @@ impl Region {
         self.last_end = [self.strip_base; 3];
         self.last_start = [self.strip_base; 3];
         self.done = false;
+        self.strip_bytes = 0;
         self.forget(streams);
     }
 
