@@ -332,10 +332,13 @@ def _what(trace: Trace) -> str:
 
 def reasons(trace: Trace) -> list[str]:
     """What the time is spent on, what is written to flash and why, and how long that lasts."""
-    causes = (_largest(trace, point) for point in ("mean", "p99.9"))
-    said = [units.sentence(cause) for cause in causes if cause]
+    said = [units.sentence(line) for at in ("mean", "p99.9") if (line := _largest(trace, at))]
     if trace.measured.waf is not None:
-        parts = _by_cause(trace.causes)
+        parts = [
+            f"{share:.2f} {names.cause(cause)}"
+            for cause, share in trace.causes.items()
+            if share >= 0.005
+        ]
         # One part is all of it.
         told = f" ({', '.join(parts)})" if len(parts) > 1 else ""
         said.append(f"Write amplification (WA): {units.number(trace.measured.waf)}{told}.")
@@ -375,10 +378,6 @@ def _largest(trace: Trace, point: str) -> str:
     of = f"of the mean latency{own}" if point == "mean" else f"of the latency{own} at {point}"
     whole = " (whole job)" if breakdown.whole and not trace.measured.window.whole else ""
     return f"{of}{whole}: {', '.join(told)}" if told else ""
-
-
-def _by_cause(causes: Mapping[str, float]) -> list[str]:
-    return [f"{value:.2f} {names.cause(name)}" for name, value in causes.items() if value >= 0.005]
 
 
 def _wear_sentences(wear: Wear) -> list[str]:

@@ -42,21 +42,15 @@ def explain(
     result = result_of(run, out)
     study.require_simulated(result)
     outcomes: list[ChangeOutcome] = []
-    if tries and result.rig_toml is not None and result.measurement.main is not None:
-        outcomes = _try(result, _main(result), progress, cluster, fresh)
+    if tries and result.rig_toml is not None and (job := result.measurement.main) is not None:
+        outcomes = _try(result, job.by_weight[0], progress, cluster, fresh)
     return Report(explanation.answer(result, outcomes), [result])
-
-
-def _main(result: Result) -> Direction:
-    """The direction that changes are tried on: the main one of the job that the run is about."""
-    job = result.measurement.main
-    assert job is not None
-    return job.by_weight[0]
 
 
 def _try(
     result: Result, main: Direction, watch: Watch, cluster: str | None, fresh: bool
 ) -> list[ChangeOutcome]:
+    """Changes, tried on the main direction of the job that the run is about."""
     tried = study.changes(result)
     with working("trying changes", watch, cluster, fresh=fresh) as callback:
         outcomes = study.attempt(result, main, tried, callback)

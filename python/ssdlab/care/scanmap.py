@@ -59,10 +59,7 @@ def cells(scan: Scan, count: int) -> list[MapCell]:
         elif scan.zero[first:after][np.isfinite(part)].all():
             state = "zero"
         else:
-            state = _speed(float(read.mean()) / median)
+            times = float(read.mean()) / median
+            state = "quick" if times <= FAIR else "fair" if times <= WEAK else "weak"
         out.append(MapCell(*scan.stretch(first, after), state))
     return out
-
-
-def _speed(times: float) -> State:
-    return "quick" if times <= FAIR else "fair" if times <= WEAK else "weak"

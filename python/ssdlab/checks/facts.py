@@ -108,8 +108,8 @@ class JobFacts(Workload):
     @property
     def in_flight(self) -> int:
         """I/Os in flight at most, of all workers."""
-        depth = _count(self.option("iodepth"), 1) if self.engine in QUEUED_ENGINES else 1
-        return depth * self.workers
+        depth = self.option("iodepth") if self.engine in QUEUED_ENGINES else ""
+        return self.workers * (int(depth) if depth.isdigit() else 1)
 
     def direction(self, ddir: str) -> Moved | None:
         """What it did in one direction; None without any I/O."""
@@ -248,8 +248,14 @@ def _work(
     jobs = workload.jobs
     known = (result.imported or {}).get("knows_options", True)
     raw = [(ddir, s) for ddir in DIRECTIONS for j in jobs if (s := j.get(ddir) or {})]
+    # That of a simulated run only where it is to be judged.
+    sampled = judged or result.kind != "sim"
     moved = tuple(
-        _moved(ddir, stats, _sampled(result, workload.name, ddir, judged))
+        _moved(
+            ddir,
+            stats,
+            sampling(result.series(workload.name, ddir), result.interval_s) if sampled else None,
+        )
         for ddir in DIRECTIONS
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
@@ -293,13 +299,6 @@ def _moved(ddir: str, stats: list[Mapping[str, Any]], sampled: Sampling | None) 
         drop_ios=sum(int(s.get("drop_ios") or 0) for s in stats),
         sampling=sampled,
     )
-
-
-def _sampled(result: Result, job: str, ddir: str, judged: bool) -> Sampling | None:
-    """The sampling of a real run; of a simulated one only where it is to be judged."""
-    if result.kind == "sim" and not judged:
-        return None
-    return sampling(result.series(job, ddir), result.interval_s)
 
 
 def sampling(rows: pl.DataFrame, interval_s: float) -> Sampling | None:
@@ -368,7 +367,3 @@ def _rig(text: str | None) -> RigFacts | None:
         slc_bytes=sum(cache),
         flash=not disks,
     )
-
-
-def _count(text: str, default: int) -> int:
-    return int(text) if text.isdigit() else default

@@ -111,12 +111,6 @@ def _brief(case: Case) -> Iterator[Symptom]:
                 yield Symptom(status, text, case.key(facts.key, work.name))
 
 
-def _quick(case: Case) -> list[Symptom]:
-    if not case.evidence.quick:
-        return []
-    return [Symptom("doubt", "a quick run: durations were divided, rounds are few")]
-
-
 def _pauses(case: Case) -> list[Symptom]:
     """Pauses between steps that are none of the protocol's own, as after an interruption."""
     symptoms: list[Symptom] = []
@@ -188,7 +182,11 @@ PROBES = (
         title="quick run",
         looks_for="whether durations were divided for a first look",
         why="a quick run mostly sees the drive's fresh speed and its caches",
-        look=_quick,
+        look=lambda case: (
+            [Symptom("doubt", "a quick run: durations were divided, rounds are few")]
+            if case.evidence.quick
+            else []
+        ),
         marks=False,
     ),
     Probe(

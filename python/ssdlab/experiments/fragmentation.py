@@ -87,24 +87,17 @@ def judge(runs: Runs, factor: int) -> Reproduced:
         found = [min(took[f"read-{step}-{n}"] for n in (1, 2, 3)) for step in STEPS_MIB]
         for step, seconds, simulated in zip(STEPS_MIB, published, found, strict=True):
             quantity = f"read after +{step} MiB of random overwrite" if step else "first read"
-            kind: Kind = "predicted"
-            if step in FITTED.get(drive, ()):
-                kind = "fitted"
-            elif 0 in FITTED.get(drive, ()) and _unslowed(
-                found[0], simulated, published[0], seconds
-            ):
-                kind = "consequence"
+            fitted = FITTED.get(drive, ())
+            kind: Kind = "fitted" if step in fitted else "predicted"
+            unslowed = simulated <= ALIKE * found[0] and seconds <= ALIKE * published[0]
+            if step not in fitted and 0 in fitted and unslowed:
+                kind = "consequence"  # it is the fitted stream that is found again
             why = EARLY if simulated < seconds else ""
             lines.append(Line(drive, quantity, seconds, "s", simulated, why, kind))
         gains[drive] = (published[-1] / published[0], found[-1] / found[0])
         rested.append(took["read-rested"] / found[-1])
         figures.append(_figure(drive, published, found, number))
     return Reproduced(lines, figures, _remarks(gains, rested))
-
-
-def _unslowed(first: float, later: float, published_first: float, published_later: float) -> bool:
-    """Whether neither is slower than at first: then it is the fitted stream that is found again."""
-    return later <= ALIKE * first and published_later <= ALIKE * published_first
 
 
 def _figure(drive: str, published: tuple[float, ...], found: list[float], number: int) -> Figure:

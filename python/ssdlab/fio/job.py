@@ -344,7 +344,8 @@ def _plan(
     text: str, sections: Sequence[JobSection], capacity: int | None, file_bytes: int
 ) -> FioPlan:
     """What the sections will do, as the core reads the text that fio is given."""
-    host = {"$ncpus": str(os.cpu_count() or 1), "$mb_memory": str(_memory_mib())}
+    mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    host = {"$ncpus": str(os.cpu_count() or 1), "$mb_memory": str(mib)}
     about: dict[str, Any] = {"job_name": "job", "file": capacity is None, "environment": host}
     target_bytes = file_bytes if capacity is None else capacity
     planned = _core.job_plan(text, target_bytes=target_bytes, **about)
@@ -393,8 +394,3 @@ def _at_its_line(
     if match is None or place is None:
         return without_included(error, included)
     return without_included(place.error(error.message[match.end() :]), included)
-
-
-def _memory_mib() -> int:
-    """Memory of the host in MiB, as fio counts it for ``$mb_memory``."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20

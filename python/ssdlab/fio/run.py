@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 
 from ssdlab.errors import BrokenOffError, ExperimentError, Interrupted, MissingProgramError
 from ssdlab.fio.complaints import failure
@@ -123,7 +123,7 @@ def _follow(process: subprocess.Popen[bytes], progress: ProgressCallback | None)
             # Wakes up without news too: a stop must not wait for fio to say something.
             ready = selector.select(timeout=0.5)
             if ready:
-                data = _read(process.stdout)
+                data = os.read(process.stdout.fileno(), 65536)
                 if not data:
                     break
                 *lines, pending = re.split(rb"[\r\n]", pending + data)
@@ -133,10 +133,6 @@ def _follow(process: subprocess.Popen[bytes], progress: ProgressCallback | None)
                 raise Interrupted("stopped")
     process.wait()
     return "\n".join(chatter)
-
-
-def _read(stream: IO[bytes]) -> bytes:
-    return os.read(stream.fileno(), 65536)
 
 
 def _note(line: str, chatter: list[str], progress: ProgressCallback | None) -> None:

@@ -12,7 +12,6 @@ from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup, short
 from ssdlab.engine.steps import Purge, Step
 from ssdlab.experiments.measure import at, last_quarter
-from ssdlab.numeric import Floats
 
 RECORD_S = 60.0
 """The article notes a record a minute."""
@@ -63,7 +62,8 @@ def judge(records: Records, setup: Setup) -> Section:
         minutes = time / scale / 60
         first = float(rate[0])
         last = last_quarter(minutes, rate)
-        half = _half(minutes, rate)
+        below = np.flatnonzero(rate < rate[0] / 2)
+        half = float(minutes[below[0]]) if len(below) else None
         keys.append(key)
         finals.append((size, last or 0.0))
         curves[name] = [*zip(minutes, rate, strict=True)]
@@ -73,10 +73,11 @@ def judge(records: Records, setup: Setup) -> Section:
         values = (first, *reached, float(rate.min()), last, half)
         rows.append([name, *(Cell(value, (key,)) for value in values)])
         numbers.append(number(f"{name}, kept up", Cell(last, (key,)), "MB/s", "higher"))
+        fell = "" if half is None else f"; below half after {units.number(half)} min"
         share = f"{100 * (last or 0.0) / first:.0f} % are left" if first else "nothing at first"
         said.append(
             f"Blocks of {name}: from {units.speed(first)} in the first minute to "
-            f"{units.speed(last)} in the last quarter of the time ({share}{_half_said(half)})."
+            f"{units.speed(last)} in the last quarter of the time ({share}{fell})."
         )
     if not rows:
         return Section(["No random writes have been measured yet."])
@@ -101,15 +102,6 @@ def judge(records: Records, setup: Setup) -> Section:
     )
     table = Table("Random writes, MB/s", heads, rows)
     return Section([_overall(finals), *said[:1], *said[1:][-1:]], numbers, [table], figures)
-
-
-def _half(minutes: Floats, rate: Floats) -> float | None:
-    below = np.flatnonzero(rate < rate[0] / 2)
-    return float(minutes[below[0]]) if len(below) else None
-
-
-def _half_said(half: float | None) -> str:
-    return "" if half is None else f"; below half after {units.number(half)} min"
 
 
 def _overall(finals: list[tuple[int, float]]) -> str:

@@ -408,7 +408,10 @@ def _simulated(
 
 def _sentences(found: Study) -> Iterator[str]:
     question = found.question
-    told = [(level.name, _told(level, lives)) for level, lives in found.ranked]
+    told = [
+        (level.name, _seen(lives) if lives else chance_text(level.chance))
+        for level, lives in found.ranked
+    ]
     within = f"{question.years:g} years"
     (best, chance), others = told[0], told[1:]
     rest = "; ".join(f"{name}: {text}" for name, text in others)
@@ -446,10 +449,6 @@ def _sentences(found: Study) -> Iterator[str]:
 def _whole(level: Level, lives: Simulated | None) -> float:
     """The chance of losing data; wear takes nothing from that of random failures."""
     return level.chance if lives is None else max(level.chance, lives.whole.value)
-
-
-def _told(level: Level, lives: Simulated | None) -> str:
-    return chance_text(level.chance) if lives is None else _seen(lives)
 
 
 def _wear_sentences(found: Study, place: int) -> Iterator[str]:

@@ -145,12 +145,6 @@ class Bench:
 
 
 FILL = f"rw=write bs={STREAM_BYTES // KIB}k iodepth=128"
-
-
-def _fill(_bench: Bench) -> str:
-    return job_file("A sanitised drive, written from end to end.", "", {"fill": FILL})
-
-
 WRITES = "rw=randwrite bs=4k iodepth=128 norandommap group_reporting"
 
 
@@ -230,7 +224,9 @@ def _position(bench: Bench) -> str:
 
 
 PROCEDURES: Mapping[str, Callable[[Bench], str]] = {
-    "fill": _fill,
+    "fill": lambda _bench: job_file(
+        "A sanitised drive, written from end to end.", "", {"fill": FILL}
+    ),
     "fresh": _fresh,
     "steady": _steady,
     "overwrite": _overwrite,
