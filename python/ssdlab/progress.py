@@ -31,6 +31,10 @@ Report = TypeVar("Report", ProgressCallback, ProgressCallback | None)
 TELL_EVERY_S = 0.1
 
 
+def unheard(_sentence: str) -> None:
+    """For whoever needs no notice."""
+
+
 def tell(progress: ProgressCallback | None, fraction: float | None, text: str) -> None:
     """Tells a callback how far something is; KeyboardInterrupt where it wants to stop."""
     if progress is not None and not progress(Progress(fraction, text=text)):

@@ -174,7 +174,8 @@ def resolve(
     else:
         found = target
     if destroy is not None and found.simulated:
-        raise InputError(f"{_label(target)}: --destroy is for real drives; this one is simulated")
+        label = target if isinstance(target, (str, Path)) else target.name
+        raise InputError(f"{label}: --destroy is for real drives; this one is simulated")
     if not isinstance(target, (str, Path)):
         return found
     if tuning.parse(setup) and found.simulated:
@@ -182,10 +183,6 @@ def resolve(
             f"{target}: --setup is for real drives; a simulated one has --set KEY=VALUE"
         )
     return found
-
-
-def _label(target: str | Path | Target) -> str:
-    return str(target) if isinstance(target, (str, Path)) else target.name
 
 
 def _resolved(

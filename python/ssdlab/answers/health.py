@@ -133,6 +133,7 @@ def _values(health: Health, carried: Projection) -> list[tuple[str, Cell | str, 
 def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, Cell | str, str]]:
     limit, waf = health.temperature_limit_c, health.write_amplification
     warm = _maybe(health.temperature_c, "{} °C", f"limit {limit} °C" if limit else "")
+    kind = {True: "SSD", False: "hard disk", None: f"SSD or hard disk: {NOT_REPORTED}"}
     threshold = ""
     if health.spare_threshold_percent is not None and health.spare_percent is not None:
         threshold = f"threshold {health.spare_threshold_percent:.3g} %"
@@ -140,7 +141,7 @@ def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, Cell
     yield "firmware", health.firmware or NOT_REPORTED, ""
     yield "serial number", health.serial or NOT_REPORTED, ""
     yield "capacity", _amount(health.capacity_bytes), ""
-    yield "interface", _interface(health), ""
+    yield "interface", f"{health.interface or NOT_REPORTED}, {kind[health.is_ssd]}", ""
     yield "power-on time", _maybe(health.power_on_hours, "{:,.0f} h"), ""
     yield "power cycles", _maybe(health.power_cycles, "{:,}"), ""
     yield "unsafe shutdowns", _maybe(health.unsafe_shutdowns, "{:,}"), "unsafe_shutdowns"
@@ -158,11 +159,6 @@ def _all_values(health: Health, carried: Projection) -> Iterator[tuple[str, Cell
     yield "NAND writes", _amount(health.nand_bytes), "nand_bytes"
     yield "write amplification (WA)", _maybe(waf, units.number(waf)), "host_pages"
     yield "host writes per day", _amount(carried.written_bytes_per_day), ""
-
-
-def _interface(health: Health) -> str:
-    kind = {True: "SSD", False: "hard disk", None: f"SSD or hard disk: {NOT_REPORTED}"}
-    return f"{health.interface or NOT_REPORTED}, {kind[health.is_ssd]}"
 
 
 def _sentences(report: HealthReport) -> list[str]:

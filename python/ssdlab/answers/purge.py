@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from ssdlab import units
 from ssdlab.answer import Answer, Cell, Section, Table, Verdict, columns
@@ -49,15 +48,15 @@ def ways(
         key="ways",
         verdict=Verdict("planned", {"would_use": used}),
     )
-    data = {"would_use": used, "refused": refused, "methods": [_way(method) for method in methods]}
+    ways = [
+        {
+            "method": method.name,
+            "summary": method.kind.summary,
+            "real": method.real,
+            "obstacle": method.obstacle,
+            "expected_s": method.expected_s,
+        }
+        for method in methods
+    ]
+    data = {"would_use": used, "refused": refused, "methods": ways}
     return Answer(f"Ways to purge {target}", "purge", [lead], data=data)
-
-
-def _way(method: Method) -> dict[str, Any]:
-    return {
-        "method": method.name,
-        "summary": method.kind.summary,
-        "real": method.real,
-        "obstacle": method.obstacle,
-        "expected_s": method.expected_s,
-    }

@@ -65,8 +65,9 @@ def answer(results: Sequence[Result]) -> Answer:
     if (smart := smart_table(list(worn.values()))).rows:
         # Of the end of the run, whichever job it is asked of.
         sections[-1] = replace(sections[-1], tables=[*sections[-1].tables, smart])
+    labels = units.listed([f"{run.label}{_resized(run.result)}" for run in runs])
     return Answer(
-        title=_title(runs, main),
+        title=f"{main[0].job.name} on {labels}" if main else labels,
         kind="run",
         sections=sections,
         checks=_checks(runs),
@@ -112,11 +113,6 @@ def main_of(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
     widest = max((len({t.run.place for t in traces}) for traces in tested), default=0)
     chosen = [traces for traces in tested if len({t.run.place for t in traces}) == widest]
     return charts.first_of_each(chosen[-1]) if chosen else []
-
-
-def _title(runs: Sequence[ShownResult], main: Sequence[Trace]) -> str:
-    labels = units.listed([f"{run.label}{_resized(run.result)}" for run in runs])
-    return f"{main[0].job.name} on {labels}" if main else labels
 
 
 def _resized(result: Result) -> str:

@@ -15,7 +15,7 @@ from ssdlab.answers import trial
 from ssdlab.api.report import Report
 from ssdlab.api.target import On, order_of, target_of
 from ssdlab.api.watching import Watch, shown
-from ssdlab.api.working import unheard, working
+from ssdlab.api.working import working
 from ssdlab.checks import examine, examine_run, of_result
 from ssdlab.engine import opening, plans
 from ssdlab.engine.plans import ProtocolOrder
@@ -23,7 +23,7 @@ from ssdlab.engine.runs import begin
 from ssdlab.errors import ExperimentError, InputError, Interrupted
 from ssdlab.given import Size, keys
 from ssdlab.jobfile import JobText, read_job
-from ssdlab.progress import Notice
+from ssdlab.progress import Notice, unheard
 from ssdlab.protocols import find
 from ssdlab.rating import Rating
 from ssdlab.store import RunStore, files_of

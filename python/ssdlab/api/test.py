@@ -10,7 +10,6 @@ from ssdlab.answers import protocol as protocol_answer
 from ssdlab.api.report import Report
 from ssdlab.api.target import On, order_of, rated, target_of
 from ssdlab.api.watching import Watch, shown
-from ssdlab.api.working import unheard
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings
 from ssdlab.engine.plans import Announcement, ProtocolOrder, require_unfinished
@@ -19,7 +18,7 @@ from ssdlab.engine.runs import begin, go_on
 from ssdlab.engine.speed import assumed
 from ssdlab.errors import InputError
 from ssdlab.given import Size
-from ssdlab.progress import Notice
+from ssdlab.progress import Notice, unheard
 from ssdlab.protocols import find
 from ssdlab.rating import Rating
 from ssdlab.rig import profile

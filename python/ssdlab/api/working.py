@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ssdlab import bench
 from ssdlab.api.watching import Watch, console_on, shown
 from ssdlab.errors import Interrupted
-from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c
+from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c, unheard
 
 
 @contextlib.contextmanager
@@ -59,7 +59,3 @@ def _script_left_alone(cluster: str | None) -> Iterator[None]:
 
 def _printed(sentence: str) -> None:
     console_on(sys.stderr).print(sentence, markup=False, soft_wrap=True)
-
-
-def unheard(_sentence: str) -> None:
-    """For whoever needs no notice."""

@@ -41,7 +41,7 @@ def _of(facts: Facts) -> Iterator[Symptom]:
     if not seen:
         yield Symptom("unknown", "what else went on was not recorded")
         return
-    troubles = [*_of_disk(facts, seen), *_of_cpu(facts, seen)]
+    troubles = [*_of_disk(facts, seen), *_of_cpu(seen)]
     yield from troubles
     if not troubles:
         yield Symptom("good", "hardly any I/O or processor time but fio's")
@@ -101,7 +101,7 @@ def _laid_out(facts: Facts, seen: Mapping[str, Any]) -> int:
     return max(0, int(last.get("bytes", 0)) - int(first.get("bytes", 0))) if reads else 0
 
 
-def _of_cpu(facts: Facts, seen: Mapping[str, Any]) -> Iterator[Symptom]:
+def _of_cpu(seen: Mapping[str, Any]) -> Iterator[Symptom]:
     cpu = seen.get("cpu_seconds") or {}
     whole = sum(value for name, value in cpu.items() if name != "own")
     if whole > 0:

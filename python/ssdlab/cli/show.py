@@ -15,7 +15,6 @@ from ssdlab.errors import UnknownNameError, meant
 
 if light.BODIES:
     from ssdlab import knowledge, units
-    from ssdlab._core import Attachment
     from ssdlab.answers import kept
     from ssdlab.arrays.attachment import shipped_attachments
     from ssdlab.cli.output import on_stdout, say, stdout, write_json
@@ -118,7 +117,10 @@ def _things(name: str) -> Iterator[_Thing]:
     if name.endswith(RIG_FILE):
         yield _profile(of_file(Path(name)))
     if name in shipped_attachments():
-        yield _attachment(name, shipped_attachments()[name])
+        # What an array can stand behind; its keys are those of the device and of an array's bus.
+        attachment = shipped_attachments()[name]
+        head = f"{name} (controller): {attachment.summary}"
+        yield _Thing("controller", head, "", ("key", "value", "source"), tuple(attachment.values()))
     for entry in _core.registries():
         if entry["name"] == name:
             yield _entry(entry)
@@ -131,12 +133,6 @@ def _things(name: str) -> Iterator[_Thing]:
                 f"such as {option['name']}={option['example']}; "
                 f"{option['effect']} on simulated drives",
             )
-
-
-def _attachment(name: str, attachment: Attachment) -> _Thing:
-    """What an array can stand behind; its keys are those of the device and of an array's bus."""
-    head = f"{name} (controller): {attachment.summary}"
-    return _Thing("controller", head, "", ("key", "value", "source"), tuple(attachment.values()))
 
 
 def _profile(profile: Profile) -> _Thing:

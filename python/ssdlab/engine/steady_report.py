@@ -67,7 +67,7 @@ def table(record: RoundsRecord) -> Table:
     ]
     if windows:
         rows += _fit_rows(record, windows)
-    verdicts = [_one_verdict(record, windows.get(name)) for name in record.values]
+    verdicts = [_one_verdict(windows.get(name)) for name in record.values]
     rows.append(("verdict", *map(_said, verdicts)))
     title = f"Steady state: {record.title}"
     return Table(
@@ -172,7 +172,7 @@ def _at(record: RoundsRecord, name: str, number: int) -> Cell | None:
     return Cell(values[number - 1], sources) if number <= len(values) else None
 
 
-def _one_verdict(record: RoundsRecord, window: PtsWindow | None) -> str | None:
+def _one_verdict(window: PtsWindow | None) -> str | None:
     if window is None:
         return None
     if window.steady:

@@ -88,7 +88,8 @@ class RunTally:
         pace = elapsed / worked if self._virtual and worked > 0 else 1.0
         known = worked > 0 or not self._virtual
         self._tell(done, left)
-        parts = (self.where, self._title, news.text, self.steadiness, self._remark())
+        remark = self._said if self._clock() - self._said_at < TOLD_S else ""
+        parts = (self.where, self._title, news.text, self.steadiness, remark)
         text = ", ".join(part for part in parts if part)
         return Progress(min(self._shown, 0.999), pace * left if known else None, text)
 
@@ -161,9 +162,6 @@ class RunTally:
             self._shown = fraction
         self._because = ""
         self._shown = max(self._shown, fraction)
-
-    def _remark(self) -> str:
-        return self._said if self._clock() - self._said_at < TOLD_S else ""
 
 
 def _mixed(before: tuple[float, float] | None, moved: float, seconds: float) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -99,7 +100,9 @@ def run_fio(
         said = errors.read().decode("utf-8", "replace")
     names = re.findall(r"^\[(.*)\]$", job_text, re.MULTILINE)
     text = said + "\n" + chatter
-    whole = _output(folder / _OUTPUT)
+    whole = ""
+    with contextlib.suppress(OSError):
+        whole = (folder / _OUTPUT).read_text("utf-8")
     for path, name in paths.items():
         # As a piece of JSON, and as fio's own words.
         whole = whole.replace(json.dumps(path)[1:-1], json.dumps(name)[1:-1])
@@ -174,13 +177,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             continue  # a second Ctrl-C insists
     if process.stdout is not None:
         process.stdout.close()
-
-
-def _output(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except OSError:
-        return ""
 
 
 def _document(

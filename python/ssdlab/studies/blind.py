@@ -25,7 +25,7 @@ from ssdlab.fits.sources import Gathered, gather
 from ssdlab.fits.structure import BUFFER, DRAIN
 from ssdlab.fits.twin import judged
 from ssdlab.output import write_to
-from ssdlab.progress import ProgressCallback, within
+from ssdlab.progress import ProgressCallback, unheard, within
 from ssdlab.protocols import find
 from ssdlab.rig import profile, registered
 from ssdlab.store import RunStore
@@ -239,7 +239,7 @@ def _one(
             order,
             RunStore(place),
             progress=within(report, 0.0, 0.3),
-            notice=lambda _sentence: None,
+            notice=unheard,
             announce=lambda _what: None,
         )
         gathered = as_measured(gather([str(done.folder.path)]), seed, number)

@@ -91,14 +91,11 @@ class _Parser:
         self.used: set[str] = set()
 
     def condition(self) -> _Node:
-        return self._chain(self._both, "or", any)
+        return self._chain(lambda: self._chain(self._single, "and", all), "or", any)
 
     def end(self) -> None:
         if self._text[self._at :].strip():
             raise self._wrong("expected and, or, or the end")
-
-    def _both(self) -> _Node:
-        return self._chain(self._single, "and", all)
 
     def _chain(self, part: Callable[[], _Node], word: str, of: Callable[..., bool]) -> _Node:
         at = self._at

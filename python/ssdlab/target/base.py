@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ssdlab import safety
 from ssdlab.jobfile import JobText
-from ssdlab.progress import Notice, ProgressCallback
+from ssdlab.progress import Notice, ProgressCallback, unheard
 from ssdlab.rating import Rating
 from ssdlab.results import JobShape, Result
 
@@ -116,10 +116,6 @@ def _as_it_is(_session: RealSession) -> None:
     """For a run that starts: the target is what was named."""
 
 
-def _unheard(_sentence: str) -> None:
-    """For whoever needs no notice."""
-
-
 @dataclass(frozen=True)
 class Terms:
     """What a target is opened for; each kind takes what concerns it."""
@@ -140,7 +136,7 @@ class Terms:
     """Whether a file that was made stays when the session ends."""
     reserve: bool = True
     """Whether room is set apart for all of it when it is made."""
-    notice: Notice = _unheard
+    notice: Notice = unheard
     verify: Callable[[RealSession], None] = _as_it_is
     """Raises where a real target that is held must not be written after all; asked before it is set
     up."""
