@@ -24,12 +24,10 @@ from ssdlab.answer import (
     columns,
 )
 from ssdlab.answers import charts
-from ssdlab.answers.charts import ShownResult, Trace
+from ssdlab.answers.charts import LINES, ShownResult, Trace
 from ssdlab.engine.answers import weighed
 from ssdlab.studies.compare import LETTERS, Comparison, difference_cells, value_text, verdict
 
-LINES: tuple[Style, ...] = ("line", "dashed", "dotted")
-"""Curves of one chart, where colours tell the sides apart."""
 STROKES: tuple[Style, ...] = (*LINES, "points")
 """Styles of which one hides another only where they coincide."""
 VALUE: tuple[Part, ...] = ("value", *INTERVAL)

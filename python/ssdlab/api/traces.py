@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Literal, cast
 
-from ssdlab import _core
+from ssdlab import _core, units
 from ssdlab.answers import trace as trace_answer
 from ssdlab.api.report import Report, frame_of
 from ssdlab.api.watching import Watch, shown
@@ -14,11 +14,6 @@ from ssdlab.errors import InputError, known_name
 from ssdlab.given import Size, size
 from ssdlab.tracefile import TIME_MAX_NS, Reading
 from ssdlab.traces import profile
-
-_UNITS = {
-    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
-    "d": 86_400 * 10**9,
-}  # fmt: skip
 
 
 def trace(
@@ -110,7 +105,5 @@ def _window(text: str | None) -> tuple[int, int]:
 
 
 def _time(text: str) -> int | None:
-    if text.strip() == "0":
-        return 0
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h|d)", text.strip())
-    return None if match is None else round(float(match[1]) * _UNITS[match[2]])
+    number, unit = units.quantity(text) or (0.0, "")
+    return round(number) if unit == "ns" or text.strip() == "0" else None

@@ -17,6 +17,7 @@ from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
+from ssdlab.wear import WARRANTY_DAYS
 
 STEADY = "steady-writes"
 FRESH, READ, MIXED = "fresh", "reads", "reads-and-writes"
@@ -26,8 +27,6 @@ PARTS = (
     Part(MIXED, "read", "reads of the mix"),
     Part(MIXED, "write", "writes of the mix"),
 )
-DAYS = 5 * 365
-"""A warranty of five years."""
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -81,7 +80,7 @@ def _life(records: Records, setup: Setup, keys: list[str]) -> tuple[float | None
     """Drive writes per day over five years, and where the number comes from."""
     rated = setup.number("tbw_tb")
     if rated:
-        return rated * 1e12 / setup.capacity / DAYS, "the maker's rating"
+        return rated * 1e12 / setup.capacity / WARRANTY_DAYS, "the maker's rating"
     wear = [
         lasts["dwpd_5_years"]
         for key in keys
@@ -101,7 +100,7 @@ def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
     daily = setup.number("daily_gb")
     life = "" if not daily else (
         f"; with {units.size_text(daily * 1e9)} a day it lasts "
-        f"{units.number(dwpd * setup.capacity * DAYS / (daily * 1e9) / 365)} years"
+        f"{units.number(dwpd * setup.capacity * WARRANTY_DAYS / (daily * 1e9) / 365)} years"
     )  # fmt: skip
     return f"By {source} it takes {units.number(dwpd)} drive writes a day for five years{life}."
 
