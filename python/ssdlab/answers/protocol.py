@@ -78,7 +78,7 @@ def _facts(run: ProtocolRun) -> dict[str, Mapping[str, str]]:
     system |= {f"file system {k}": v for k, v in about.get("file_system", {}).items()}
     system |= {f"setup: {k}": v for k, v in tuning.readable(about.get("setup")).items()}
     test = {
-        "procedure": run.source,
+        "procedure": run.findings.source,
         "capacity": units.number(manifest.capacity, "B"),
         "active range": units.number(manifest.active, "B"),
         **manifest.values,

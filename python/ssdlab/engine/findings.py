@@ -70,11 +70,6 @@ class ProtocolRun:
         """The protocol's title."""
         return self.findings.title or self.protocol
 
-    @property
-    def source(self) -> str:
-        """Where its procedure comes from."""
-        return self.findings.source
-
     def marks(self) -> frozenset[str]:
         """Keys of the steps whose numbers a check puts in doubt."""
         return marked(self.findings.checks, [step.key for step in self.steps])

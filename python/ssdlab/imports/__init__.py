@@ -5,8 +5,6 @@ What a document does not say stays unknown; nothing is made up for it. Only regu
 places that are named are read, and no link is followed out of them.
 """
 
-from __future__ import annotations
-
 from ssdlab.imports.find import ForeignDocument, ImportScan, Refused, scan
 from ssdlab.imports.keep import ImportedRun, Keeper, foreign_documents, imported_runs
 

@@ -43,10 +43,6 @@ def _shares(setup: Setup) -> list[int]:
     return setup.counts("shares", most=100)[::-1]
 
 
-def _left(size: int) -> Cell:
-    return Cell(float(size), text=units.binary(size) if size else "nothing")
-
-
 def judge(records: Records, setup: Setup) -> Section:
     """What each part keeps up, and what leaving room gains."""
     shares = _shares(setup)
@@ -73,12 +69,13 @@ def judge(records: Records, setup: Setup) -> Section:
     rows: list[Cells] = [
         [
             f"{share} % ({units.binary(setup.part(share))})",
-            _left(setup.active - setup.part(share) if share < 100 else 0),
+            Cell(float(left), text=units.binary(left) if left else "nothing"),
             last[share],
             gains[share],
             *([wear[share]] if told else []),
         ]
         for share in shares
+        for left in (setup.active - setup.part(share) if share < 100 else 0,)
     ]
     numbers = [
         number(f"{share} % of the drive, kept up", last[share], "IOPS", "higher")

@@ -6,8 +6,6 @@
 processes share that.
 """
 
-from __future__ import annotations
-
 from ssdlab.sweeps.axes import Axis, axis
 from ssdlab.sweeps.carry import SweepOutcome, carry_out
 from ssdlab.sweeps.dataset import Dataset

@@ -92,7 +92,11 @@ def applied(
             _adopt(journal, found)
             if journal.entries:
                 journal.save()
-        process = [(line.knob, line.record.before) for line in lines if _of_process(line)]
+        process = [
+            (line.knob, line.record.before)
+            for line in lines
+            if line.knob is not None and MEANS[line.knob.means].lasts == "process"
+        ]
         try:
             records = _set(own, request, lines, journal)
             if notice is not None:
@@ -267,19 +271,15 @@ def _note(journal: Journal, records: Sequence[Record]) -> None:
         journal.save()
 
 
-def _of_process(line: _Line) -> bool:
-    return line.knob is not None and MEANS[line.knob.means].lasts == "process"
-
-
 def _end(
     system: System,
     journal: Journal,
-    process: Sequence[tuple[Knob | None, str | None]],
+    process: Sequence[tuple[Knob, str | None]],
     notice: Notice | None,
 ) -> None:
     with undisturbed():
         for knob, before in process:
-            if knob is not None and before is not None:
+            if before is not None:
                 with contextlib.suppress(NotSetError):
                     MEANS[knob.means].write(system, knob.place, before)
         if not journal.path.exists():
