@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from scheduling import (  # noqa: F401 - pytest takes its hooks from here
+    pytest_collection_finish,
     pytest_collection_modifyitems,
     pytest_runtest_protocol,
     pytest_sessionstart,

@@ -18,6 +18,7 @@ leaves what runs alone to the end, when the core's tests have ended, too.
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 from collections.abc import Generator
@@ -55,6 +56,7 @@ def missing_tools() -> list[str]:
 
 def pytest_sessionstart() -> None:
     """Elsewhere a test is skipped where its oracle is missing; with ``CI`` set nothing may."""
+    gc.disable()  # until all is loaded
     if os.environ.get("CI") and (missing := missing_tools()):
         pytest.exit(f"CI is set, and tests would be skipped for want of: {', '.join(missing)}", 1)
 
@@ -96,6 +98,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(group))
     if config.pluginmanager.hasplugin("xdist"):
         items.sort(key=lambda item: place_of(group_of(item)))
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: no search for garbage need go through it again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 @contextmanager

@@ -41,6 +41,12 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder / "4k"
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where fio-plot's library keeps what it knows of the system's fonts."""
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest.mark.parametrize(
     "chart",
     [
@@ -51,14 +57,16 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     ],
     ids=["bars", "depths and jobs", "latency histogram", "log lines"],
 )
-def test_fio_plot_charts_what_a_run_leaves(results: Path, tmp_path: Path, chart: list[str]) -> None:
+def test_fio_plot_charts_what_a_run_leaves(
+    results: Path, home: Path, tmp_path: Path, chart: list[str]
+) -> None:
     picture = tmp_path / "chart.png"
     program = str(Path(sys.executable).with_name("fio-plot"))
     done = subprocess.run(
         [program, "-i", str(results), "-T", "x", "-r", "randwrite", *chart, "-o", str(picture)],
         capture_output=True,
         text=True,
-        env={"MPLBACKEND": "Agg", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        env={"MPLBACKEND": "Agg", "HOME": str(home), "PATH": "/usr/bin:/bin"},
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stdout + done.stderr

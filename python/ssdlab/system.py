@@ -7,13 +7,15 @@ arguments (``os.fsdecode``), so that a path read here can be opened and compared
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ssdlab.units import size_text
@@ -256,6 +258,32 @@ class System:
         """The processes that /proc shows."""
         return sorted(int(name) for name in self.listed("proc") if name.isdigit())
 
+    @cached_property
+    def descriptors(self) -> Mapping[Key, Sequence[tuple[int, str]]]:
+        """What is open at the first look: processes and the numbers of their descriptors."""
+        found: dict[Key, list[tuple[int, str]]] = {}
+        for pid in self.processes():
+            place = f"{self.root}/proc/{pid}/fd"
+            for name in self.listed(f"proc/{pid}/fd"):
+                try:
+                    link = f"{place}/{name}"
+                    key = self.key(link if self.live else os.readlink(link))  # noqa: PTH115
+                except OSError:
+                    continue  # closed meanwhile
+                if key is not None:
+                    found.setdefault(key, []).append((pid, name))
+        return found
+
+    @cached_property
+    def maps(self) -> Sequence[tuple[int, bytes]]:
+        """The processes and their tables of mappings (proc(5)) at the first look; without those
+        that have ended or are another user's."""
+        found = []
+        for pid in self.processes():
+            with contextlib.suppress(OSError):
+                found.append((pid, (self.root / f"proc/{pid}/maps").read_bytes()))
+        return found
+
     def mounts_everywhere(self) -> Iterator[tuple[int | None, Mount]]:
         """What is mounted in any mount namespace that /proc shows: the own one first, with None,
         then each other with a process that lives in it."""
@@ -341,7 +369,8 @@ class System:
         if not self.live and (name := self.device_called(path)) is not None:
             return self.device_key(name)
         try:
-            return key_of(Path(path if self.live else f"{self.root}{path}").stat())
+            # By text instead of Path, as a system has tens of thousands of descriptors.
+            return key_of(os.stat(path if self.live else f"{self.root}{path}"))  # noqa: PTH116
         except OSError:
             return None
 

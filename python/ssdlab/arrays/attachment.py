@@ -28,8 +28,8 @@ def attachment(name: str) -> Attachment:
     """
     if name.endswith(".toml"):
         return Attachment(read_text(Path(name), "controller file"), file_name=name)
-    known = shipped_attachments()
-    return known[known_name("controller", name, known)]
+    texts = dict(shipped_in("controllers"))
+    return Attachment(texts[known_name("controller", name, texts)], file_name=name)
 
 
 def ram_bytes(card: Attachment) -> int:

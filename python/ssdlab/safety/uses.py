@@ -26,6 +26,8 @@ from ssdlab.system import CLASS, Key, System, key_of
 _LOOP_GET_STATUS64 = 0x4C05
 _DEEPEST = 16
 _CONFIG = "sys/kernel/config"
+# Of a file: address, mode, offset, device, inode and path (proc(5)).
+_MAPPING = re.compile(rb"^(\S+) (\S+) \S+ (\S+) ([0-9]+) +/", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -241,15 +243,22 @@ def openers_of(path: Path) -> list[Opener]:
 def openers(system: System, wanted: Key) -> list[Opener]:
     """The other processes that have open what ``wanted`` identifies.
 
-    In a recorded system the descriptors are links to the names of devices and files there.
+    In a recorded system the descriptors are links to the names of devices and files there. A
+    system is looked at once: who asks again makes another one.
     """
+    modes: dict[int, list[bool]] = {}
+    for pid, name in system.descriptors.get(wanted, ()):
+        flags = system.read(f"proc/{pid}/fdinfo/{name}") or ""
+        modes.setdefault(pid, []).append(_writes(flags))
+    # A mapping outlives its descriptor.
+    for pid, mode in _mapped(system, wanted):
+        modes.setdefault(pid, []).append(mode)
     found = []
-    for pid in system.processes():
-        modes = list(_modes(system, pid, wanted))
+    for pid in sorted(modes):
         # Asked last, as next to none of a system's processes have the file.
-        if modes and not (system.live and _is_own(system, pid)):
+        if not (system.live and _is_own(system, pid)):
             program = system.read(f"proc/{pid}/comm") or "a program"
-            found.append(Opener(pid, program, any(modes)))
+            found.append(Opener(pid, program, any(modes[pid])))
     return found
 
 
@@ -268,47 +277,26 @@ def unseen(system: System) -> bool:
     return any(not os.access(system.root / f"proc/{pid}/fd", os.R_OK) for pid in system.processes())
 
 
-def _modes(system: System, pid: int, wanted: Key) -> Iterator[bool]:
-    """For each descriptor or mapping of a process that is the file: whether it can be written."""
-    # Text instead of paths: a system has tens of thousands of these.
-    place = f"{system.root}/proc/{pid}"
-    for name in system.listed(f"proc/{pid}/fd"):
-        if _is(system, f"{place}/fd/{name}", wanted):
-            yield _writes(system.read(f"proc/{pid}/fdinfo/{name}") or "")
-    # A mapping outlives its descriptor.
-    for line in _mapped(place, wanted):
-        fields = line.split(maxsplit=5)
-        if len(fields) == 6 and fields[5].startswith("/") and _maps(place, fields, wanted):
-            yield "w" in fields[1] and fields[1].endswith("s")
-
-
-def _is(system: System, link: str, wanted: Key) -> bool:
-    try:
-        if system.live:
-            return key_of(os.stat(link)) == wanted  # noqa: PTH116
-        return system.key(os.readlink(link)) == wanted  # noqa: PTH115
-    except OSError:
-        return False  # closed meanwhile
-
-
-def _maps(place: str, fields: list[str], wanted: Key) -> bool:
-    if wanted[0] == stat.S_IFBLK:
-        try:
-            return key_of(os.stat(f"{place}/map_files/{fields[0]}")) == wanted  # noqa: PTH116
-        except OSError:
-            return False
-    return fields[4] == str(wanted[2]) and _device(fields[3]) == wanted[1]
-
-
-def _mapped(place: str, wanted: Key) -> list[str]:
-    """The lines of a process's maps that may be the file."""
-    try:
-        maps = Path(f"{place}/maps").read_bytes()
-    except OSError:
-        return []  # ended, or another user's
-    # Those of a file have its inode. The maps of a machine are megabytes, and seldom become text.
-    found = wanted[0] == stat.S_IFBLK or f" {wanted[2]} ".encode() in maps
-    return maps.decode("utf-8", "replace").splitlines() if found else []
+def _mapped(system: System, wanted: Key) -> Iterator[tuple[int, bool]]:
+    """The processes that map the file, and whether what they write there reaches it."""
+    block = wanted[0] == stat.S_IFBLK
+    # What is no node of the device in one process is none in another; nodes may lie anywhere.
+    others: set[tuple[bytes, bytes]] = set()
+    for pid, maps in system.maps:
+        # Those of a file have its inode. The maps of a machine are megabytes.
+        if not block and b" %d " % wanted[2] not in maps:
+            continue
+        for place, mode, device, inode in _MAPPING.findall(maps):
+            if (device, inode) in others:
+                continue
+            if block:
+                key = system.key(f"/proc/{pid}/map_files/{os.fsdecode(place)}")
+            else:
+                key = stat.S_IFREG, _device(device), int(inode)
+            if key == wanted:
+                yield pid, b"w" in mode and mode.endswith(b"s")
+            elif key is not None:
+                others.add((device, inode))
 
 
 def _writes(fdinfo: str) -> bool:
@@ -316,6 +304,6 @@ def _writes(fdinfo: str) -> bool:
     return match is not None and int(match[1], 8) & os.O_ACCMODE != os.O_RDONLY
 
 
-def _device(text: str) -> int:
-    major, _, minor = text.partition(":")
+def _device(text: bytes) -> int:
+    major, _, minor = text.partition(b":")
     return os.makedev(int(major, 16), int(minor, 16))
