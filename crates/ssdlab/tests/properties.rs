@@ -202,9 +202,24 @@ impl VictimPolicy for TakesTheFirst {
     }
 }
 
-#[test]
-#[should_panic(expected = "may not be collected")]
-fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
+/// A canary: what frees nothing, as long as there is any.
+struct TakesTheFullest;
+
+impl Persist for TakesTheFullest {
+    fn persist(&mut self, _: &mut Archive<'_>) -> ssdlab::Result<()> {
+        Ok(())
+    }
+}
+
+impl VictimPolicy for TakesTheFullest {
+    fn pick(&mut self, blocks: &mut Blocks, region: u32, _: u64) -> u32 {
+        let closed = blocks.oldest_first(region);
+        closed.max_by_key(|&s| blocks.valid[s as usize]).expect("a closed superblock")
+    }
+}
+
+/// Writes a small drive over and over whose victims this policy takes.
+fn collect_by(victim: impl VictimPolicy + 'static, pace: Pace) {
     let geometry = Geometry {
         channels: 1,
         ways: 1,
@@ -219,14 +234,14 @@ fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
         low: 1,
         high: 2,
         idle_superblocks: 1,
-        pace: Pace::Blocking,
+        pace,
         batch: None,
         in_row: None,
         separate_frontier: false,
         moves_for_wear: false,
     };
     let policies = Policies {
-        victim: Box::new(TakesTheFirst),
+        victim: Box::new(victim),
         placement: (PLACEMENTS.entries[0].build)(),
         wear: None,
     };
@@ -242,6 +257,24 @@ fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
         map.write(write, &mut Untimed);
     }
     map.check();
+}
+
+#[test]
+#[should_panic(expected = "may not be collected")]
+fn a_victim_policy_that_takes_an_open_superblock_is_caught() {
+    collect_by(TakesTheFirst, Pace::Blocking);
+}
+
+#[test]
+#[should_panic(expected = "free nothing")]
+fn a_victim_policy_that_takes_full_superblocks_is_caught() {
+    collect_by(TakesTheFullest, Pace::Blocking);
+}
+
+#[test]
+#[should_panic(expected = "free nothing")]
+fn a_victim_policy_that_takes_full_superblocks_is_caught_where_collection_is_paced() {
+    collect_by(TakesTheFullest, Pace::Paced);
 }
 
 fn keys() -> impl Strategy<Value = String> {
