@@ -140,6 +140,15 @@ def test_what_lies_beyond_the_device_is_an_error_at_its_line() -> None:
         rewritten("[a]\nrw=write\nsize=2g\n")
 
 
+def test_zones_beyond_the_range_are_an_error_at_their_line() -> None:
+    zones = "random_distribution=zoned_abs:60/1m:40/2m"
+    with pytest.raises(
+        InputError, match=r"^job\.fio:4: \[a\] random_distribution: .* 3MiB .* 1MiB"
+    ):
+        rewritten(f"[a]\nrw=randread\nsize=1m\n{zones}\n")
+    rewritten(f"[a]\nrw=randread\nsize=3m\n{zones}\n")
+
+
 def test_a_new_file_needs_a_size() -> None:
     job = JobText("job.fio", "[a]\nrw=write\nbs=4k\n", Path("/"))
     with pytest.raises(InputError, match=r"^job\.fio:1: \[a\] size: is needed"):

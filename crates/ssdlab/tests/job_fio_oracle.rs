@@ -210,6 +210,31 @@ const UNEVEN: &[Case] = &[
     on_file("file-size-loops", "rw=read filesize=1m size=128k loops=3"),
     on_file("file-size-more", "rw=read filesize=1m size=128k io_size=1280k loops=2"),
     on_file("increment-share", "rw=read offset=5k offset_increment=10% size=64k"),
+    on_file("holes-io-share", "rw=write:64k size=512k io_size=50%"),
+    on_file("holes-io-share-loops", "rw=read:64k size=512k io_size=50% loops=2"),
+    on_file("holes-past", "rw=write:64k bs=12k offset=8k number_ios=40"),
+    on_file("strip-file-end", "rw=read bs=16k loops=3 zonemode=strided zonesize=300k"),
+    on_file(
+        "strip-file-end-size",
+        "rw=read bs=16k size=900k loops=3 zonemode=strided zonesize=300k",
+    ),
+    on_file(
+        "strip-lengths",
+        "rw=read size=508k loops=2 bssplit=8k/100:4k/0 zonemode=strided zonesize=16k zoneskip=48k",
+    ),
+    on_file("share-of-sizes", "rw=read bs=16k,4k offset=10% size=33%"),
+    case("trimwrite-ios-loops", "rw=trimwrite size=256k number_ios=50 loops=2"),
+    case("trimwrite-ios-more", "rw=trimwrite size=256k io_size=1m number_ios=80"),
+];
+
+/// As [`AMOUNT`], behind all others.
+const LATE_AMOUNT: &[Case] = &[
+    on_file("strip-map-uneven", "rw=randread bs=8k zonemode=strided zonesize=20k"),
+    on_file("strip-free-uneven", "rw=randread bs=8k zonemode=strided zonesize=20k norandommap"),
+    on_file(
+        "strip-free-skip",
+        "rw=randread bs=8k size=512k norandommap zonemode=strided zonesize=16k zoneskip=64k",
+    ),
 ];
 
 /// As [`STATISTICS`], behind all others.
@@ -223,7 +248,14 @@ const PASSES: &[Case] = &[
 ];
 
 fn all() -> impl Iterator<Item = &'static Case> {
-    SEQUENTIAL.iter().chain(COVERAGE).chain(AMOUNT).chain(STATISTICS).chain(UNEVEN).chain(PASSES)
+    SEQUENTIAL
+        .iter()
+        .chain(COVERAGE)
+        .chain(AMOUNT)
+        .chain(STATISTICS)
+        .chain(UNEVEN)
+        .chain(PASSES)
+        .chain(LATE_AMOUNT)
 }
 
 fn section(case: &Case) -> String {

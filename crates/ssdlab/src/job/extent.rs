@@ -2,7 +2,7 @@
 //! `filesize`, `offset` and their kin once it knows how large the files are.
 
 use super::JobSpec;
-use super::pattern::{Amount, BlockSizes, Pattern};
+use super::pattern::{Amount, BlockSizes, Distribution, Pattern};
 use super::region::{Range, Remember, unique_blocks};
 use crate::device::SECTOR;
 use crate::error::Result;
@@ -25,7 +25,7 @@ pub struct Amounts {
     pub bytes: u64,
     /// I/Os of all passes; `u64::MAX`: no limit.
     pub ios: u64,
-    /// `io_size`, if given: passes go on until it is reached.
+    /// `io_size`, if given in bytes: passes go on until it is reached. As in fio a share of the files ends with them.
     pub io_size: Option<u64>,
     /// Bytes that it moves in all as sizes have it, both halves of a trim-and-write.
     pub moved_by_size: u64,
@@ -41,11 +41,12 @@ impl Amounts {
             Some(Amount::Bytes(n)) => n.min(available),
             _ => available,
         };
-        let io_size = pattern.io_size.map(|amount| match amount {
-            Amount::Bytes(n) => n,
+        let (io_size, pass_bytes) = match pattern.io_size {
+            Some(Amount::Bytes(n)) => (Some(n), n),
             // fio takes the share of the files' ranges, not of size.
-            share => ranges.iter().map(|r| share.of(r.span)).sum::<u64>().min(size),
-        });
+            Some(share) => (None, ranges.iter().map(|r| share.of(r.span)).sum::<u64>().min(size)),
+            None => (None, size),
+        };
         let align = std::array::from_fn(|d| match pattern.align[d] {
             0 => pattern.sizes[d].min(),
             n => n,
@@ -53,7 +54,7 @@ impl Amounts {
         let unbounded = pattern.zones.is_some()
             || pattern.random && matches!(unique_blocks(pattern, &align), Remember::Nothing);
         let halves = 1 + u64::from(pattern.trim_then_write);
-        let bytes = io_size.unwrap_or(size).saturating_mul(pattern.loops);
+        let bytes = pass_bytes.saturating_mul(pattern.loops);
         let ios = match pattern.number_ios.saturating_mul(pattern.loops).saturating_mul(halves) {
             0 => u64::MAX,
             ios => ios,
@@ -67,12 +68,16 @@ impl Amounts {
         };
         let least = pass.saturating_mul(pattern.loops).max(passes);
         let moved_by_size = bytes.saturating_mul(halves).min(least);
-        Amounts {
-            bytes,
-            ios,
-            io_size,
-            moved_by_size,
-            moved: moved_by_size.min(ios.saturating_mul(pattern.block_max())),
+        // Not where it may double: see `begin_pass`.
+        let sure = halves == 1 || pattern.loops == 1 && io_size.is_none();
+        let most = if sure { ios.saturating_mul(pattern.block_max()) } else { u64::MAX };
+        Amounts { bytes, ios, io_size, moved_by_size, moved: moved_by_size.min(most) }
+    }
+
+    /// Another pass begins: fio doubles `number_ios` each time, for the trims of a trim-and-write.
+    pub fn begin_pass(&mut self, pattern: &Pattern) {
+        if pattern.trim_then_write {
+            self.ios = self.ios.saturating_mul(2);
         }
     }
 }
@@ -86,7 +91,7 @@ pub fn ranges(spec: &JobSpec, thread: u32, target: Target, rng: &mut Stream) -> 
     let (Target::Device(capacity) | Target::File(capacity)) = target;
     let files = p.files.regions(&spec.name, thread, capacity);
     let files = files.map_err(|e| spec.error("size", e.to_string()))?;
-    let block = p.block_min();
+    let (block, grain) = (p.block_min(), p.grain());
     let count = files.len() as u64;
     let mut ranges = Vec::with_capacity(files.len());
     for (index, (start, file)) in files.into_iter().enumerate() {
@@ -104,7 +109,7 @@ pub fn ranges(spec: &JobSpec, thread: u32, target: Target, rng: &mut Stream) -> 
         // fio keeps a size that lies within filesize, and makes it so otherwise.
         let whole = match p.file_size {
             Some((low, high)) if file < low || file > high || file != capacity => {
-                let whole = low + rng.below(high - low + 1) / block * block;
+                let whole = low + rng.below(high - low + 1) / grain * grain;
                 Some(if grows { high } else { whole })
             }
             _ => None,
@@ -113,14 +118,14 @@ pub fn ranges(spec: &JobSpec, thread: u32, target: Target, rng: &mut Stream) -> 
             (Some(whole), ..) => whole.checked_sub(offset).ok_or_else(|| too_far(whole))?,
             (None, None, Some(Amount::Bytes(size))) => {
                 // What does not divide evenly goes to the first files, block by block.
-                let extra = (size % count) / block > index as u64;
-                size / count + if extra { block } else { 0 }
+                let extra = (size % count) / grain > index as u64;
+                size / count + if extra { grain } else { 0 }
             }
             _ => rest,
         };
         let span = match p.size {
             Some(share @ Amount::Percent(percent)) if percent < 100.0 => {
-                share.of(span + offset).min(span) / block * block
+                share.of(span + offset).min(span) / grain * grain
             }
             _ => span,
         };
@@ -145,15 +150,35 @@ pub fn ranges(spec: &JobSpec, thread: u32, target: Target, rng: &mut Stream) -> 
             let problem = format!("{} is less than one I/O of {}", Bytes(span), Bytes(block));
             return Err(spec.error("size", problem));
         }
+        zones_fit(spec, span)?;
         ranges.push(Range { base: start + offset, span, room, file });
     }
     Ok(ranges)
 }
 
-/// Where the range begins in a file of `file` bytes; percentages are rounded up to a block.
+/// Refuses zones of `zoned_abs` that reach beyond a range of `span` bytes, in which fio finds no place.
+fn zones_fit(spec: &JobSpec, span: u64) -> Result<()> {
+    let p = &spec.pattern;
+    let Distribution::ZonedAbs(zones) = &p.distribution else { return Ok(()) };
+    let span = p.zones.map_or(span, |strips| strips.range.min(span));
+    for (zones, _) in zones.iter().zip(p.directions).filter(|(_, on)| *on) {
+        let sum = zones.iter().fold(0u64, |sum, zone| sum.saturating_add(zone.1));
+        if sum > span {
+            let problem = format!(
+                "zoned_abs: zones of {} in all do not fit into a range of {}",
+                Bytes(sum),
+                Bytes(span)
+            );
+            return Err(spec.error("random_distribution", problem));
+        }
+    }
+    Ok(())
+}
+
+/// Where the range begins in a file of `file` bytes; percentages are rounded up to the smallest block of all directions.
 fn offset_in(spec: &JobSpec, thread: u32, file: u64) -> u64 {
     let p = &spec.pattern;
-    let align = if p.offset_align > 0 { p.offset_align } else { p.block_min() };
+    let align = if p.offset_align > 0 { p.offset_align } else { p.grain() };
     // As in fio the offset of the first process too, though nothing is added to it.
     let relative = [p.offset, p.offset_increment].iter().any(|a| matches!(a, Amount::Percent(_)));
     let step = p.offset_increment.of(file).saturating_mul(u64::from(thread));

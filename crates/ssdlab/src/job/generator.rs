@@ -364,12 +364,11 @@ impl Generator {
         };
         self.finished = !more;
         if more {
+            self.amounts.begin_pass(&self.pattern);
             if self.pattern.repeat && !self.rules.endless {
                 self.streams = self.first_streams.clone();
             }
-            for region in &mut self.regions {
-                region.reset(&mut self.streams);
-            }
+            self.regions.iter_mut().for_each(|region| region.reset(&mut self.streams));
             (self.pass_ios, self.last_was_flush) = (0, false);
             (self.file, self.next_file, self.file_left, self.until_random) = (0, 0, 0, 1);
         }

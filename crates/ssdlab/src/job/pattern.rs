@@ -251,6 +251,10 @@ impl Pattern {
     pub fn block_min(&self) -> u64 {
         self.taking_part().map(BlockSizes::min).min().unwrap_or(512)
     }
+    /// The same of all directions: what fio rounds shares of a file by.
+    pub fn grain(&self) -> u64 {
+        self.sizes.iter().map(BlockSizes::min).min().expect("three directions")
+    }
     /// fio's `rw`, without what stands behind a colon.
     pub fn mode(&self) -> String {
         let order = if self.random { "rand" } else { "" };

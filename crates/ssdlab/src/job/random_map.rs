@@ -44,6 +44,12 @@ impl RandomMap {
         }
     }
 
+    /// Whether nothing comes from `block` on.
+    #[inline]
+    pub fn is_end(&self, block: u64) -> bool {
+        block == self.blocks
+    }
+
     /// Blocks not done.
     #[cfg(test)]
     pub fn free(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::distribution::Sampler;
 use super::lfsr::Lfsr;
-use super::pattern::{Pattern, Zones};
+use super::pattern::{BlockSizes, Pattern, Zones};
 use super::random_map::RandomMap;
 use crate::rng::Stream;
 
@@ -78,6 +78,8 @@ pub struct Region {
     strips: Option<Zones>,
     /// Bytes of the range, of which each strip has no more.
     size: u64,
+    /// Where the last I/O of each direction ends at the latest.
+    limits: [u64; 3],
     strip_base: u64,
     strip_bytes: u64,
 }
@@ -96,6 +98,10 @@ impl Region {
             0 => pattern.sizes[d].min(),
             n => n,
         });
+        // fio looks at the range where it draws lengths, and at the file alone where it does not.
+        let is_drawn = |sizes: &BlockSizes| sizes.min() < sizes.max();
+        let limits =
+            std::array::from_fn(|d| if is_drawn(&pattern.sizes[d]) { size } else { range.room });
         let samplers = std::array::from_fn(|d| {
             // The last block is the last one where the smallest I/O fits.
             let blocks = area.saturating_sub(pattern.sizes[d].min()) / align[d] + 1;
@@ -117,6 +123,7 @@ impl Region {
             unique,
             strips,
             size,
+            limits,
             strip_base: 0,
             strip_bytes: 0,
         }
@@ -128,13 +135,10 @@ impl Region {
         self.range.base
     }
 
-    /// Begins a new pass; as in fio within the strip that it has come to.
+    /// Begins a new pass.
     pub fn reset(&mut self, streams: &mut Streams) {
-        self.last_end = [self.strip_base; 3];
-        self.last_start = [self.strip_base; 3];
         self.done = false;
-        self.strip_bytes = 0;
-        self.forget(streams);
+        self.begin_strip(0, streams);
     }
 
     /// The last I/O is done twice, as a trim and as a write; both count towards a strip.
@@ -172,14 +176,19 @@ impl Region {
         let (offset, len) = match (sequential, order) {
             // As in fio the last one of a range that is no whole number of blocks goes beyond it, if the
             // file does, and so does the last one of a strip.
-            (Some(offset), _) => match draw_len(&mut streams.size, self.range.room - offset) {
-                Some(len) => (offset, len),
-                None if rules.endless => {
-                    let room = self.range.span - self.strip_base;
-                    (self.strip_base, draw_len(&mut streams.size, room)?)
+            (Some(offset), _) => {
+                let left = self.limits[direction].checked_sub(offset);
+                match left.and_then(|left| draw_len(&mut streams.size, left)) {
+                    Some(len) => (offset, len),
+                    None if rules.endless => {
+                        if self.strips.is_some() {
+                            self.begin_strip(0, streams);
+                        }
+                        (0, draw_len(&mut streams.size, self.size)?)
+                    }
+                    None => return None,
                 }
-                None => return None,
-            },
+            }
             // Where a sequential walk within a random job has come to the end, it is random again.
             (None, Order::Random) => self.random(direction, rules, streams, draw_len)?,
             (None, _) => return None,
@@ -195,13 +204,14 @@ impl Region {
         if self.strip_bytes < strips.size {
             return;
         }
-        self.strip_bytes = 0;
-        self.strip_base = self.strip_base.saturating_add(strips.range).saturating_add(strips.skip);
-        if self.strip_base >= self.range.room {
-            self.strip_base = 0;
-        }
-        self.last_end = [self.strip_base; 3];
-        self.last_start = [self.strip_base; 3];
+        let next = self.strip_base.saturating_add(strips.range).saturating_add(strips.skip);
+        self.begin_strip(if next < self.range.room { next } else { 0 }, streams);
+    }
+
+    fn begin_strip(&mut self, base: u64, streams: &mut Streams) {
+        (self.strip_base, self.strip_bytes) = (base, 0);
+        self.last_end = [base; 3];
+        self.last_start = [base; 3];
         self.forget(streams);
     }
 
@@ -236,7 +246,8 @@ impl Region {
             offset = match from.and_then(|at| at.checked_add_signed(rules.skip)) {
                 // fio turns round a file's length behind the start of the range.
                 Some(at) if at < self.range.file => at,
-                _ if rules.skip > 0 => 0,
+                // What begins again does so as far behind the start of the range as that is behind the file's.
+                _ if rules.skip > 0 => before,
                 _ => self.range.span.checked_add_signed(rules.skip)?,
             };
         }
@@ -255,11 +266,19 @@ impl Region {
         streams: &mut Streams,
         draw_len: impl Fn(&mut Stream, u64) -> Option<u64>,
     ) -> Option<(u64, u64)> {
-        let room = self.range.span - self.strip_base;
+        let room = self.range.span.min(self.limits[direction]).checked_sub(self.strip_base)?;
+        // As in fio a strip begins again where it has had its range as often as it goes into that, and else ends the pass;
+        // no place in it is farther from its start than the range is long.
+        let again = match self.strips {
+            Some(strips) => self.strip_bytes.is_multiple_of(strips.range),
+            None => rules.endless,
+        };
+        let size = self.size;
+        let inside = |at: u64| (at < size).then_some(at);
         match &mut self.unique {
             Unique::No => {
                 let block = self.samplers[direction].draw(&mut streams.offset);
-                let at = block * self.align[direction];
+                let at = inside(block * self.align[direction])?;
                 let len = draw_len(&mut streams.size, room.checked_sub(at)?)?;
                 Some((self.strip_base + at, len))
             }
@@ -267,29 +286,29 @@ impl Region {
                 let first = self.samplers[direction].draw(&mut streams.offset);
                 let block = match map.next_free(first) {
                     Some(block) => block,
-                    // A strip goes round as well until it has had its bytes.
-                    None if rules.endless || self.strips.is_some() => {
+                    None if again => {
                         map.clear();
                         map.next_free(first)?
                     }
                     None => return None,
                 };
-                let at = block * *unit;
+                let at = inside(block * *unit)?;
                 let len = draw_len(&mut streams.size, room.checked_sub(at)?)?;
-                // What is done already is not done again: the I/O ends before it.
+                // What is done already is not done again: the I/O ends before it, but not where the strip does.
                 let taken = map.take(block, len.div_ceil(*unit));
-                Some((self.strip_base + at, len.min(taken * *unit)))
+                let uncut = self.strips.is_some() && map.is_end(block + taken);
+                Some((self.strip_base + at, if uncut { len } else { len.min(taken * *unit) }))
             }
             Unique::Lfsr(lfsr) => {
                 let block = match lfsr.next() {
                     Some(block) => block,
-                    None if rules.endless || self.strips.is_some() => {
+                    None if again => {
                         lfsr.restart(streams.offset.bits());
                         lfsr.next()?
                     }
                     None => return None,
                 };
-                let at = block * self.align[direction];
+                let at = inside(block * self.align[direction])?;
                 let len = draw_len(&mut streams.size, room.checked_sub(at)?)?;
                 Some((self.strip_base + at, len))
             }
