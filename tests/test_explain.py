@@ -50,6 +50,18 @@ def test_the_parts_of_the_mean_add_up_to_the_mean_latency(result: ssdlab.Result)
     assert max(mean.shares, key=mean.shares.__getitem__) == "die_collection"
 
 
+@pytest.mark.parametrize(("block", "reads_back"), [("4k", False), ("2k", True)])
+def test_a_write_waits_for_old_content_only_where_it_is_read(block: str, reads_back: bool) -> None:
+    """Where program units hold several units, some of it has been moved and must be read first."""
+    job = JOB.replace("bs=4k", f"bs={block}")
+    apart = SMALL | {"nand.page": "16KiB"}
+    result = ssdlab.run(job, on="lab-reference", set=apart, prepare="steady")
+    shares = trace_of(result).points[0].shares
+    assert (result.ssdlab["counters"]["read_modify_writes"] > 0) == reads_back
+    assert (shares.get("read_modify_write", 0) > 0) == reads_back
+    assert shares["die_collection"] > 0.3
+
+
 def test_the_causes_of_write_amplification_add_up_to_it(result: ssdlab.Result) -> None:
     causes = written(result)
     assert causes["host"] == pytest.approx(1.0)

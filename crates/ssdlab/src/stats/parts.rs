@@ -24,7 +24,8 @@ pub enum Part {
     ReadModifyWrite,
     /// The die was busy with other host work.
     DieHost,
-    /// The die was busy with collection (or wear levelling).
+    /// The die was busy with collection (or wear levelling), or what that moves into the same program unit was still
+    /// to be read.
     DieCollection,
     /// The die was busy with the map: translation units, merging of extents.
     DieMap,

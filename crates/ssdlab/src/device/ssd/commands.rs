@@ -316,7 +316,10 @@ impl Ssd {
         }
         parts.put([controller, (Part::WriteLimit, limited)]);
         if let Some(f) = &released {
-            parts.put(flash_parts(f, now).map(&mut share));
+            flash_parts(f, now)
+                .map(&mut share)
+                .into_iter()
+                .for_each(|(part, ns)| parts.add(part, ns));
         }
         parts.put([(Part::BufferWait, wait)]);
     }
@@ -331,7 +334,8 @@ impl Ssd {
             parts.put_few([controller, a, b, c, d, e]);
         } else {
             let waits = [(Part::WriteLimit, limited), (Part::BufferWait, wait - limited)];
-            parts.put([controller].into_iter().chain(waits).chain(flash_parts(f, now)));
+            parts.put([controller].into_iter().chain(waits));
+            flash_parts(f, now).into_iter().for_each(|(part, ns)| parts.add(part, ns));
         }
         debug_assert_eq!(parts.total(), now - submitted, "{f:?} {parts:?}");
     }

@@ -1,6 +1,6 @@
 //! Where the time of a flash operation went.
 
-use crate::nand::{Finished, NONE, OpKind};
+use crate::nand::{Cause, Finished, NONE, OpKind};
 use crate::stats::Part;
 
 /// Whether an operation has brought a translation unit into the cache.
@@ -17,7 +17,7 @@ pub(super) fn plain_parts(f: &Finished, now: u64) -> Option<[(Part, u64); 5]> {
     (rare == 0 && !fetches(f)).then_some([cells, channel, channel_wait, collection, host])
 }
 
-/// The time of a flash operation that ends `now`, by part, the latest first.
+/// The time of a flash operation that ends `now`, by part, the latest first; a part may come twice.
 pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 10] {
     if fetches(f) {
         let mut parts = [(Part::MapFetch, 0); 10];
@@ -25,6 +25,15 @@ pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 10] {
         return parts;
     }
     let own = f.collection_wait + f.map_wait + f.parity_wait + f.fold_wait;
+    // What is moved shares program units with what the host writes, which waits until it has been read.
+    let by = |cause: Cause| f.fed_by == cause as u8;
+    let fed_part = if by(Cause::Collection) || by(Cause::Wear) {
+        Part::DieCollection
+    } else if by(Cause::Fold) {
+        Part::DieFold
+    } else {
+        Part::ReadModifyWrite
+    };
     [
         (Part::Cells, now - f.start - f.bus_wait - f.bus),
         (Part::Channel, f.bus),
@@ -34,7 +43,7 @@ pub(super) fn flash_parts(f: &Finished, now: u64) -> [(Part, u64); 10] {
         (Part::DieParity, f.parity_wait),
         (Part::DieFold, f.fold_wait),
         (Part::DieHost, f.start - f.ready - own),
-        (Part::ReadModifyWrite, f.fed - f.map_fed),
+        (fed_part, f.fed - f.map_fed),
         (Part::MapFetch, f.map_fed),
     ]
 }

@@ -410,6 +410,7 @@ impl Flash {
             bus: u64::from(op.units) * self.timing.transfer - u64::from(hidden),
             fed: op.ready - op.queued,
             map_fed: op.map_fed,
+            fed_by: op.fed_by,
         };
         (op.next, op.order) = (NONE, 0);
         self.free.push(index);

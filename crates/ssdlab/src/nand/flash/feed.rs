@@ -99,6 +99,7 @@ impl Flash {
         // The read that came last is what it has waited for.
         let waited = now - op.queued;
         op.map_fed = if read.cause == Cause::Map { waited } else { read.map_fed.min(waited) };
+        op.fed_by = read.cause as u8;
         let (d, kind) = (u32::from(op.die), op.kind);
         op.ready = now;
         if kind == OpKind::Read {

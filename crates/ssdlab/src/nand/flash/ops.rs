@@ -58,6 +58,8 @@ pub struct Finished {
     pub fed: u64,
     /// Of that: for map entries.
     pub map_fed: u64,
+    /// The `Cause` of the last of those reads.
+    pub fed_by: u8,
 }
 
 /// A program about to be queued.
@@ -143,6 +145,8 @@ pub(super) struct FlashOp {
     pub awaits: u16,
     pub kind: OpKind,
     pub cause: Cause,
+    /// That of the read which feeds it last, in the byte that is left.
+    pub fed_by: u8,
     /// The block is in SLC mode.
     pub slc: bool,
     pub in_stream: bool,
@@ -213,6 +217,7 @@ impl Flash {
             awaits: 0,
             kind,
             cause,
+            fed_by: 0,
             slc: false,
             in_stream: false,
             moves: false,

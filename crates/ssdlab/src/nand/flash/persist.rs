@@ -29,7 +29,7 @@ persistent!(FlashOp {
     state {
         queued, ready, map_fed, start, order, next, owner, first, units, repeat, feeds,
         feeds_more, host_units, epoch, bus_wait, overtaken, suspended, sensing, working, senses,
-        die, awaits, kind, cause, slc, in_stream, moves, discarded,
+        die, awaits, kind, cause, fed_by, slc, in_stream, moves, discarded,
     }
 });
 
