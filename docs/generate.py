@@ -328,8 +328,8 @@ def known() -> Iterator[str]:
     yield (
         "A value is published (datasheets, papers, announcements, standards), measured by "
         "somebody, derived from such by arithmetic, fitted, or assumed. Those that a NAND part "
-        "supplies count in each drive that is made of it. `ssdlab show DRIVE` shows each value "
-        "with its source."
+        "or a host interface supplies count in each drive that has it. `ssdlab show DRIVE` shows "
+        "each value with its source."
     )
     rows = []
     for profile in profiles():
@@ -345,10 +345,10 @@ def known() -> Iterator[str]:
     yield from section(
         "Fitted values", ("models", "key", "value", "supplied by", "fitted to"), fits
     )
-    parts = [one for one in _core.registries() if one["kind"] == "NAND part"]
-    for part in parts:
+    kinds = ("NAND part", "host interface")
+    for part in (one for one in _core.registries() if one["kind"] in kinds):
         heads = ("key", "value", "source")
-        rows = [(f"`{key}`", value, why) for key, value, why in _core.nand_part(part["name"])]
+        rows = [(f"`{key}`", value, why) for key, value, why in _core.description(part["name"])]
         yield from section(f"{part['name']}: {part['summary']}", heads, rows)
 
 

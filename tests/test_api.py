@@ -729,7 +729,7 @@ def test_names_are_completed() -> None:
     assert ssdlab.policies.victim.greedy == "greedy" and "victim" in dir(ssdlab.policies)
     assert ssdlab.devices.ssd == "ssd" and ssdlab.procedures.pts_iops == "pts-iops"
     assert ssdlab.policies.replacement._2q == "2q"
-    for one in (ssdlab.drives, ssdlab.devices, ssdlab.parts, ssdlab.procedures):
+    for one in (ssdlab.drives, ssdlab.devices, ssdlab.parts, ssdlab.interfaces, ssdlab.procedures):
         assert len(one) == len(set(one.values())) > 5
     with pytest.raises(AttributeError, match="lab_reference"):
         _ = ssdlab.drives.lab_referenc

@@ -23,24 +23,26 @@ PARTS = [one["name"] for one in _core.registries() if one["kind"] == "NAND part"
 EVERY = pytest.mark.parametrize("drive", SHIPPED, ids=lambda one: one.name)
 EVERY_SSD = pytest.mark.parametrize("drive", SSDS, ids=lambda one: one.name)
 
+INTERFACES = [one["name"] for one in _core.registries() if one["kind"] == "host interface"]
+
 PART_FILES = Path(__file__).parents[1] / "crates/ssdlab/src/nand/parts"
 
 ASSUMED_MAX = 0.4
 FITTED_MAX = 3
 MORE_ASSUMED: dict[str, int] = {
-    "hgst-c15k600-300": 44,
-    "hgst-he10-10000": 59,
-    "intel-dc-s3510-480": 43,
-    "intel-dc-s4610-480": 44,
-    "micron-5200-eco-960": 52,
-    "seagate-constellation-es3-1000": 47,
-    "seagate-enterprise-10k8-1800": 68,
-    "seagate-savvio-10k5-300": 53,
-    "solidigm-p5520-1920": 56,
-    "toshiba-al15seb120ny-1200": 44,
-    "toshiba-mk4001grzb-400": 72,
-    "toshiba-xg5-512": 43,
-    "toshiba-xg6-512": 47,
+    "hgst-c15k600-300": 42,
+    "hgst-he10-10000": 56,
+    "intel-dc-s3510-480": 42,
+    "intel-dc-s4610-480": 42,
+    "micron-5200-eco-960": 50,
+    "seagate-constellation-es3-1000": 44,
+    "seagate-enterprise-10k8-1800": 65,
+    "seagate-savvio-10k5-300": 50,
+    "solidigm-p5520-1920": 55,
+    "toshiba-al15seb120ny-1200": 42,
+    "toshiba-mk4001grzb-400": 70,
+    "toshiba-xg5-512": 42,
+    "toshiba-xg6-512": 46,
 }
 """Percent of the values that are assumed, of the drives of which it is more than 40: what is not
 found yet. The numbers fall, but where a source is found to have said too much; a drive that comes
@@ -51,10 +53,10 @@ def of(drive: Profile) -> dict[str, KnownValue]:
     return {one.own_key: one for one in knowledge.values(drive.rig())}
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_every_value_of_a_part_says_how_it_is_known(name: str) -> None:
+@pytest.mark.parametrize("name", [*PARTS, *INTERFACES])
+def test_every_value_of_a_description_says_how_it_is_known(name: str) -> None:
     starts = tuple(start for group in knowledge.CLASSES.values() for start in group)
-    for key, _, source in _core.nand_part(name):
+    for key, _, source in _core.description(name):
         assert source.startswith(starts), f"{name}: {key}: {source}"
 
 
@@ -66,7 +68,7 @@ def test_blocks_have_whole_pages_of_every_layer() -> None:
         if layers is None:
             continue
         stacked += 1
-        values = {key: value for key, value, _ in _core.nand_part(name)}
+        values = {key: value for key, value, _ in _core.description(name)}
         pages = int(values["pages_per_block"])
         strings, left = divmod(pages, int(layers[1]) * int(values["bits_per_cell"]))
         assert left == 0 and strings in (4, 8, 12, 16), f"{name}: {pages} pages, {title}"
@@ -78,9 +80,20 @@ def test_a_drive_leaves_its_flash_to_a_part(drive: Profile) -> None:
     values = of(drive)
     assert values["nand.part"].text in PARTS
     assert values["nand.part"].source
-    for key in (key for key, _, _ in _core.nand_part(values["nand.part"].text)):
+    for key in (key for key, _, _ in _core.description(values["nand.part"].text)):
         one = values[f"nand.{key}"]
         assert one.origin or one.known != "assumed", f"{key} is guessed anew: {one.source}"
+
+
+@EVERY
+def test_a_drive_leaves_what_commands_take_on_its_interface_to_that(drive: Profile) -> None:
+    if drive.rig().find("link"):
+        values = of(drive)
+        name = values["interface"].text
+        supplied = {key: why for key, _, why in _core.description(name)}
+        own = {key for key in supplied if values[key].origin != name}
+        assert own <= {"command_time", "queue_slots"}
+        assert all(values[key].source != supplied[key] for key in own)
 
 
 @EVERY_SSD
@@ -104,20 +117,11 @@ def test_only_drives_that_ship_are_excepted() -> None:
 
 
 FITTED = knowledge.fitted(SHIPPED)
-MORE_FITTED = {
-    "intel-dc-p4500": 4, "intel-dc-p4610": 4, "kioxia-cm7-r": 4, "micron-7450": 4, "samsung-980": 4,
-    "samsung-980-pro": 4, "samsung-pm963": 4, "samsung-pm9a3": 4, "solidigm-p5520": 4,
-}  # fmt: skip
-"""Families of more fitted values than three: their own three, and the latency of all NVMe hosts."""
 
 
 @pytest.mark.parametrize("family", FITTED)
 def test_few_values_of_a_family_are_fitted_each_to_a_measurement(family: str) -> None:
-    listed = MORE_FITTED.get(family)
-    if listed is None:
-        assert len(FITTED[family]) <= FITTED_MAX
-    else:
-        assert len(FITTED[family]) == listed > FITTED_MAX
+    assert len(FITTED[family]) <= FITTED_MAX
     for one in FITTED[family].values():
         assert any(sign.isdigit() for sign in one.measurement), f"{one.own_key}: {one.source}"
 
@@ -128,7 +132,7 @@ def test_one_flash_is_one_description() -> None:
     for drive in SSDS:
         values = of(drive)
         name = values["nand.part"].text
-        known = by_part.setdefault(name, {key: text for key, text, _ in _core.nand_part(name)})
+        known = by_part.setdefault(name, {key: text for key, text, _ in _core.description(name)})
         for key, text in known.items():
             if values[f"nand.{key}"].origin == name:
                 assert values[f"nand.{key}"].text == text
@@ -207,6 +211,19 @@ def test_a_part_is_listed_and_shown(cli: Cli) -> None:
     assert "bics4-tlc" in cli("list", "parts").out
     assert "bics4-tlc" not in cli("list", "policies").out
     assert "57 MB/s (ISSCC 2018" in cli("show", "bics4-tlc").out
+
+
+def test_an_interface_is_listed_and_shown(cli: Cli) -> None:
+    assert "pcie4-x4" in cli("list", "interfaces").out
+    assert "pcie4-x4" not in cli("list", "policies").out
+    assert "p50 of 9 us (SSD-iq)" in cli("show", "pcie4-x4").out
+    assert "sata-6g" in cli("show", "samsung-860-pro-512").out
+
+
+def test_what_is_fitted_for_all_drives_of_an_interface_is_fitted_once() -> None:
+    of_interfaces = {name for name in FITTED if name in INTERFACES}
+    assert of_interfaces == {"pcie3-x4", "pcie4-x4", "pcie5-x4"}
+    assert len({one.text for name in of_interfaces for one in FITTED[name].values()}) == 1
 
 
 def test_an_unknown_part_is_one_sentence_with_a_suggestion(cli: Cli, tmp_path: Path) -> None:

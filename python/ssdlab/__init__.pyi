@@ -15,6 +15,7 @@ from ssdlab.api.looks import health as health
 from ssdlab.api.looks import scan as scan
 from ssdlab.api.names import devices as devices
 from ssdlab.api.names import drives as drives
+from ssdlab.api.names import interfaces as interfaces
 from ssdlab.api.names import parts as parts
 from ssdlab.api.names import policies as policies
 from ssdlab.api.names import procedures as procedures

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ssdlab import _core, units
-from ssdlab.rig import Profile
+from ssdlab.rig import Profile, registered
 
 CLASSES = {
     "published": ("datasheet", "paper", "announced", "SATA", "SAS", "PCIe", "ONFI"),
@@ -37,7 +37,8 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class KnownValue:
-    """A value of a drive; ``origin`` is empty, the NAND part that supplies it, or ``dies``."""
+    """A value of a drive; ``origin`` is empty, the NAND part or the host interface that
+    supplies it, or ``dies``."""
 
     key: str
     text: str
@@ -63,7 +64,7 @@ class KnownValue:
 
 
 def values(rig: _core.Rig) -> list[KnownValue]:
-    """All values of a rig, those that a NAND part supplies included."""
+    """All values of a rig, those that NAND parts and host interfaces supply included."""
     origins = dict(rig.supplied())
     return [KnownValue(key, text, why, origins.get(key, "")) for key, text, why in rig.values()]
 
@@ -90,12 +91,15 @@ def family(drive: str) -> str:
 
 
 def fitted(profiles: Sequence[Profile]) -> dict[str, dict[tuple[str, str], KnownValue]]:
-    """The fitted values of each family of models that has any, by key and value."""
+    """The fitted values of each family of models that has any, by key and value; of an interface,
+    which is that of many families, by its own name."""
     found: dict[str, dict[tuple[str, str], KnownValue]] = {}
+    interfaces = registered("host interface")
     for profile in profiles:
         for value in sourced(profile):
             if value.known == "fitted":
-                found.setdefault(family(profile.name), {})[value.own_key, value.text] = value
+                owner = value.origin if value.origin in interfaces else family(profile.name)
+                found.setdefault(owner, {})[value.own_key, value.text] = value
     return found
 
 

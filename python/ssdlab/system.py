@@ -23,6 +23,8 @@ from ssdlab.units import size_text
 CLASS = "sys/class/block"
 SECTOR = 512
 """The unit of sizes and starts in /sys, whatever the drive's own."""
+COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
+"""File systems that never write in place."""
 
 Key = tuple[int, ...]
 """What makes two paths or descriptors the same block device, or the same file."""

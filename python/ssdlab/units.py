@@ -33,6 +33,7 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 _SIZES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _RATES = tuple((size, f"{unit}/s") for size, unit in _SIZES[2:])
 _UNITS = "[kMGTP]?B(/s)?|[KMGTP]iB|[num]s|s|min|h|d|IOPS|%|years"
+DAY_S = 86_400.0
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=({_UNITS})(?![\w/]))")
 _US = re.compile(r"(?<![\w/])us(?![\w/])")

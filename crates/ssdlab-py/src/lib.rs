@@ -118,7 +118,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::job_plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::parse_fio_size, module)?)?;
     module.add_function(wrap_pyfunction!(rig_check, module)?)?;
-    module.add_function(wrap_pyfunction!(rig::nand_part, module)?)?;
+    module.add_function(wrap_pyfunction!(rig::description, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)?;
     module.add_function(wrap_pyfunction!(device_keys, module)?)?;
     module.add_function(wrap_pyfunction!(job_options, module)?)?;

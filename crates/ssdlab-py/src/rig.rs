@@ -237,10 +237,10 @@ impl PyAttachment {
     }
 }
 
-/// The values of a NAND part: keys of `nand`, each with its value and source.
+/// What a NAND part or a host interface supplies: keys of `nand` or of a link, each with its value and source.
 #[pyfunction]
-pub fn nand_part(py: Python<'_>, name: &str) -> PyResult<Vec<Row>> {
-    let values = ssdlab::rig::part_values(name).map_err(|error| to_python(py, error))?;
+pub fn description(py: Python<'_>, name: &str) -> PyResult<Vec<Row>> {
+    let values = ssdlab::rig::description(name).map_err(|error| to_python(py, error))?;
     Ok(values.into_iter().map(|one| (one.key, one.value, one.source)).collect())
 }
 

@@ -35,6 +35,7 @@ pub fn catalogue() -> Vec<Listing> {
         .chain(list(&crate::ftl::wear_leveling::WEAR_LEVELINGS))
         .chain(list(&crate::nand::schedule::SCHEDULES))
         .chain(list(&crate::nand::parts::PARTS))
+        .chain(list(&crate::device::INTERFACES))
         .chain(list(&crate::device::ssd::DRAINS))
         .chain(list(&crate::cache::REPLACEMENTS))
         .chain(list(&crate::cache::ADMISSIONS))

@@ -28,7 +28,7 @@ mod write;
 
 pub use class::CLASSES;
 pub use compose::Attachment;
-pub use supply::part_values;
+pub use supply::description;
 
 use crate::device::{Build, DEVICES, Device, Kind};
 use crate::error::{Error, Result};

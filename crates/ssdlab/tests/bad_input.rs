@@ -61,7 +61,7 @@ fn a_misspelt_key_is_answered_by_the_device_that_knows_most_of_it() {
 #[test]
 fn a_key_that_resembles_none_is_answered_with_those_of_every_device() {
     let said = said("colour", "red");
-    assert!(said.contains("known here: bandwidth"), "{said}");
+    assert!(said.contains("known here: interface, bandwidth"), "{said}");
     assert!(said.contains("; below: capacity"), "{said}");
 }
 

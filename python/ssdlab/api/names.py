@@ -97,6 +97,8 @@ devices = Names("device", partial(registered, "device"))
 """Kinds of devices that a rig is made of."""
 parts = Names("NAND part", partial(registered, "NAND part"))
 """Flash that exists."""
+interfaces = Names("host interface", partial(registered, "host interface"))
+"""Interfaces between host and drive that exist."""
 procedures = Names("protocol", _procedures)
 """Protocols, by which :func:`ssdlab.test` tests a drive."""
 policies = Policies()

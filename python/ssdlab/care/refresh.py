@@ -34,6 +34,7 @@ from ssdlab.opened import descriptor_of
 from ssdlab.progress import Notice, ProgressCallback, Teller, answering_ctrl_c, within
 from ssdlab.rating import Rating, drive_writes, share_text
 from ssdlab.safety import Work
+from ssdlab.system import COPY_ON_WRITE
 from ssdlab.units import bytes_per_s, counted, size_text
 
 SLICE_MAX_S = 5.0
@@ -48,7 +49,6 @@ _WATCH_S = 10.0
 _AS_BEFORE = "; its data are what they were"
 _ANEW = ", and the same command begins anew"
 
-COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
 _NO_DRIVE = frozenset({"tmpfs", "ramfs", "overlay", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph"})
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from ssdlab.checks.base import Case, Probe, Symptom, of_jobs
 from ssdlab.checks.facts import Facts, JobFacts
+from ssdlab.system import COPY_ON_WRITE
 
 RAM = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
-COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
 NETWORK = frozenset(
     """
     nfs nfs4 cifs smb3 smbfs 9p virtiofs fuse fuse.sshfs fuse.s3fs ceph glusterfs lustre afs

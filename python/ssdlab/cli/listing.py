@@ -13,9 +13,9 @@ if light.BODIES:
     from ssdlab.cli.output import on_stdout, stdout, write_json
     from ssdlab.rig import profiles
 
-KINDS = (
-    "drives parts controllers protocols devices policies options traces checks setups runs"
-).split()
+KINDS = """
+    drives parts interfaces controllers protocols devices policies options traces checks setups runs
+""".split()
 
 
 @answering
@@ -90,7 +90,7 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
             [option["name"], ", ".join(option["aliases"]), option["effect"], option["summary"]]
             for option in _core.job_options()
         ]
-    own = {"devices": "device", "parts": "NAND part"}
+    own = {"devices": "device", "parts": "NAND part", "interfaces": "host interface"}
     other = (*own.values(), "trace format", "class of drive")
     entries_ = [
         e

@@ -28,7 +28,8 @@ if light.BODIES:
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
 """Of the drive by which a protocol is explained."""
-NAND_PART = "NAND part"
+DESCRIBED = ("NAND part", "host interface")
+"""What has values of its own, each with a source."""
 RIG_FILE = ".toml"
 NAMED = ("drives", "protocols", "controllers", "policies", "options")
 
@@ -42,8 +43,8 @@ def _complete(incomplete: str) -> list[str]:
 def command(
     name: str = argument(
         "NAME",
-        "A run, a drive profile, a rig file, a NAND part, a controller, a protocol, a device, a "
-        "policy or a job option.",
+        "A run, a drive profile, a rig file, a NAND part, a host interface, a controller, a "
+        "protocol, a device, a policy or a job option.",
         autocompletion=_complete,
     ),
     json_: Json = None,
@@ -61,9 +62,9 @@ def command(
     if not things:
         hint = meant(name, light.names(*NAMED))
         raise UnknownNameError(
-            f'nothing that can be shown is called "{name}"{hint}; ssdlab list '
-            "runs|drives|parts|controllers|protocols|devices|policies|options names them, a rig "
-            f"file ends in {RIG_FILE}"
+            f'nothing that can be shown is called "{name}"{hint}; ssdlab list runs|drives|parts|'
+            "interfaces|controllers|protocols|devices|policies|options names them, a rig file ends "
+            f"in {RIG_FILE}"
         )
     write_json(json_, [thing.as_json(name) for thing in things])
     if not on_stdout(json_):
@@ -171,10 +172,10 @@ def _protocol(protocol: Protocol) -> _Thing:
 
 
 def _entry(entry: _core.RegistryEntry) -> _Thing:
-    """A device with its keys as a rig and --set take them, a NAND part, or a policy."""
-    if entry["kind"] == NAND_PART:
+    """A device with its keys as a rig and --set take them, a policy, or what has values."""
+    if entry["kind"] in DESCRIBED:
         head = f"{entry['name']} ({entry['kind']}): {entry['summary']}"
-        rows = tuple(_core.nand_part(entry["name"]))
+        rows = tuple(_core.description(entry["name"]))
         return _Thing(entry["kind"], head, "", ("key", "value", "source"), rows)
     keys = _core.device_keys() if entry["kind"] == "device" else []
     return _Thing(

@@ -83,7 +83,7 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     rested: list[float] = []
     for number, (drive, published) in enumerate(SECONDS.items()):
         rates = measure.totals(runs[drive], "bw_bytes")
-        took = {job: FILE_MIB * 2**20 / (rate / 1e6 * 1e6) for job, rate in rates.items()}
+        took = {job: FILE_MIB * 2**20 / rate for job, rate in rates.items()}
         found = [min(took[f"read-{step}-{n}"] for n in (1, 2, 3)) for step in STEPS_MIB]
         for step, seconds, simulated in zip(STEPS_MIB, published, found, strict=True):
             quantity = f"read after +{step} MiB of random overwrite" if step else "first read"

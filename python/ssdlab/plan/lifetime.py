@@ -15,8 +15,8 @@ from ssdlab.plan.bed import JobOutcome, Passes
 from ssdlab.plan.candidates import CacheCandidate
 from ssdlab.rig import capacity_of, profile, smaller
 from ssdlab.target import Settings, Sim
+from ssdlab.units import DAY_S
 
-DAY_S = 86_400.0
 YEAR_DAYS = 365.25
 AGED_BYTES = 1 << 30
 """Size at which an aged drive is simulated, about."""

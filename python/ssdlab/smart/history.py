@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from ssdlab.smart.change import HealthChange, compare
 from ssdlab.smart.model import Health
-from ssdlab.units import counted
+from ssdlab.units import DAY_S, counted
 
-DAY_S = 86_400.0
 STEP = 1.0
 """Percent: the step in which drives report their wear."""
 _KINDS = {"by the clock": "by the clock", "under power": "of power-on time"}

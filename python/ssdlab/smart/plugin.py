@@ -15,6 +15,7 @@ from pathlib import PurePath
 from ssdlab.smart.model import Health, Severity
 from ssdlab.smart.report import Reading, Unread
 from ssdlab.smart.verdict import SPARE_NEAR, USED_WATCH
+from ssdlab.units import DAY_S
 
 MOST_LETTERS = 300
 """Of what is said before the performance data; older servers cut the first line at a few kB."""
@@ -143,7 +144,7 @@ def _performance(health: Health, days_left: float | None) -> Iterator[tuple[str,
         ("written", health.written_bytes, "c"),
         ("nand_written", health.nand_bytes, "c"),
         ("write_amplification", health.write_amplification, ""),
-        ("life", None if days_left is None else round(days_left * 86_400), "s"),
+        ("life", None if days_left is None else round(days_left * DAY_S), "s"),
     ):
         if count is not None:
             yield what, f"{_number(count)}{unit}"

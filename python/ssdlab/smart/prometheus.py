@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ssdlab.smart.history import DAY_S
 from ssdlab.smart.model import Severity
 from ssdlab.smart.report import HealthReport, Reading
+from ssdlab.units import DAY_S
 
 SUFFIX = ".prom"
 """Of the files that the collector reads."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from ssdlab._version import VERSION
 from ssdlab.errors import BrokenOffError, InputError, Interrupted
 from ssdlab.output import make_folder, prove, write_to, writing
+from ssdlab.units import DAY_S
 
 if TYPE_CHECKING:
     from ssdlab.results import Result
@@ -34,7 +35,7 @@ MANIFEST = "manifest.json"
 LAST = "last"
 """What names the newest run of a store."""
 _TEMPORARY = ".partial-"
-ABANDONED_S = 86_400.0
+ABANDONED_S = DAY_S
 """A temporary folder of another machine that is older was left by a writer that died."""
 
 

@@ -13,6 +13,7 @@ from ssdlab import _core, units
 from ssdlab.answer import INTERVAL, Cell, Cells, Column, Curve, Figure, Table, columns, size_cell
 from ssdlab.progress import Progress, ProgressCallback, answering_ctrl_c
 from ssdlab.tracefile import Reading, damage, existing
+from ssdlab.units import DAY_S
 
 KINDS = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
 """Kinds of requests, and many of them."""
@@ -281,7 +282,7 @@ def _time_unit(seconds: float) -> tuple[str, float]:
         return "s", 1.0
     if seconds < 10 * 3600:
         return "min", 60.0
-    return ("h", 3600.0) if seconds < 4 * 86_400 else ("days", 86_400.0)
+    return ("h", 3600.0) if seconds < 4 * DAY_S else ("days", DAY_S)
 
 
 def remarks(found: dict[str, Any]) -> list[str]:

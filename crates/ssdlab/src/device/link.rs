@@ -36,6 +36,10 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkKeys {
+    /// Host interface that exists, by its name in `ssdlab list interfaces`: it supplies those of the keys below that it
+    /// has and the rig does not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
     /// Payload bandwidth, of each direction where it is full duplex.
     pub bandwidth: Rate,
     /// Time of the link for each command besides its data.

@@ -2,6 +2,7 @@
 
 mod controller;
 pub mod hdd;
+mod interfaces;
 mod kinds;
 mod link;
 pub mod measured;
@@ -16,6 +17,7 @@ pub use crate::contract::{
 };
 pub use controller::{Controller, ControllerKeys, FirmwareKeys, RamKeys, RamOrder, WriteMode};
 pub use hdd::{Hdd, HddKeys};
+pub use interfaces::INTERFACES;
 pub use kinds::{DEVICES, Kind};
 pub use link::{Duplex, Link, LinkKeys};
 pub use measured::{Measured, MeasuredKeys};

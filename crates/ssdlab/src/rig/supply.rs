@@ -1,59 +1,82 @@
-//! What a rig leaves to others: to the NAND part that a drive names, and to the number and size of its dies.
+//! What a rig leaves to others: to the NAND part that a drive names, to the interface that a link names, and to the
+//! number and size of a drive's dies.
 
-use super::{Rig, Sourced, Table, Value, keys_of, plain, strip_sources};
+use super::{PARTS, Rig, Sourced, Table, Value, keys_of, plain, strip_sources};
+use crate::device::INTERFACES;
 use crate::device::ssd::SsdKeys;
 use crate::error::{Error, Result};
-use crate::nand::parts::PARTS;
+use crate::nand::parts;
+use crate::registry::Registry;
 use crate::units::Bytes;
 
 /// Origin of what follows from the dies.
 const DIES: &str = "dies";
-const PART: &str = "nand.part";
+/// What exists and is described once, with all that devices which name it leave to it.
+struct Supplier {
+    /// Of the devices.
+    kind: &'static str,
+    /// Their key that names a description.
+    key: &'static str,
+    /// What stands before the keys of a description.
+    table: &'static str,
+    descriptions: &'static Registry<&'static str>,
+}
+const SUPPLIERS: [Supplier; 2] = [
+    Supplier { kind: "link", key: "interface", table: "", descriptions: &INTERFACES },
+    Supplier { kind: "ssd", key: "nand.part", table: "nand.", descriptions: &parts::PARTS },
+];
 const OVER_PROVISIONING: &str = "ftl.over_provisioning";
 /// Least over-provisioning that a drive can have.
 const LEAST: f64 = 0.001;
 
-/// Whether a key of a drive decides what is supplied.
+/// Whether a key of a device decides what is supplied.
 pub(super) fn decides(key: &str) -> bool {
-    [PART, "nand.die_size", "nand.reserve"].contains(&key)
+    ["nand.die_size", "nand.reserve"].contains(&key) || SUPPLIERS.iter().any(|one| one.key == key)
 }
 
 impl Rig {
     /// The rig with what its drives leave to others.
     pub(super) fn supplied(mut self) -> Result<Rig> {
-        for place in self.find("ssd") {
-            let steps: Vec<&str> = place.split_terminator('.').collect();
-            self.supply(&steps).map_err(|e| e.under(place.trim_end_matches('.')))?;
+        for supplier in &SUPPLIERS {
+            for place in self.find(supplier.kind) {
+                let steps: Vec<&str> = place.split_terminator('.').collect();
+                self.supply(&steps, supplier).map_err(|e| e.under(place.trim_end_matches('.')))?;
+            }
         }
         self.sources.sort_by(|a, b| path(&a.key).cmp(path(&b.key)));
         Ok(self)
     }
 
-    /// The rig after a key was set that decides what the drive at `place` is supplied with.
+    /// The rig after a key was set that decides what the device at `place` is supplied with.
     pub(super) fn supplied_anew(mut self, place: &[&str]) -> Result<Rig> {
         let start: String = place.iter().map(|step| format!("{step}.")).collect();
         let device = super::descend(&mut self.device, place).expect("it was set there");
         self.sources.retain(|one| {
             let own = one.key.strip_prefix(&start).filter(|_| !one.origin.is_empty());
+            // What the devices below are supplied with stays.
+            let own =
+                own.filter(|key| !key.split('.').next().is_some_and(|step| PARTS.contains(&step)));
             own.into_iter().for_each(|key| super::take(device, key));
             own.is_none()
         });
         self.supplied()
     }
 
-    fn supply(&mut self, place: &[&str]) -> Result<()> {
-        let Some(drive) = self.device_at(place).cloned() else { return Ok(()) };
-        let part = drive.get("nand").and_then(|nand| nand.get("part")).map(plain);
-        if let Some(name) = part {
-            for (one, value) in values(&name).map_err(|e| e.under(PART))? {
-                if within(&drive["nand"], &one.key).is_none() {
+    fn supply(&mut self, place: &[&str], supplier: &Supplier) -> Result<()> {
+        let Some(device) = self.device_at(place).cloned() else { return Ok(()) };
+        let device = Value::Table(device);
+        if let Some(name) = within(&device, supplier.key).map(plain) {
+            let description = supplier.descriptions.find(&name);
+            for (one, value) in values(description.map_err(|e| e.under(supplier.key))?.build)? {
+                let key = format!("{}{}", supplier.table, one.key);
+                if within(&device, &key).is_none() {
                     let one = Sourced { origin: name.clone(), ..one };
-                    self.receive(place, &format!("nand.{}", one.key), value, &one)?;
+                    self.receive(place, &key, value, &one)?;
                 }
             }
         }
-        let drive = self.device_at(place).cloned().unwrap_or_default();
-        if let Some((share, source)) = over_provisioning(drive)? {
+        let drive = (supplier.kind == "ssd").then(|| self.device_at(place).cloned()).flatten();
+        if let Some((share, source)) = drive.map_or(Ok(None), over_provisioning)? {
             let value = Value::Float(share);
             let one =
                 Sourced { key: String::new(), value: plain(&value), source, origin: DIES.into() };
@@ -62,7 +85,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Takes a value that the drive at `place` is supplied with.
+    /// Takes a value that the device at `place` is supplied with.
     fn receive(&mut self, place: &[&str], key: &str, value: Value, one: &Sourced) -> Result<()> {
         let device = super::descend(&mut self.device, place).expect("it was found there");
         super::put(device, key, value)?;
@@ -72,17 +95,18 @@ impl Rig {
     }
 }
 
-/// The values of a NAND part, keys of `nand`, with where they come from.
+/// What a NAND part or a host interface supplies: keys of `nand` or of a link, with where the values come from.
 ///
 /// # Errors
-/// [`Error::Unknown`] where no part is called so.
-pub fn part_values(name: &str) -> Result<Vec<Sourced>> {
-    Ok(values(name)?.into_iter().map(|(one, _)| one).collect())
+/// [`Error::Unknown`] where no part and no interface is called so.
+pub fn description(name: &str) -> Result<Vec<Sourced>> {
+    let interface = INTERFACES.entries.iter().find(|one| one.name == name);
+    let found = interface.map_or_else(|| parts::PARTS.find(name), Ok)?;
+    Ok(values(found.build)?.into_iter().map(|(one, _)| one).collect())
 }
 
-fn values(name: &str) -> Result<Vec<(Sourced, Value)>> {
-    let part = PARTS.find(name)?.build;
-    let mut table: Table = part.parse().expect("a part is TOML, which a test says of all");
+fn values(description: &str) -> Result<Vec<(Sourced, Value)>> {
+    let mut table: Table = description.parse().expect("it is TOML, which a test says of all");
     let mut sources = Vec::new();
     strip_sources(&mut table, "", &mut sources)?;
     let table = Value::Table(table);
@@ -161,8 +185,8 @@ mod tests {
 
     #[test]
     fn every_part_has_every_value_with_a_source_and_makes_a_drive() {
-        for part in PARTS.entries {
-            let values = values(part.name).unwrap();
+        for part in parts::PARTS.entries {
+            let values = values(part.build).unwrap();
             for (one, _) in &values {
                 assert!(!one.source.is_empty(), "{}: {}", part.name, one.key);
             }
@@ -205,6 +229,38 @@ mod tests {
         let mut sorted = keys.clone();
         sorted.sort_unstable();
         assert_eq!(keys, sorted, "where the keys of a file stand");
+    }
+
+    #[test]
+    fn an_interface_supplies_what_the_link_does_not_set() {
+        for one in INTERFACES.entries {
+            let all = values(one.build).unwrap();
+            assert!(all.iter().all(|(one, _)| !one.source.is_empty()), "{}", one.name);
+        }
+        let text = RIG.replace("bandwidth", "interface = \"pcie3-x4\"\nqueue_slots = 7\nbandwidth");
+        let mut rig = Rig::parse(&text, "t").unwrap();
+        let below = |rig: &Rig| {
+            rig.sources()
+                .iter()
+                .filter(|one| one.key.starts_with("below."))
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        let before = below(&rig);
+        assert_eq!(rig.get("command_time").as_deref(), Some("40ns"));
+        assert_eq!(rig.get("queue_slots").as_deref(), Some("7"));
+        let origin = |rig: &Rig, key: &str| {
+            rig.sources().iter().find(|one| one.key == key).unwrap().origin.clone()
+        };
+        assert_eq!(origin(&rig, "latency"), "pcie3-x4");
+        rig.set("interface", "sata-6g").unwrap();
+        assert_eq!(rig.get("command_time").as_deref(), Some("2us"));
+        assert_eq!(rig.get("duplex").as_deref(), Some("half"));
+        assert_eq!((rig.get("latency"), rig.get("queue_slots").as_deref()), (None, Some("7")));
+        assert_eq!(below(&rig), before, "what the drive is supplied with stays");
+        rig.memory_bytes().unwrap();
+        let said = rig.set("interface", "sata-7g").unwrap_err().to_string();
+        assert!(said.contains("interface: no host interface is called"), "{said}");
     }
 
     #[test]
