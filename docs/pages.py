@@ -52,7 +52,7 @@ API: Mapping[str, tuple[str, str]] = {
     "Rigs and names": (
         "Simulated drives, arrays and caches as values, and names that can be given: attributes "
         "with underscores, such as `ssdlab.drives.lab_reference`.",
-        "Rig drives parts devices policies procedures",
+        "Rig drives parts interfaces devices policies procedures",
     ),
     "Many simulations": (
         "Variants, arrays, caches and plans: each simulates what it compares.",

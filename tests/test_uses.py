@@ -88,6 +88,17 @@ def test_a_virtual_machine_or_database_on_the_raw_drive_is_found(
     assert found(system) == {"open": expected}
 
 
+def test_what_has_become_another_program_is_judged_by_what_that_has_open(system: Recorded) -> None:
+    """As a copy of this process, which has all that this one has open, before it runs fio."""
+    system.process(812, "fio", nvme0n1=os.O_RDWR)
+    looked_at = System(system.root)
+    assert [use.kind for use in uses.of_device(looked_at, "nvme0n1")] == ["open"]
+    (link,) = (system.root / "proc/812/fd").iterdir()
+    link.unlink()
+    link.symlink_to("/dev/sda")
+    assert uses.of_device(looked_at, "nvme0n1") == []
+
+
 def test_who_only_reads_uses_nothing_up(system: Recorded) -> None:
     system.process(31, "smartd", nvme0n1=os.O_RDONLY | os.O_NONBLOCK)
     assert found(system) == {}

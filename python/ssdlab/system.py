@@ -261,30 +261,34 @@ class System:
         return sorted(int(name) for name in self.listed("proc") if name.isdigit())
 
     @cached_property
-    def descriptors(self) -> Mapping[Key, Sequence[tuple[int, str]]]:
-        """What is open at the first look: processes and the numbers of their descriptors."""
-        found: dict[Key, list[tuple[int, str]]] = {}
+    def descriptors(self) -> Mapping[Key, Sequence[int]]:
+        """The processes that have it open at the first look, for all that is open."""
+        found: dict[Key, list[int]] = {}
         for pid in self.processes():
-            place = f"{self.root}/proc/{pid}/fd"
-            for name in self.listed(f"proc/{pid}/fd"):
-                try:
-                    link = f"{place}/{name}"
-                    key = self.key(link if self.live else os.readlink(link))  # noqa: PTH115
-                except OSError:
-                    continue  # closed meanwhile
-                if key is not None:
-                    found.setdefault(key, []).append((pid, name))
+            for key, _ in self.descriptors_of(pid):
+                found.setdefault(key, []).append(pid)
         return found
+
+    def descriptors_of(self, pid: int) -> Iterator[tuple[Key, str]]:
+        """What a process has open now, and the numbers of its descriptors."""
+        for name in self.listed(f"proc/{pid}/fd"):
+            link = f"{self.root}/proc/{pid}/fd/{name}"
+            with contextlib.suppress(OSError):  # closed meanwhile
+                key = self.key(link if self.live else os.readlink(link))  # noqa: PTH115
+                if key is not None:
+                    yield key, name
 
     @cached_property
     def maps(self) -> Sequence[tuple[int, bytes]]:
-        """The processes and their tables of mappings (proc(5)) at the first look; without those
-        that have ended or are another user's."""
-        found = []
-        for pid in self.processes():
-            with contextlib.suppress(OSError):
-                found.append((pid, (self.root / f"proc/{pid}/maps").read_bytes()))
-        return found
+        """The processes and their tables of mappings at the first look."""
+        return [(pid, self.maps_of(pid)) for pid in self.processes()]
+
+    def maps_of(self, pid: int) -> bytes:
+        """What a process maps now (proc(5)); empty where it has ended, or is another user's."""
+        try:
+            return (self.root / f"proc/{pid}/maps").read_bytes()
+        except OSError:
+            return b""
 
     def mounts_everywhere(self) -> Iterator[tuple[int | None, Mount]]:
         """What is mounted in any mount namespace that /proc shows: the own one first, with None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ssdlab import _core
 from ssdlab.answer import Curve, Figure
 from ssdlab.arrays.attachment import ram_bytes, with_ram, without_ram
 from ssdlab.arrays.performance import Performance
@@ -78,27 +79,25 @@ def plan(factor: int) -> list[Task]:
             cost = 3.0 if one.fast else 0.2 if slow else 4.0
             state = None if slow else "sequential"
             tasks.append(Task(f"{key}-{kind}", text, job.text, cost=cost, rig=rig, prepare=state))
-    first, start = candidate(POOL), HotSet(HOT.bytes, spread=False)
-    whole = first.pool.usable_bytes
-    job = loads.random_job("read", "randread", start, whole, DEPTH, DISK_SPAN)
-    tasks.append(Task("disks-beginning", POOL, job.text, rig=_rig(first), cost=0.2))
+    rig, start = _rig(candidate(POOL)), HotSet(HOT.bytes, spread=False)
+    job = loads.random_job("read", "randread", start, _capacity(rig), DEPTH, DISK_SPAN)
+    tasks.append(Task("disks-beginning", POOL, job.text, rig=rig, cost=0.2))
     return tasks
 
 
 def _plain(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
     """SSDs are made smaller, and written until what is collected is what always will be."""
-    whole = one.pool.usable_bytes
+    size = None if one.pool.has_disk else one.pool.drive_bytes // factor
+    rig = _rig(one, size)
+    capacity = _capacity(rig)
     if one.pool.has_disk:
-        job = loads.random_job(kind, f"rand{kind}", HOT, whole, DEPTH, DISK_SPAN)
-        return _rig(one), job
-    size = one.pool.drive_bytes // factor
-    capacity = int(whole * one.pool.simulated_bytes(size) / one.pool.drive_bytes)
+        return rig, loads.random_job(kind, f"rand{kind}", HOT, capacity, DEPTH, DISK_SPAN)
     hot = HotSet(min(HOT.bytes, HOT_TIMES_FACTOR // factor, capacity // HOT_SHARE))
     job = loads.random_job(kind, f"rand{kind}", hot, capacity, DEPTH, FLASH_SPAN)
     if kind == "write":
         count = int(0.35 * capacity + hot.bytes) // loads.BLOCK
         job = loads.following(loads.writes_job("age", hot, capacity, DEPTH, count), job)
-    return _rig(one, size), job
+    return rig, job
 
 
 def _cached(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
@@ -107,7 +106,8 @@ def _cached(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
     hot = HotSet(min(HOT.bytes, HOT_TIMES_FACTOR // factor))
     shrink = HOT.bytes / hot.bytes
     size = min(one.fast.drive_bytes / shrink, float(HOT_SETS * hot.bytes))
-    whole = one.pool.usable_bytes
+    rig = _rig(one, int(size), shrink)
+    whole = _capacity(rig)
     most = COVERED * hot.bytes // loads.BLOCK
     job = loads.covering_job("warm", "randread", hot, whole, DEPTH, times=COVERED, most=most)
     if kind == "write":
@@ -116,7 +116,12 @@ def _cached(one: Candidate, kind: str, factor: int) -> tuple[str, JobText]:
         )
         job = loads.following(job, wrote)
     measured = loads.random_job(kind, f"rand{kind}", hot, whole, DEPTH, FLASH_SPAN)
-    return _rig(one, int(size), shrink), loads.following(job, measured)
+    return rig, loads.following(job, measured)
+
+
+def _capacity(rig: str) -> int:
+    """Bytes of what is built, in which the stripes of an array are whole."""
+    return _core.Rig(rig, rig_name="candidate").capacity_bytes
 
 
 def _rig(one: Candidate, ssd_bytes: int | None = None, shrink: float = 1.0) -> str:

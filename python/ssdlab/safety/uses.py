@@ -15,7 +15,7 @@ import re
 import signal
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -246,19 +246,16 @@ def openers(system: System, wanted: Key) -> list[Opener]:
     In a recorded system the descriptors are links to the names of devices and files there. A
     system is looked at once: who asks again makes another one.
     """
-    modes: dict[int, list[bool]] = {}
-    for pid, name in system.descriptors.get(wanted, ()):
-        flags = system.read(f"proc/{pid}/fdinfo/{name}") or ""
-        modes.setdefault(pid, []).append(_writes(flags))
-    # A mapping outlives its descriptor.
-    for pid, mode in _mapped(system, wanted):
-        modes.setdefault(pid, []).append(mode)
+    mapped = (pid for pid, _ in _mapped(system, system.maps, wanted))
     found = []
-    for pid in sorted(modes):
-        # Asked last, as next to none of a system's processes have the file.
-        if not (system.live and _is_own(system, pid)):
+    for pid in sorted({*system.descriptors.get(wanted, ()), *mapped}):
+        # Asked before the second look: what was a copy of this process at the first, and is another
+        # program by now, has none of its descriptors left.
+        if system.live and _is_own(system, pid):
+            continue
+        if modes := list(_modes(system, pid, wanted)):
             program = system.read(f"proc/{pid}/comm") or "a program"
-            found.append(Opener(pid, program, any(modes[pid])))
+            found.append(Opener(pid, program, any(modes)))
     return found
 
 
@@ -277,12 +274,23 @@ def unseen(system: System) -> bool:
     return any(not os.access(system.root / f"proc/{pid}/fd", os.R_OK) for pid in system.processes())
 
 
-def _mapped(system: System, wanted: Key) -> Iterator[tuple[int, bool]]:
-    """The processes that map the file, and whether what they write there reaches it."""
+def _modes(system: System, pid: int, wanted: Key) -> Iterator[bool]:
+    """For each descriptor or mapping of a process that is the file: whether it can be written."""
+    for key, name in system.descriptors_of(pid):
+        if key == wanted:
+            yield _writes(system.read(f"proc/{pid}/fdinfo/{name}") or "")
+    # A mapping outlives its descriptor.
+    yield from (mode for _, mode in _mapped(system, [(pid, system.maps_of(pid))], wanted))
+
+
+def _mapped(
+    system: System, tables: Sequence[tuple[int, bytes]], wanted: Key
+) -> Iterator[tuple[int, bool]]:
+    """The processes that map the file by these tables, and whether what they write reaches it."""
     block = wanted[0] == stat.S_IFBLK
     # What is no node of the device in one process is none in another; nodes may lie anywhere.
     others: set[tuple[bytes, bytes]] = set()
-    for pid, maps in system.maps:
+    for pid, maps in tables:
         # Those of a file have its inode. The maps of a machine are megabytes.
         if not block and b" %d " % wanted[2] not in maps:
             continue
