@@ -189,7 +189,7 @@ def fio_document(size: int = 4096, depth: int = 1) -> dict[str, object]:
         "total_ios": len(bins), "io_bytes": len(bins) * size, "iops": 5000.0, "bw_bytes": 2e7,
         "runtime": 1000, "clat_ns": clat,
     }  # fmt: skip
-    options = {"rw": "randread", "iodepth": str(depth)}
+    options = {"rw": "randread", "ioengine": "libaio", "iodepth": str(depth)}
     return {"jobs": [{"jobname": "r", "job options": options, "read": stats}]}
 
 

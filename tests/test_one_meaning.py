@@ -16,13 +16,21 @@ import numpy as np
 import polars as pl
 import pytest
 
+import foreign_samples as samples
 import ssdlab
 from conftest import Outcome, histogram_of, make_result
 from ssdlab import units
 from ssdlab.analysis import attribution, noise
 from ssdlab.analysis.stats import around
 from ssdlab.answer import MARK
+from ssdlab.arrays.measured import measured_drive
+from ssdlab.checks.facts import facts
+from ssdlab.engine.sources import earlier
+from ssdlab.fits.observations import observations
+from ssdlab.fits.predict import loads_of
 from ssdlab.histogram import PERCENTILES, Histogram, merge
+from ssdlab.imports import logs
+from ssdlab.jobfile import JobText
 from ssdlab.results import LATENCY_SCHEMA, Result
 from ssdlab.store import RunStore
 
@@ -329,6 +337,52 @@ def test_a_mix_is_told_of_jobs_that_mix() -> None:
     job = "[global]\nrwmixread=70\nsize=1m\n[m]\nrw=randrw\n[w]\nstonewall\nrw=write\n"
     titles = [one.title for one in ssdlab.run(job, on="demo-client").report.answer.sections]
     assert [("rwmixread 70" in title) for title in titles if ":" in title] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("options", "block", "reads", "in_flight"),
+    [
+        ({"rw": "randread", "bs": "8k", "iodepth": "32", "numjobs": "2"}, 8192, 100, 2),
+        ({"rw": "randread", "bs": "4k,8k"}, 4096, 100, 1),
+        ({"rw": "randread", "bs": "4k", "kb_base": "1000"}, 4000, 100, 1),
+        ({"rw": "randread", "blocksize": "64k"}, 65536, 100, 1),
+        ({"rw": "randread", "bsrange": "8k-8k"}, 8192, 100, 1),
+        ({"readwrite": "randrw", "rwmixwrite": "30"}, 4096, 70, 1),
+        ({"rw": "randread", "iodepth": "1k", "ioengine": "libaio"}, 4096, 100, 1024),
+        ({"rw": "randread", "bssplit": "4k/50:64k/50"}, None, 100, 1),
+    ],
+)  # fmt: skip
+def test_all_who_ask_what_a_job_asks_for_are_told_the_same(
+    options: dict[str, str], block: int | None, reads: int, in_flight: int, tmp_path: Path
+) -> None:
+    sides = {"read": samples.direction()} | ({"write": samples.direction()} if reads < 100 else {})
+    document = samples.document(samples.job("a", options, **sides))
+    path = samples.write(tmp_path / "a.json", document)
+    drive = tmp_path / "drive"
+    document["ssdlab"] = {"target": {"kind": "fio", "name": str(drive), "capacity_bytes": 1 << 30}}
+    result = Result("a", document, "", logs.NONE.series)
+    result.save(tmp_path / "runs")
+
+    (work,) = facts("a", result, 1 << 30).works
+    assert (work.block, work.read_percent, work.in_flight) == (block, reads, in_flight)
+    assert {key: value for key, value, _ in measured_drive(path).tree().values()}[
+        "concurrency"
+    ] == str(in_flight)
+    speeds = earlier(drive, RunStore(tmp_path / "runs"))
+    job = JobText("job", "[a]\n" + "".join(f"{one}={options[one]}\n" for one in options), tmp_path)
+    if block is None:
+        assert speeds is None and not observations(result)
+        with pytest.raises(ssdlab.InputError, match="no job"):
+            loads_of(job)
+        return
+    assert speeds is not None
+    (shape,) = speeds.known
+    assert (shape.bs, shape.in_flight) == (block, in_flight)
+    (found,) = observations(result)
+    ((_, predicted),) = loads_of(job)
+    for load in (found.load, predicted):
+        assert (load.bs, load.reads) == (block, reads / 100)
+    assert found.load.depth == in_flight
 
 
 def test_window_latencies_are_those_of_its_segments(kept: tuple[Path, Result, Result]) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import InputError
+from ssdlab.fio.options import ALIASES
 
-SHAPE_OPTIONS = (("rw", "readwrite"), ("bs", "blocksize"), ("iodepth",), ("rwmixread",))
-"""Options, each with its alias, that make two jobs of different names the same workload."""
-
-
+ASKING = frozenset("rw bs bsrange bssplit kb_base iodepth numjobs rwmixread rwmixwrite".split())
+"""Options that say what a job asks of a drive, whatever its others are."""
+QUEUED_ENGINES = frozenset({"libaio", "io_uring", "posixaio", "null"})
+"""fio engines that keep several I/Os in flight; the others wait for each."""
+AMPLE = 1 << 50
+"""Bytes of a drive on which every job has room."""
 RATES = ("rate", "rate_iops")
 """Options that may hold back one direction more than the other."""
 
@@ -28,11 +32,20 @@ class Workload:
     """Job options, with the global ones beneath."""
     jobs: tuple[Mapping[str, Any], ...] = field(repr=False)
     """The entries of `jobs` in the fio document."""
+    queues: bool
+    """Whether its depth holds whatever its engine is: on a simulated drive, and where nobody knows
+    the engine."""
 
     @property
-    def shape(self) -> tuple[str, ...]:
+    def asked(self) -> Sequence[_core.PlannedProcess]:
+        """Its processes, as the core reads what they ask for; none where it cannot."""
+        return _asked(*((name, self.options[name]) for name in self.options if name in ASKING))
+
+    @property
+    def shape(self) -> tuple[object, ...]:
         """What the job does to the drive, without how long or where."""
-        return tuple(self.option(*names).lower() for names in SHAPE_OPTIONS)
+        sizes = ((one["block_bytes"], one["shares"]) for one in self.asked[:1])
+        return self.rw, self.depth, *sizes
 
     @property
     def rw(self) -> str:
@@ -41,13 +54,17 @@ class Workload:
         default stands for one that is missing."""
         if self.option("read_iolog"):
             return "replay"
-        default = "read" if self.options else ""
-        return (self.option("rw", "readwrite") or default).split(":")[0].strip().lower()
+        return self.asked[0]["rw"] if self.options and self.asked else ""
+
+    @property
+    def random(self) -> bool:
+        """Whether places are drawn at random."""
+        return self.rw.startswith("rand")
 
     @property
     def mixes(self) -> bool:
         """Whether it reads and writes side by side: then ``rwmixread`` has a meaning."""
-        return self.rw.removeprefix("rand") in ("rw", "readwrite")
+        return self.rw.removeprefix("rand") == "rw"
 
     def does(self, ddir: str) -> bool:
         """Whether its pattern does this; a job that only writes also reads where it verifies."""
@@ -57,15 +74,9 @@ class Workload:
     @property
     def read_percent(self) -> float | None:
         """Percent of reads that it asks for; None where it trims, or does not say."""
-        way = self.rw.removeprefix("rand")
-        if way in ("read", "write"):
-            return 100.0 if way == "read" else 0.0
-        if not self.mixes:
+        if self.rw in ("", "replay") or "trim" in self.rw:
             return None
-        reads, writes = self.option("rwmixread"), self.option("rwmixwrite")
-        if reads.isdigit() or writes.isdigit():
-            return float(reads) if reads.isdigit() else 100.0 - float(writes)
-        return 50.0
+        return float(round(100 * self.asked[0]["shares"][0]))
 
     @property
     def mix_asked(self) -> Mapping[str, float]:
@@ -77,21 +88,33 @@ class Workload:
 
     @property
     def block(self) -> int | None:
-        """Bytes of a block; None where there are several sizes."""
-        sizes = set((self.option("bs", "blocksize") or "4k").split(","))
-        if len(sizes) > 1 or self.option("bssplit", "bsrange"):
+        """Bytes of a block; None where there are several sizes, or nobody can tell."""
+        if self.rw == "replay" or not self.asked:
             return None
-        kb = 1000 if self.option("kb_base") == "1000" else 1024
-        try:
-            return _core.parse_fio_size(sizes.pop(), kb)
-        except InputError:
-            return None
+        had = zip(self.asked[0]["block_bytes"], self.asked[0]["shares"], strict=True)
+        sizes = {size for ends, share in had if share > 0 for size in ends}
+        return sizes.pop() if len(sizes) == 1 else None
+
+    @property
+    def engine(self) -> str:
+        """fio's engine."""
+        return self.option("ioengine") or "psync"
+
+    @property
+    def depth(self) -> int:
+        """I/Os that each worker has in flight at most."""
+        queues = self.queues or self.engine in QUEUED_ENGINES
+        return self.asked[0]["iodepth"] if queues and self.asked else 1
 
     @property
     def workers(self) -> int:
         """Threads or processes that do the same."""
-        count = self.option("numjobs")
-        return max(len(self.jobs), int(count) if count.isdigit() else 1)
+        return max(len(self.jobs), len(self.asked), 1)
+
+    @property
+    def in_flight(self) -> int:
+        """I/Os in flight at most, of all workers."""
+        return self.workers * self.depth
 
     def fills(self, last: str) -> bool:
         """Whether it only prepares the drive: a sequential write with another job after it, of
@@ -115,6 +138,16 @@ class Workload:
         return next((self.options[name] for name in names if name in self.options), "")
 
 
+@cache
+def _asked(*options: tuple[str, str]) -> Sequence[_core.PlannedProcess]:
+    lines = [f"{name}={value}" if value else name for name, value in options]
+    try:
+        planned = _core.job_plan("\n".join(["[job]", *lines]), job_name="job", target_bytes=AMPLE)
+    except InputError:
+        return ()
+    return planned["processes"]
+
+
 @dataclass(frozen=True)
 class Group:
     """The same workload on several runs."""
@@ -126,14 +159,28 @@ class Group:
 
 def workloads(run: int, document: Mapping[str, Any]) -> list[Workload]:
     """The jobs of a fio document by name, in order; workers of one name together."""
-    common = document.get("global options") or {}
+    common = _named(document.get("global options") or {})
+    about = document.get("ssdlab") or {}
+    simulated = (about.get("target") or {}).get("kind") == "sim"
+    known = (about.get("imported") or {}).get("knows_options", True)
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for job in document.get("jobs", []):
         grouped.setdefault(str(job.get("jobname", "")), []).append(job)
     return [
-        Workload(run, name, {**common, **(jobs[0].get("job options") or {})}, tuple(jobs))
+        Workload(
+            run,
+            name,
+            {**common, **_named(jobs[0].get("job options") or {})},
+            tuple(jobs),
+            simulated or not known,
+        )
         for name, jobs in grouped.items()
     ]
+
+
+def _named(options: Mapping[str, str]) -> dict[str, str]:
+    """Options by fio's first name of each."""
+    return {ALIASES.get(name, name): value for name, value in options.items()}
 
 
 def align(documents: Sequence[Mapping[str, Any]]) -> list[Group]:

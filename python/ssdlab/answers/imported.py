@@ -23,7 +23,7 @@ from ssdlab.answer import (
     duration_cell,
 )
 from ssdlab.engine import grids
-from ssdlab.engine.grids import PATTERNS, Found, Spec
+from ssdlab.engine.grids import Found, Spec
 from ssdlab.histogram import NOTHING, Histogram, merge, us
 from ssdlab.imports import ForeignDocument, ImportedRun, ImportScan
 from ssdlab.imports.find import DIGITS
@@ -124,15 +124,12 @@ def _row(item: ImportedRun, job: JobMeasurement) -> _Row:
 def _spec(workload: Workload, *, known: bool) -> Spec | None:
     """Where a job stands in a grid of loads; None where its options do not say, or it has several
     block sizes. What fio's ``known`` options leave out has fio's default."""
-    option, mix, size = workload.option, workload.read_percent, workload.block
-    told = [option("bs", "blocksize"), option("iodepth"), option("numjobs")]
-    if mix is None or size is None or not (known or all(told)):
+    mix, size = workload.read_percent, workload.block
+    told = known or all(map(workload.option, ("bs", "iodepth", "numjobs")))
+    if mix is None or size is None or not told:
         return None
-    depth = option("iodepth") or "1"
-    if not depth.isdigit():
-        return None
-    pattern = "random" if workload.rw.startswith(PATTERNS["random"]) else "sequential"
-    return Spec(pattern, round(mix), size, int(depth), workload.workers)
+    pattern = "random" if workload.random else "sequential"
+    return Spec(pattern, round(mix), size, workload.depth, workload.workers)
 
 
 def _numbers(rows: Sequence[_Row]) -> Table:
@@ -145,14 +142,14 @@ def _numbers(rows: Sequence[_Row]) -> Table:
         foreign, workload = row.item.foreign, row.job.workload
         option, mix = workload.option, workload.read_percent
         size, depth, jobs = ("4k", "1", "1") if foreign.knows_options else 3 * (UNKNOWN,)
-        rw = option("rw", "readwrite") or UNKNOWN
+        rw = option("rw") or UNKNOWN
         rw += f" {mix:g}/{100 - mix:g}" if mix is not None and workload.mixes else ""
         line: Cells = [short(foreign)]
         line += [foreign.label] if several else []
         line += [row.job.name] if named else []
         line += [
             rw,
-            option("bssplit", "bsrange") or option("bs", "blocksize") or size,
+            option("bssplit", "bsrange") or option("bs") or size,
             _whole(option("iodepth") or depth),
             _whole(str(workload.workers) if workload.workers > 1 else option("numjobs") or jobs),
             *(row.cells[name] for name in ("iops", "mbps", "mean", "p50", "p99", "p99.9", "max")),

@@ -316,7 +316,7 @@ def _what(trace: Trace) -> str:
     workload = trace.job.workload
     said = [workload.rw] if workload.rw else []
     told = {
-        "bs": workload.option("bs", "blocksize"),
+        "bs": workload.option("bs"),
         "iodepth": workload.option("iodepth"),
         "numjobs": str(workload.workers),
         # May be that of all jobs, without meaning here.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ssdlab import _core
+from ssdlab.analysis.comparison import workloads
 from ssdlab.errors import InputError
 from ssdlab.histogram import VALUES
 from ssdlab.jobfile import read_text
@@ -60,17 +61,14 @@ def _of_document(document: Any, path: Path) -> dict[str, Any]:
     bins: dict[tuple[str, int], Ints] = {}
     depths: set[int] = set()
     try:
-        shared = document.get("global options", {})
         for raw in document["jobs"]:
-            result = JobResult(str(raw.get("jobname", "")), raw)
-            options = {**shared, **result.options}
-            for stats in result.directions():
+            (workload,) = workloads(0, {**document, "jobs": [raw]})
+            for stats in JobResult(workload.name, raw).directions():
                 if stats.ddir not in ("read", "write") or not stats.clat.known:
                     continue
                 size = round(stats.io_bytes / stats.ios / 512) * 512 or 512
                 bins[stats.ddir, size] = bins.get((stats.ddir, size), 0) + stats.clat.counts
-                depth, jobs = options.get("iodepth", "1"), options.get("numjobs", "1")
-                depths.add(_number(depth) * _number(jobs))
+                depths.add(workload.in_flight)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: is no JSON document of fio (--output-format=json+)") from None
     if not bins:
@@ -142,10 +140,3 @@ def _tables(tables: dict[tuple[str, int], dict[str, Any]], ddir: str) -> list[di
 def _capacity(document: dict[str, Any]) -> str:
     size = document.get("ssdlab", {}).get("target", {}).get("capacity_bytes")
     return CAPACITY if not size else f"{int(size) // 4096 * 4096}B"
-
-
-def _number(text: object) -> int:
-    try:
-        return max(1, _core.parse_fio_size(str(text)))
-    except InputError:
-        return 1

@@ -16,8 +16,6 @@ from ssdlab.analysis.measurement import RateNoise, Window, rate_noise
 from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
 
-QUEUED_ENGINES = frozenset({"libaio", "io_uring", "posixaio", "null"})
-"""fio engines that keep several I/Os in flight; the others wait for each."""
 _FILES = frozenset({"filename", "directory", "nrfiles", "filename_format", "read_iolog"})
 """Options that say what files are called: the target stands for all of them."""
 GAP = 1.5
@@ -89,27 +87,11 @@ class JobFacts(Workload):
         return max(ends) - self.offset if ends else None
 
     @property
-    def random(self) -> bool:
-        """Whether places are drawn at random."""
-        return self.rw.startswith("rand")
-
-    @property
-    def engine(self) -> str:
-        """fio's engine."""
-        return self.option("ioengine") or "psync"
-
-    @property
     def direct(self) -> bool:
         """Whether it goes past the page cache; fio's default does not."""
         if self.option("buffered"):
             return not self.flag("buffered")
         return self.flag("direct") or self.flag("atomic")
-
-    @property
-    def in_flight(self) -> int:
-        """I/Os in flight at most, of all workers."""
-        depth = self.option("iodepth") if self.engine in QUEUED_ENGINES else ""
-        return self.workers * (int(depth) if depth.isdigit() else 1)
 
     def direction(self, ddir: str) -> Moved | None:
         """What it did in one direction; None without any I/O."""

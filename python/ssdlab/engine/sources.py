@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ssdlab.analysis.comparison import Workload, workloads
 from ssdlab.engine import estimate
-from ssdlab.engine.setup import Setup, bytes_of
+from ssdlab.engine.setup import Setup
 from ssdlab.engine.speed import SpeedBounds, SpeedPoint, Speeds, around, measured, moved_by
 from ssdlab.engine.steps import Job, Purge, Shape, Step
 from ssdlab.errors import InputError
@@ -59,7 +60,7 @@ def _moved_in(folder: RunFolder, target: str, model: str | None) -> Iterator[Spe
         jobs = document["jobs"]
         # Jobs beside each other share the drive, so none shows what it can do.
         if len(jobs) == 1 and _same(about.get("surroundings", {}), name, target, model):
-            yield from _of_job(jobs[0], document.get("global options", {}))
+            yield from _of_job(jobs[0], workloads(0, document)[0])
     except (InputError, ValueError, KeyError):
         return
 
@@ -68,18 +69,15 @@ def _same(about: Mapping[str, Any], path: str | None, target: str, model: str | 
     return path == target or (model is not None and about.get("drive", {}).get("model") == model)
 
 
-def _of_job(raw: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[SpeedPoint]:
+def _of_job(raw: Mapping[str, Any], workload: Workload) -> Iterator[SpeedPoint]:
     """What a single run's job moved, where its options say how."""
-    options = {**common, **raw["job options"]}
-    rw = str(options.get("rw", options.get("readwrite", "read")))
     sides = [raw[one] for one in ("read", "write")]
     moved = [int(side["io_bytes"]) for side in sides]
     seconds = max(float(side["runtime"]) for side in sides) / 1000
-    size = bytes_of(str(options.get("bs", "4k")))
-    if not size or not sum(moved) or seconds <= 0:
+    if workload.block is None or not sum(moved) or seconds <= 0:
         return
-    depth = int(options.get("iodepth", 1)) * int(options.get("numjobs", 1))
-    shape = Shape(rw.startswith("rand"), size, depth, round(moved[1] / sum(moved), 2))
+    share = round(moved[1] / sum(moved), 2)
+    shape = Shape(workload.random, workload.block, workload.in_flight, share)
     yield SpeedPoint(shape, sum(moved), seconds)
 
 

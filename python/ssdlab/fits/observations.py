@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from ssdlab import units
+from ssdlab.analysis.comparison import Workload
 from ssdlab.analysis.measurement import JobMeasurement
 from ssdlab.errors import InputError, meant
 from ssdlab.histogram import merge
@@ -267,17 +268,23 @@ def observations(run: Result, state: str | None = None) -> list[Observation]:
     return [observation for observation in found if observation is not None]
 
 
-def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation | None:
-    workload = job.workload
-    rw, size, mix = PATTERNS.get(workload.rw), workload.block, workload.read_percent
-    told = [direction for direction in job.directions if direction.ddir in ("read", "write")]
-    if rw is None or size is None or mix is None or not told:
+def load_of(workload: Workload, state: str | None = None) -> FitWorkload | None:
+    """What a job asks for; None where a table could not ask that, or nobody knows."""
+    size, mix = workload.block, workload.read_percent
+    if size is None or mix is None:
         return None
-    rw, share = _pattern(rw, f"{mix:g}", where)
-    depth = _count(workload.option("iodepth"), f"{where}: iodepth")
+    rw, share = _pattern(workload.rw, f"{mix:g}", workload.name)
     limits = tuple(f"{name}={value}" for name in LIMITS if (value := workload.option(name)))
     state = state or usual_state(mix / 100)
-    load = FitWorkload(rw, size, depth, workload.workers, share, state, limits=limits)
+    return FitWorkload(rw, size, workload.depth, workload.workers, share, state, limits=limits)
+
+
+def _of_job(job: JobMeasurement, state: str | None, where: str) -> Observation | None:
+    workload = job.workload
+    told = [direction for direction in job.directions if direction.ddir in ("read", "write")]
+    load = load_of(workload, state)
+    if load is None or not told:
+        return None
     iops = sum(direction.iops or 0.0 for direction in told)
     latencies = {
         kind: merge(direction.latencies[kind] for direction in told if kind in direction.latencies)

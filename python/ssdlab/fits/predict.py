@@ -15,18 +15,17 @@ import numpy as np
 import polars as pl
 
 from ssdlab import _core
+from ssdlab.analysis.comparison import Workload
 from ssdlab.errors import InputError
 from ssdlab.fits import closed, observations, trial
 from ssdlab.fits.observations import (
     ASKED,
     INTERVALS,
-    LIMITS,
     MEASURED,
-    PATTERNS,
     SCHEMA,
     FitWorkload,
     Observation,
-    usual_state,
+    load_of,
 )
 from ssdlab.fits.parameters import bounds, sata
 from ssdlab.fits.search import value_of
@@ -34,7 +33,7 @@ from ssdlab.fits.twin import Z90, Twin
 from ssdlab.jobfile import JobText
 from ssdlab.numeric import Floats
 from ssdlab.progress import ProgressCallback
-from ssdlab.units import parse_bytes, size_text
+from ssdlab.units import size_text
 
 DRAWS = 48
 """Drives beside the twin, in pairs on both sides of it."""
@@ -199,16 +198,8 @@ def loads_of(job: JobText) -> list[tuple[str, FitWorkload]]:
     found = []
     for one in described["jobs"]:
         options = {**described["global_options"], **one["options"]}
-        rw = PATTERNS.get(str(options.get("rw", "read")).split(":")[0])
-        if rw is None or "read_iolog" in options:
-            continue
-        mix = float(options.get("rwmixread", 50)) if rw in ("rw", "randrw") else None
-        reads = mix / 100 if mix is not None else float(rw.endswith("read"))
-        size = parse_bytes(f"{job.name}: bs", str(options.get("bs", "4k")).split(",")[0])
-        depth, jobs = int(one["iodepth"]), int(one["numjobs"])
-        limits = tuple(f"{name}={options[name]}" for name in LIMITS if name in options)
-        load = FitWorkload(rw, size, depth, jobs, mix, usual_state(reads), limits=limits)
-        found.append((str(one["name"]), load))
+        if load := load_of(Workload(0, str(one["name"]), options, (), True)):
+            found.append((str(one["name"]), load))
     if not found:
         raise InputError(f"{job.name}: has no job of reads or writes that could be predicted")
     return found
