@@ -3,6 +3,7 @@ interval, and what it says that it cannot tell."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +23,9 @@ from ssdlab.engine import findings
 from ssdlab.engine.plans import ProtocolOrder, plan
 from ssdlab.engine.runs import begin
 from ssdlab.errors import InputError
-from ssdlab.fits import trial
-from ssdlab.fits.conclusions import Conclusion, conclusions, table
+from ssdlab.fits import starts, trial
+from ssdlab.fits.conclusions import Conclusion, conclusions, table, uncached
+from ssdlab.fits.fit import FitOrder, fit
 from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.sources import Gathered, _check_steady, gather
 from ssdlab.protocols import characterise, find
@@ -197,6 +199,21 @@ KINDS = {
             "page register": 1,
             "tPROG": 600.0,
         },
+    ),
+    "fifteen dies, met unevenly by few reads at a stride": Kind(
+        rig(
+            {"channels": 3, "ways": 5},
+            link={"latency": '"6us"'},
+        ),
+        {"channels": 3, "dies of a channel": 5, "dies": 15, "tR": 60.0, "flash channel": 800.0},
+        ("SLC cache",),
+        given={"parts": "link,size,stride,depth"},
+    ),
+    "a link that limits small reads": Kind(
+        rig({}, link={"bandwidth": '"2000MB/s"'}),
+        {"latency of host and link": 6.0, "command overhead": 7.5},
+        ("controller, per command",),
+        {"parts": "link"},
     ),
     "a link slower than the flash": Kind(
         rig(
@@ -375,6 +392,27 @@ def test_a_run_is_rows_of_a_table_in_the_states_that_its_steps_found(tmp_path: P
         ("randread", "steady"),
     }  # fmt: skip
     assert all(one.measured["iops"] > 0 for one in rows)
+
+
+def test_a_twin_of_a_drive_without_an_slc_cache_has_none_and_its_spare_area(
+    tmp_path: Path,
+) -> None:
+    """Shipped drives to start from may have one, and blocks that are large for a small drive."""
+    text = rig({"channels": 3, "ways": 5}).replace("256MiB", "1GiB").replace("k = 6", "k = 24")
+    judged = run(text, tmp_path, writes="2")
+    told = gather([str(judged.folder.path)])
+    assert uncached(conclusions(judged))
+    found = fit(FitOrder(told.observed, 1 << 30, quick=True, concluded=told.concluded)).found
+    twin = _core.Rig(found.space.rig(found.vector), rig_name="twin")
+    assert twin.get("ftl.slc_cache.t_program") is None
+    assert float(twin.get("ftl.over_provisioning") or 0) == pytest.approx(0.25, rel=0.3)
+
+
+def test_a_start_much_smaller_than_its_drive_has_shorter_blocks() -> None:
+    start = _core.Rig(starts.named("toshiba-xg5-512", 2 << 30).rig, rig_name="start")
+    keys = ("channels", "ways", "planes", "pages_per_block")
+    pages = math.prod(int(start.get(f"nand.{key}") or 0) for key in keys)
+    assert (2 << 30) / (pages * (start.bytes("nand.page") or 0)) >= starts.SUPERBLOCKS
 
 
 def test_a_drive_that_changed_is_no_drive_to_fit(tmp_path: Path) -> None:

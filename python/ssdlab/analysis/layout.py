@@ -20,11 +20,11 @@ READ = 4096
 PLACES = 48
 """Places at which a single read of a size is tried."""
 READS = 960
-"""Reads at a stride that are followed: a multiple of usual numbers of dies."""
+"""Reads at a stride that are followed at most: a multiple of usual numbers of dies."""
 KIB = 1024
 UNITS = tuple(KIB * n for n in (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384))
 CHANNELS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
-WAYS = (1, 2, 3, 4, 6, 8, 16)
+WAYS = (1, 2, 3, 4, 5, 6, 8, 16)
 PLANES = (1, 2, 4)
 ROWS = (1, 2, 3, 4)
 WITHIN = 0.05
@@ -103,9 +103,9 @@ def _most(where: npt.NDArray[np.int64]) -> float:
 
 
 @cache
-def _shares(layout: FlashLayout, stride: int) -> tuple[float, float]:
-    """Shares of reads at a stride on the busiest sensing server and on the busiest channel."""
-    at = np.arange(READS, dtype=np.int64) * stride
+def _shares(layout: FlashLayout, stride: int, reads: int) -> tuple[float, float]:
+    """Shares of so many reads at a stride on the busiest sensing server and the busiest channel."""
+    at = np.arange(reads, dtype=np.int64) * stride
     unit = at // layout.unit
     die = unit % layout.dies
     page = layout.row // layout.planes
@@ -119,6 +119,7 @@ def explain(
     ceiling: float,
     random: float | None = None,
     sequential: float | None = None,
+    region: int | None = None,
 ) -> list[LayoutFit]:
     """The layouts that explain what was measured about as well as any, the best first; none where
     none does.
@@ -129,10 +130,11 @@ def explain(
         ceiling: What link and controller can do, reads per second.
         random: Random reads of `READ` bytes per second with very many in flight, where known.
         sequential: Bytes per second of large sequential reads, where known.
+        region: Bytes after which reads at a stride begin anew; never unless given.
     """
     fits = [
         fit
-        for fit in _explained(singles, strides, ceiling)
+        for fit in _explained(singles, strides, ceiling, region)
         if (random is None or EVENLY[0] <= random / limit(fit, 0, ceiling) <= EVENLY[1])
         and (
             sequential is None or sequential <= EVENLY[1] * 1e6 * fit.layout.channels / fit.byte_us
@@ -149,7 +151,10 @@ def explain(
 
 
 def _explained(
-    singles: Mapping[int, float], strides: Mapping[int, float], ceiling: float
+    singles: Mapping[int, float],
+    strides: Mapping[int, float],
+    ceiling: float,
+    region: int | None,
 ) -> list[LayoutFit]:
     fits = []
     for unit, channels, ways, rows in itertools.product(UNITS, CHANNELS, WAYS, ROWS):
@@ -162,7 +167,7 @@ def _explained(
             layout = replace(alone.layout, planes=planes, overlap=kinds[0], register=kinds[1])
             if layout.row // planes < READ:
                 continue
-            fit = _together(replace(alone, layout=layout), len(singles), strides, ceiling)
+            fit = _together(replace(alone, layout=layout), len(singles), strides, ceiling, region)
             if fit is not None and fit.deviation <= WITHIN:
                 fits.append(fit)
     return fits
@@ -187,24 +192,31 @@ def _alone(layout: FlashLayout, singles: Mapping[int, float]) -> LayoutFit | Non
 
 
 def _together(
-    fit: LayoutFit, count: int, strides: Mapping[int, float], ceiling: float
+    fit: LayoutFit,
+    count: int,
+    strides: Mapping[int, float],
+    ceiling: float,
+    region: int | None,
 ) -> LayoutFit | None:
     """With the reads at a stride; None where they are too few, or too near to each other."""
     if len(strides) < 3 or max(strides) < fit.layout.unit * fit.layout.dies:
         return None
     square = count * fit.deviation**2
     for stride, rate in strides.items():
-        square += math.log(limit(fit, stride, ceiling) / rate) ** 2
+        square += math.log(limit(fit, stride, ceiling, region) / rate) ** 2
     return replace(fit, deviation=math.sqrt(square / (count + len(strides))))
 
 
-def limit(fit: LayoutFit, stride: int, ceiling: float) -> float:
-    """Reads a second at a stride; at one of 0 those that meet all planes evenly."""
+def limit(fit: LayoutFit, stride: int, ceiling: float, region: int | None = None) -> float:
+    """Reads a second at a stride that begin anew after `region` bytes; at one of 0 those that meet
+    all planes evenly."""
     layout, transfer = fit.layout, READ * fit.byte_us
     plain = replace(layout, overlap=False, register=False)
     busiest, channel = 1 / (layout.dies * layout.planes), 1 / layout.channels
     if stride:
-        busiest, channel = _shares(plain, stride)
+        # A round of few reads does not meet dies evenly whose number does not divide it.
+        reads = READS if region is None else min(READS, -(-region // stride))
+        busiest, channel = _shares(plain, stride, reads)
     shared = max(1.0, layout.row / stride) if layout.register and stride else 1.0
     sense = fit.sense_us / shared
     each = max(sense, transfer) if layout.overlap else sense + transfer

@@ -15,6 +15,8 @@ _SMALL = {"us": (1000, "ns"), "B": (1, "B")}
 """Units that rigs write in whole numbers of a smaller one."""
 ROW, PLANES = "sensed at once (page of every plane)", "planes that read by themselves"
 """Names of conclusions that are no key by themselves."""
+LINKED = 0.92
+"""Writes as fast as this share of the link are set by it and not by the flash."""
 BUFFER = "16MiB"
 """Of a buffer of which only is known that it is there."""
 _HEADS = "what | value | from | to | unit | key of a rig | how, or why not"
@@ -151,6 +153,18 @@ def counted(key: str, mapped: bool) -> bool:
 def mapped(run: ProtocolRun) -> bool:
     """Whether a run of ``characterise`` found a map that RAM does not hold."""
     return any(one.known and one.key == "ftl.map.cache" for one in conclusions(run))
+
+
+def uncached(found: Sequence[Conclusion]) -> bool:
+    """Whether a fill that the link did not limit would have shown an SLC cache, and has not."""
+    by_name = {conclusion.name: conclusion for conclusion in found}
+    fill, link, cache = (
+        by_name.get(name) for name in ("sequential writes", "link bandwidth", "SLC cache")
+    )
+    if cache is None or cache.known or not cache.sources:
+        return False
+    speeds = [one.value for one in (fill, link) if one is not None and one.value is not None]
+    return len(speeds) == 2 and speeds[0] < LINKED * speeds[1]
 
 
 def settings(found: Sequence[Conclusion]) -> dict[str, str]:

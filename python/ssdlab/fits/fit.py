@@ -12,7 +12,7 @@ import numpy as np
 from ssdlab import units
 from ssdlab.errors import InputError
 from ssdlab.fits import starts, structure, trial
-from ssdlab.fits.conclusions import Conclusion, settings
+from ssdlab.fits.conclusions import Conclusion, settings, uncached
 from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import FitSpace, with_keys
 from ssdlab.fits.search import Evaluate, FitTarget, SearchEnd, Told, cost, leaping, search
@@ -132,6 +132,8 @@ def _candidates(
         if not order.concluded:
             candidates = [starts.behind_fio(candidate) for candidate in candidates]
     if order.concluded:
+        if order.start is None and uncached(order.concluded):
+            candidates = [one for one in candidates if not starts.cached(one)] or candidates
         candidates = _concluded(candidates, order.concluded, fixed)
         if not {*settings(order.concluded), *fixed} & set(starts.DIES):
             candidates = [other for one in candidates for other in starts.of_dies(one)]

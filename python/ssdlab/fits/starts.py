@@ -41,6 +41,8 @@ ROWS = 24
 ROUNDS_CLOSED = 8
 ROOM = 0.8
 """Of the shortest time between requests that was seen, a ceiling that was not is at most this."""
+SUPERBLOCKS = 256
+"""Drives that are much smaller than any shipped one have shorter blocks instead of fewer."""
 MOST_WAYS = 64
 """Of a channel, in a rig: larger drives have larger dies instead."""
 DIES_WIDTH = 0.5
@@ -150,6 +152,11 @@ def likely(
     ]
 
 
+def cached(start: Start) -> bool:
+    """Whether it has an SLC cache."""
+    return with_keys(start.rig, {}).get("ftl.slc_cache.t_program") is not None
+
+
 def of_dies(start: Start) -> list[Start]:
     """A start with more and fewer dies on each channel, as far as that is a drive, itself first."""
     ways = int(with_keys(start.rig, {}).get("nand.ways") or 1)
@@ -254,9 +261,25 @@ def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:
         # Dies are a power of two more or fewer: a channel has as many as its neighbours.
         most = max(1, round(ways * 2 ** round(math.log2(ratio))))
         rig.set("nand.ways", str(min(MOST_WAYS, most)))
+        if ratio < 1 / NEAR:
+            _shorten(rig, capacity)
     if spare is not None:
         rig.set("ftl.over_provisioning", spare)
     return rig.to_toml()
+
+
+def _shorten(rig: _core.Rig, capacity: int) -> None:
+    """Blocks halved until there are enough superblocks, as far as that is a drive."""
+    units = [int(rig.get(f"nand.{key}") or 1) for key in ("channels", "ways", "planes")]
+    row = math.prod(units) * (rig.bytes("nand.page") or 1)
+    pages = int(rig.get("nand.pages_per_block") or 1)
+    while pages % 2 == 0 and capacity < SUPERBLOCKS * row * pages:
+        pages //= 2
+    shorter = rig.copy()
+    shorter.set("nand.pages_per_block", str(pages))
+    with contextlib.suppress(InputError):
+        _core.rig_check(shorter.to_toml(), rig_name="rig")
+        rig.set("nand.pages_per_block", str(pages))
 
 
 def closed_forms(space: FitSpace, loads: Sequence[FitWorkload], vectors: Sequence[Floats]) -> list[

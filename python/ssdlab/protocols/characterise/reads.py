@@ -130,7 +130,8 @@ class Reads:
         random, sequential = self.records.iops("depth/256"), self.records.mbps("depth/seq")
         if sequential is not None:
             sequential *= 1e6
-        return layout.explain(self.singles, self.strides, self.ceiling, random, sequential)
+        region = benchmarks.near(self.setup, self.records)
+        return layout.explain(self.singles, self.strides, self.ceiling, random, sequential, region)
 
     @cached_property
     def best(self) -> layout.LayoutFit | None:
@@ -166,7 +167,12 @@ class Reads:
         each = 1e6 / self.ceiling
         if top >= (1 - SHARED) * wide:
             why = f"the link's bandwidth limits 4 KiB reads: at most {each:.3g} us"
-            return [*conclusions, CONTROLLER.unknown(why), LATENCY.unknown(why)]
+            conclusions.append(CONTROLLER.unknown(why))
+            if over > each:
+                how = "command overhead less what the controller takes of it at most, or nothing"
+                middle = over - each / 2
+                conclusions.append(LATENCY.told(middle, over - each, over, how, (*steps, many)))
+            return conclusions
         how = "as one pipeline: IOPS of unwritten 4 KiB reads, depth 256"
         together = self.records.iops(SEVERAL)
         if together and together > MORE * self.ceiling:

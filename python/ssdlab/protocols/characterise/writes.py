@@ -16,7 +16,7 @@ from ssdlab.answer import Cell
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, Setup, short
 from ssdlab.engine.steps import in_round
-from ssdlab.fits.conclusions import Conclusion
+from ssdlab.fits.conclusions import LINKED, Conclusion
 from ssdlab.protocols.characterise import benchmarks
 from ssdlab.protocols.characterise.reads import Asked, Reads
 from ssdlab.protocols.pts_common import keys_of
@@ -29,8 +29,6 @@ EVEN = 0.1
 """Two bursts whose bytes beyond the cliff differ by less are both drained at one rate."""
 LAG = 0.7
 """Of what the flash programs in a tPROG, so much is in the buffer besides."""
-LINKED = 0.92
-"""Writes as fast as this share of the link are set by it and not by the flash."""
 RANDOM = "random"
 """A policy, the last of those that over-provisioning is reckoned by."""
 SMALL = 64
@@ -226,7 +224,14 @@ class Writes:
         # What was still in the buffer then was not in the cache.
         size = float(series.written[begin + end - 1]) - (self._held[0] if self._held else 0.0)
         fast, after = float(speeds[:end].mean()), float(speeds[end:].mean())
-        return (after, fast, size) if fast > CACHED * after else (after, None, None)
+        if self._may_be_the_buffer or fast <= CACHED * after:
+            return after, None, None
+        return after, fast, size
+
+    @property
+    def _may_be_the_buffer(self) -> bool:
+        """Whether a buffer of unknown size may be what takes the first of a fill."""
+        return not self.bursts and self.buffered is not False
 
     @property
     def cached(self) -> float | None:
@@ -320,6 +325,11 @@ class Writes:
         if not after:
             return [SLC_CACHE.unknown("no fill was measured")]
         if fast is None or size is None:
+            if self._may_be_the_buffer:
+                why = "no bursts were measured, which tell it from the write buffer"
+                return [SLC_CACHE.unknown(why)]
+            if self.folds:
+                return [SLC_CACHE.unknown("it is folded while the fill goes on, and has no end")]
             why = "the fill has no lasting fall of its speed: none is seen"
             return [SLC_CACHE.unknown(why, steps)]
         how = "written until the fill became slower; static and dynamic parts together"
