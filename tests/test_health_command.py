@@ -171,7 +171,7 @@ def judged(document: dict[str, Any], *, show: bool) -> None:
         return
     report = HealthReport("x.json", health, findings, carried)
     for reports in ([report], [report, report]):
-        View().show(answers.answer(reports, {}, alone=len(reports) == 1), whole=True)
+        View().show(answers.answer(reports, {}, alone=len(reports) == 1))
     json.dumps(report.document, allow_nan=False)
 
 

@@ -295,6 +295,11 @@ class Section:
         }
 
 
+CARE = frozenset({"audit", "health", "purge", "refresh", "trim"})
+"""Kinds of answers of one drive or path, which are printed whole and whose data are all that
+scripts are told."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """All that a study has to say. The first section is the answer itself, and leads."""
@@ -337,8 +342,13 @@ class Answer:
         """The checks that put numbers in doubt."""
         return [check for check in self.checks if check.trouble]
 
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """What ``--json`` writes."""
+        return self.data if self.kind in CARE else self.as_json()
+
     def as_json(self) -> dict[str, Any]:
-        """The answer for scripts (``--json``, and inside pages)."""
+        """The answer for scripts, as pages hold it."""
         document: dict[str, Any] = finite(
             {
                 **self.data,

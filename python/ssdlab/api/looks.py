@@ -79,7 +79,7 @@ def health(
         raise error
     answer = health_of(found, attributes=attributes, notes=[error.message] if error else [])
     rows = [_drive_row(report) for report in read_ones]
-    return Report(answer, table=frame_of(rows), document=health_document(found))
+    return Report(answer, table=frame_of(rows))
 
 
 def surveyed(
@@ -106,22 +106,18 @@ def health_of(
 ) -> Answer:
     """What is said of the drives that could be read, of which there is one at least."""
     reports = [one for one in readings if isinstance(one, DriveReport)]
+    document = {
+        "schema": SCHEMA,
+        "drives": [one.document for one in reports],
+        "unreadable": [one.document for one in readings if isinstance(one, Unread)],
+    }
     return health_answer.answer(
         reports,
-        health_document(readings),
+        document,
         alone=len(readings) == 1,
         attributes=attributes,
         notes=notes,
     )
-
-
-def health_document(readings: Sequence[Reading]) -> dict[str, Any]:
-    """The JSON document of all drives."""
-    return {
-        "schema": SCHEMA,
-        "drives": [one.document for one in readings if isinstance(one, DriveReport)],
-        "unreadable": [one.document for one in readings if isinstance(one, Unread)],
-    }
 
 
 def _drive_row(report: DriveReport) -> dict[str, Any]:
@@ -168,7 +164,7 @@ def audited(target: str | Path, root: str | Path) -> tuple[Report, list[Finding]
         raise InputError(f"--root {top}: has no sys/class/block in it")
     scene, findings = audit_path(str(target), System(top))
     answer = audit_answer.answer(scene, findings)
-    return Report(answer, document=answer.data), list(findings)
+    return Report(answer), list(findings)
 
 
 def scan(

@@ -45,8 +45,6 @@ class Report:
     """Ids of kept runs that it is about, as :func:`ssdlab.load` takes them."""
     table: pl.DataFrame | None = field(default=None)
     """All that was measured, a row each, where that is more than the answer tells."""
-    document: Mapping[str, Any] | None = None
-    """What ``--json`` of the command writes, where that is not the answer's own."""
 
     @property
     def title(self) -> str:
@@ -175,8 +173,7 @@ class Report:
 
     def json(self, indent: int | None = 2) -> str:
         """The answer as JSON text, the same as ``--json`` of the command."""
-        document = self.answer.as_json() if self.document is None else self.document
-        return json.dumps(finite(document), indent=indent)
+        return json.dumps(finite(self.answer.document), indent=indent)
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same, to the last number."""

@@ -27,6 +27,7 @@ if light.BODIES:
 
     from ssdlab import units
     from ssdlab.answer import (
+        CARE,
         MARK,
         MARK_NOTE,
         Answer,
@@ -114,7 +115,7 @@ class View(Group):
         console = self.console
         took = "" if seconds is None else f", took {units.duration(seconds)}"
         say(console, answer.title + took, "bold")
-        _print(console, answer, self, whole=whole, most=most)
+        _print(console, answer, self, whole=whole or answer.kind in CARE, most=most)
         places = [str(one) for one in (self.report, self.csv, self.xlsx) if one is not None]
         ends = [f"kept in {kept}"] if kept is not None else []
         ends += [f"wrote {units.listed(places)}"] if places else []
@@ -125,7 +126,7 @@ class View(Group):
     def _write(self, answer: Answer, document: Any) -> None:
         """Writes the documents that are asked for."""
         if self.json_ is not None:
-            write_json(self.json_, answer.as_json() if document is None else document)
+            write_json(self.json_, answer.document if document is None else document)
         if self.report is not None:
             from ssdlab.report import answer_page  # heavy: only where it is used
 

@@ -26,7 +26,7 @@ def command(
 ) -> None:
     """Check the settings below a path: TRIM, queues, caches, links, alignment. Changes nothing."""
     report, findings = audited(target, root)
-    view.show(report.answer, whole=True, document=report.document)
+    view.show(report.answer)
     troubles = [finding for finding in findings if finding.status is not Status.OK]
     if view.quiet and troubles:
         view.print_table(replace(audit_answer.table(troubles), title=""))

@@ -150,8 +150,7 @@ def _show(readings: Sequence[Reading], outputs: HealthView, *, attributes: bool)
     reports = [reading for reading in readings if isinstance(reading, HealthReport)]
     if not reports:
         return
-    answer = health_of(readings, attributes=attributes)
-    outputs.show(answer, whole=True, document=answer.data)
+    outputs.show(health_of(readings, attributes=attributes))
     if outputs.quiet:
         trouble = health_answer.findings(reports, calm=False)
         shown = [replace(trouble, title="")] if trouble.rows else []

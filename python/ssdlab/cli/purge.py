@@ -48,16 +48,14 @@ def command(
         if dry_run:
             refused = safety.why_file_refused(target.absolute(), allowed=use_existing_file)
             about = f"a file on {place.kind}"
-            answer = purge_answer.ways(target, [Method(KINDS["punch"])], about, refused)
-            view.show(answer, whole=True, document=answer.data)
+            view.show(purge_answer.ways(target, [Method(KINDS["punch"])], about, refused))
             return
         with progress(f"purging {target}", quiet=view.quiet) as callback:
             done = purge_file(target, progress=callback, allowed=use_existing_file)
     else:
         device = safety.inspect(target)
         if dry_run:
-            answer = _ways(device, given)
-            view.show(answer, whole=True, document=answer.data)
+            view.show(_ways(device, given))
             return
         rating = rating_of(target, given)
         with progress(f"purging {target}", quiet=view.quiet) as callback:
@@ -69,8 +67,7 @@ def command(
                 progress=callback,
                 notice=notice,
             )
-    answer = purge_answer.answer(target, done)
-    view.show(answer, whole=True, document=answer.data)
+    view.show(purge_answer.answer(target, done))
 
 
 def _ways(device: BlockDevice, given: float | None) -> Answer:

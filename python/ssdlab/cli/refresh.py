@@ -54,8 +54,7 @@ def command(
         planned = plan(target)
         refused = why_refused(target, freeze=freeze, unshare=unshare)
         share = share_text(0, planned.data_bytes, rating)
-        answer = refresh_answer.planned(planned, share, refused)
-        view.show(answer, whole=True, document=answer.data)
+        view.show(refresh_answer.planned(planned, share, refused))
         return
     with progress(f"refreshing {target}", quiet=view.quiet) as callback:
         if place.is_device:
@@ -72,5 +71,4 @@ def command(
             done = refresh_file(
                 target, unshare=unshare, rating=rating, progress=callback, notice=notice
             )
-    answer = refresh_answer.answer(done)
-    view.show(answer, whole=True, document=answer.data)
+    view.show(refresh_answer.answer(done))

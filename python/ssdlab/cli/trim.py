@@ -24,5 +24,4 @@ def command(
 ) -> None:
     """Tell the drive which blocks of a file system are free (TRIM); say which layers pass it on."""
     done = trim(path, min_bytes=parse_bytes("--min", min_), dry_run=dry_run)
-    answer = trim_answer.answer(done)
-    view.show(answer, whole=True, document=answer.data)
+    view.show(trim_answer.answer(done))
