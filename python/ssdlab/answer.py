@@ -296,8 +296,7 @@ class Section:
 
 
 CARE = frozenset({"audit", "health", "purge", "refresh", "trim"})
-"""Kinds of answers of one drive or path, which are printed whole and whose data are all that
-scripts are told."""
+"""Kinds of answers that are printed whole, and of which scripts are told the data alone."""
 
 
 @dataclass(frozen=True)
@@ -349,20 +348,18 @@ class Answer:
 
     def as_json(self) -> dict[str, Any]:
         """The answer for scripts, as pages hold it."""
-        document: dict[str, Any] = finite(
-            {
-                **self.data,
-                "study": self.kind,
-                "title": self.title,
-                "verdict": asdict(self.verdict),
-                "sentences": list(self.lead.sentences),
-                "numbers": [asdict(number) for number in self.lead.numbers],
-                "sections": [section.as_json() for section in self.sections],
-                "checks": [asdict(check) for check in self.checks],
-                "notes": list(self.notes),
-            }
-        )
-        return document
+        own: dict[str, Any] = {
+            **self.data,
+            "study": self.kind,
+            "title": self.title,
+            "verdict": asdict(self.verdict),
+            "sentences": list(self.lead.sentences),
+            "numbers": [asdict(number) for number in self.lead.numbers],
+            "sections": [section.as_json() for section in self.sections],
+            "checks": [asdict(check) for check in self.checks],
+            "notes": list(self.notes),
+        }
+        return {key: finite(value) for key, value in own.items()}
 
 
 Cells = list[Cell | str | None]
