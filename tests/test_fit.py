@@ -574,6 +574,13 @@ def test_a_drive_reads_with_the_time_that_was_fitted_to_it_where_page_types_diff
     assert before["lat_mean_us"] - after["lat_mean_us"] == pytest.approx(30, abs=1.5)
 
 
+def test_a_tprog_that_is_set_is_that_of_types_of_pages() -> None:
+    types = '["500us", "1ms", "1500us"]'
+    start = with_keys(BASE, {"nand.bits_per_cell": "3", "nand.program_times": types}).to_toml()
+    found = with_keys(start, {"nand.t_program": "2ms"}).get("nand.program_times")
+    assert json.loads(found or "") == ["1000000ns", "2000000ns", "3000000ns"]
+
+
 def test_the_ceiling_of_one_job_at_nvme_is_its_hosts() -> None:
     rates = {1: 14_500.0, 16: 200_000.0, 64: 380_000.0, 256: 380_000.0}
     rows = [

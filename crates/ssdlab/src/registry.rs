@@ -18,6 +18,25 @@ pub struct Entry<B> {
     pub build: B,
 }
 
+impl<B: Copy> Entry<B> {
+    /// One that needs no reference.
+    pub const fn known(name: &'static str, summary: &'static str, build: B) -> Self {
+        Entry { name, summary, reference: "", build }
+    }
+}
+
+/// The entry of a TOML file in a folder beside the list: its name is the file's.
+macro_rules! toml_entry {
+    ($folder:literal, $name:literal, $summary:literal) => {
+        crate::registry::Entry::known(
+            $name,
+            $summary,
+            include_str!(concat!($folder, "/", $name, ".toml")),
+        )
+    };
+}
+pub(crate) use toml_entry;
+
 /// A set of entries of one kind.
 pub struct Registry<B: 'static> {
     /// What the entries are, in the singular: "victim policy".

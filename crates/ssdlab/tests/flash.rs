@@ -4,6 +4,7 @@ use crate::common;
 
 use common::{Measured, Sets, closed_loop, command, counters, fill_sequentially, lab_reference};
 use ssdlab::device::{Completion, Device, Op};
+use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
 use ssdlab::stats::{Part, PartSums};
 
@@ -404,6 +405,30 @@ fn what_is_moved_is_sensed_as_often_as_the_host_would() {
     };
     near("once each", retries(&[ONE_DIE]), 1.0, 1e-9);
     near("senses of a copy", retries(&[ONE_DIE, RETRIES]), 1.3, 0.01);
+}
+
+#[test]
+fn times_by_page_type_stand_in_place_of_those_of_all_pages() {
+    let built = |times: &str| {
+        let text = format!(
+            "[device]\nkind = \"ssd\"\ncapacity = \"48MiB\"\nftl.over_provisioning = 0.2\n[device.nand]\n\
+             channels = 1\nways = 1\npage = \"4KiB\"\npages_per_block = 96\ntransfer_mts = 333\n\
+             t_erase = \"3ms\"\n{times}"
+        );
+        Rig::parse(&text, "r")?.build(1, false)
+    };
+    let reads = "read_times = [\"45us\", \"60us\", \"75us\"]\n";
+    let types = format!("{reads}program_times = [\"500us\", \"1ms\", \"2ms\"]\n");
+    let seen =
+        [types.clone(), format!("{types}t_read = \"1ms\"\nt_program = \"9ms\"\n")].map(|times| {
+            let mut device = built(&times).unwrap();
+            fill_sequentially(&mut *device, 1 << 20);
+            latencies(&mut *device, 12)
+        });
+    assert_eq!(seen[0], seen[1]);
+    assert!(seen[0].contains(&(45_000 + TRANSFER)), "{seen:?}");
+    let error = built(reads).map(drop).unwrap_err().to_string();
+    assert_eq!(error, "r: nand.t_program: is missing, and so is nand.program_times");
 }
 
 #[test]

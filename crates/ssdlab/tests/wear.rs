@@ -92,7 +92,7 @@ fn only_what_moves_cold_data_levels_the_wear_of_its_blocks() {
 /// Data that is written in two streams of different lives, in a drive that has many free superblocks.
 #[test]
 fn the_least_worn_free_superblock_is_written_next() {
-    let spread = |policy| {
+    let spread = |policy, low| {
         let mut ssd = lab_ssd(
             &[
                 ("nand.channels", "1"),
@@ -100,7 +100,7 @@ fn the_least_worn_free_superblock_is_written_next() {
                 ("capacity", "100MiB"),
                 ("ftl.over_provisioning", "0.28"),
                 ("ftl.gc.separate_frontier", "true"),
-                ("ftl.gc.low", "64"),
+                ("ftl.gc.low", low),
                 ("ftl.wear_leveling.policy", policy),
             ],
             1,
@@ -110,8 +110,10 @@ fn the_least_worn_free_superblock_is_written_next() {
         let [least, _, most] = wear(&ssd);
         most - least
     };
-    let (rotation, dynamic) = (spread("none"), spread("dynamic"));
+    let (rotation, dynamic) = (spread("none", "64"), spread("dynamic", "64"));
     assert!(dynamic <= 3.0 && rotation >= 3.0 * dynamic, "{dynamic}, in rotation {rotation}");
+    // As its description says.
+    assert_eq!(spread("none", "1"), spread("dynamic", "1"));
 }
 
 /// Parity takes of the superblock to which cold data moves, so that less of it is there for what moves: without counting

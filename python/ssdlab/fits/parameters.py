@@ -131,7 +131,7 @@ HOSTS: Mapping[str, tuple[float, float]] = {
 """Behind SATA the host and its port are slower than the drive: what they take, as nine runs of four
 drives at four hosts have it (fio-plot; processor time of fio at depth 32, ceilings of drives that
 are rated for more), in the place of what a profile says; value and width of its logarithm."""
-BY_PAGE = {"nand.t_read": "nand.read_times"}
+BY_PAGE = {"nand.t_read": "nand.read_times", "nand.t_program": "nand.program_times"}
 """Keys that a rig may say by type of page instead."""
 BOTH_WAYS = 1.95
 """Processor time of an I/O by that of its submission: its completion takes about as much (the one

@@ -4,18 +4,14 @@ use super::Rig;
 use crate::error::Result;
 use crate::registry::{Entry, Registry};
 
-const fn class(name: &'static str, summary: &'static str) -> Entry<()> {
-    Entry { name, summary, reference: "", build: () }
-}
-
 /// The classes that a rig may say.
 pub const CLASSES: Registry<()> = Registry {
     what: "class of drive",
     entries: &[
-        class("client", "sold for PCs and notebooks"),
-        class("oem", "made for makers of PCs and notebooks, a client drive else"),
-        class("enterprise", "made for servers"),
-        class("data-centre", "made for servers of large operators"),
+        Entry::known("client", "sold for PCs and notebooks", ()),
+        Entry::known("oem", "made for makers of PCs and notebooks, a client drive else", ()),
+        Entry::known("enterprise", "made for servers", ()),
+        Entry::known("data-centre", "made for servers of large operators", ()),
     ],
 };
 

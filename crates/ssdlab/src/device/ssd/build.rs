@@ -74,8 +74,6 @@ impl SsdKeys {
             between(key, f64::from(value), 1.0, high)?;
         }
         for (key, time) in [
-            ("nand.t_read", nand.t_read),
-            ("nand.t_program", nand.t_program),
             ("nand.t_erase", nand.t_erase),
             ("nand.suspend.enter", nand.suspend.enter),
             ("nand.suspend.resume", nand.suspend.resume),

@@ -32,10 +32,16 @@ impl SsdKeys {
     /// Checks the times of pages by type, and what is programmed together.
     pub(super) fn check_pages(&self) -> Result<()> {
         let nand = &self.nand;
-        for (key, times) in
-            [("nand.read_times", &nand.read_times), ("nand.program_times", &nand.program_times)]
-        {
-            let Some(times) = times else { continue };
+        for (alike, one, key, times) in [
+            ("nand.t_read", nand.t_read, "nand.read_times", &nand.read_times),
+            ("nand.t_program", nand.t_program, "nand.program_times", &nand.program_times),
+        ] {
+            at_most_an_hour(alike, one.unwrap_or_default())?;
+            let Some(times) = times else {
+                let missing = || Error::rig(alike, format!("is missing, and so is {key}"));
+                one.ok_or_else(missing)?;
+                continue;
+            };
             times.iter().try_for_each(|&time| at_most_an_hour(key, time))?;
             if times.len() != nand.bits_per_cell as usize {
                 let message = format!(
@@ -75,8 +81,8 @@ impl SsdKeys {
         let timing = Timing {
             read: times(nand.read_times.as_deref(), nand.t_read),
             program: times(nand.program_times.as_deref(), nand.t_program),
-            slc_read: slc.map_or(nand.t_read, |slc| slc.t_read).0,
-            slc_program: slc.map_or(nand.t_program, |slc| slc.t_program).0,
+            slc_read: slc.map_or(0, |slc| slc.t_read.0),
+            slc_program: slc.map_or(0, |slc| slc.t_program.0),
             erase: nand.t_erase.0,
             transfer: transfer.round() as u64,
             suspend: Suspend {
@@ -108,9 +114,9 @@ impl SsdKeys {
 }
 
 /// By type of page, or the same for all.
-fn times(by_type: Option<&[Nanos]>, alike: Nanos) -> Times {
+fn times(by_type: Option<&[Nanos]>, alike: Option<Nanos>) -> Times {
     match by_type {
         Some(times) => Times::by_type(&times.iter().map(|time| time.0).collect::<Vec<_>>()),
-        None => Times::alike(alike.0),
+        None => Times::alike(alike.unwrap_or_default().0),
     }
 }

@@ -60,14 +60,16 @@ pub struct NandKeys {
     /// cache, only `read_times`, `program_times` and `one_shot` depend on it.
     #[serde(default = "three")]
     pub bits_per_cell: u32,
-    /// tR.
-    pub t_read: Nanos,
+    /// tR, unless `read_times` say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub t_read: Option<Nanos>,
     /// tR by type of page, one time for each of `bits_per_cell`, in place of `t_read`: lower, middle, upper. The pages of a
     /// block take turns in the order in which they are programmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_times: Option<Vec<Nanos>>,
-    /// tPROG.
-    pub t_program: Nanos,
+    /// tPROG, unless `program_times` say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub t_program: Option<Nanos>,
     /// tPROG by type of page likewise, in place of `t_program`: each page is programmed by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_times: Option<Vec<Nanos>>,
@@ -323,7 +325,7 @@ pub struct ParityKeys {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WearKeys {
-    /// Policy.
+    /// Policy. `dynamic` needs free superblocks to choose from: on a drive that is full, a `gc.low` above 1.
     pub policy: String,
     /// `threshold`: how much more often a free superblock may have been erased than one whose data stays.
     pub spread: u32,

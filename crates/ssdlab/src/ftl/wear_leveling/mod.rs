@@ -75,7 +75,7 @@ pub const WEAR_LEVELINGS: Registry<BuildWearLeveling> = Registry {
         },
         Entry {
             name: "dynamic",
-            summary: "of the free blocks, the least worn is written next",
+            summary: "of the free blocks, the least worn is written next: as none where ftl.gc.low is 1 and all of a drive holds data, as then one is free",
             reference: "Chang, Hsieh & Kuo, Endurance enhancement of flash-memory storage systems: an efficient static wear leveling design, DAC 2007 (what it calls dynamic)",
             build: |_| Some(Box::new(dynamic::Dynamic)),
         },
