@@ -7,6 +7,7 @@ import math
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ import browser
 from conftest import Outcome, histogram_of
 from ssdlab import _core
 from ssdlab.arrays import predict, studies
+from ssdlab.arrays.advice import advise
 from ssdlab.arrays.compare import study
 from ssdlab.arrays.grid import ArrayCase, DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
+from ssdlab.arrays.offer import rows_of
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape, array_rig, mixed_rig, shipped
 from ssdlab.arrays.workloads import WORKLOADS, job
@@ -146,6 +149,46 @@ def test_the_advice_takes_mirrors_for_small_writes_and_parity_for_reads() -> Non
     assert raid5["usable_bytes"] == 7 * (256 << 20)
     assert raid5["price_per_gb"] == pytest.approx(800 / (7 * (256 << 20) / 1e9))
     assert 0.8 < raid5["efficiency"] <= 1.001
+
+
+def test_arrays_among_which_the_choice_is_close_are_run_with_several_seeds() -> None:
+    drive = measured('mean = "1ms"\ndistribution = "exponential"')
+    setup = DriveSetup(drive, prepare="fob")
+    load = job("rw=randread\nbs=4k", "r", depth=16, seconds=0.5)
+    grid, _ = shapes(["0", "10", "5"], [2, 4], [512 << 10])
+    once, thrice = (study(setup, grid, load, seeds=seeds) for seeds in (1, 3))
+    assert not any(row["iops_by_seed"] for row in once.rows)
+    assert not any("seeds" in sentence for sentence in once.sentences)
+    first = {row["array"]: row["iops"] for row in once.rows}
+    several = {row["array"]: row for row in thrice.rows if row["iops_by_seed"]}
+    assert {name.split(",")[0] for name in several} == {"RAID 10 of 4", "RAID 5 of 4"}
+    for name, row in several.items():
+        assert len(set(row["iops_by_seed"])) == 3 and row["iops_by_seed"][0] == first[name]
+        assert row["iops"] == pytest.approx(sum(row["iops_by_seed"]) / 3)
+        alone = next(r for r in thrice.rows if r["array"] is None)
+        assert row["speedup"] == pytest.approx(row["iops"] / alone["iops"])
+    assert [one for one in thrice.sentences if one.startswith("Over 3 seeds")]
+
+
+@pytest.mark.parametrize(
+    ("rates", "sure"),
+    [([80, 81, 82], True), ([88, 90, 92], False), ([98, 100, 102], True)],
+)  # fmt: skip
+def test_a_choice_that_another_seed_may_turn_is_told(rates: list[float], sure: bool) -> None:
+    setup = DriveSetup(null(), prepare="fob")
+    did = setup.measure(
+        {shape: ArrayCase(shape, job("rw=randread\nbs=4k", "r", seconds=0.1))
+         for shape in (None, ArrayShape("10", 4), ArrayShape("5", 4))}
+    )  # fmt: skip
+    _, *rows = rows_of(setup, did)
+    seen = {"10": [99.0, 100.0, 101.0], "5": rates}
+    rows = [
+        replace(row, did=replace(row.did, iops=sum(own) / 3, by_seed=own))
+        for row in rows
+        for own in [seen[row.level]]
+    ]
+    (told,) = [one for one in advise(rows) if one.startswith("Over 3 seeds")]
+    assert ("another seed may choose otherwise" not in told) == sure
 
 
 def test_a_percentile_that_too_few_ios_carry_is_not_told_as_nothing(

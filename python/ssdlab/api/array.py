@@ -24,7 +24,7 @@ from ssdlab.arrays.compare import study as compared
 from ssdlab.arrays.grid import DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, named, profile_of
-from ssdlab.arrays.workloads import DEPTH, workload
+from ssdlab.arrays.workloads import DEPTH, SEEDS, workload
 from ssdlab.arrays.workloads import job as named_job
 from ssdlab.errors import InputError, known_name
 from ssdlab.given import Many, Size, keys, listed, several, text
@@ -48,6 +48,7 @@ USES = {
     "chunk": ("arrays", "scaling", "depth", "degradation"),
     "prepare": PREPARED,
     "price": ("arrays",),
+    "seeds": ("arrays",),
 }
 """By parameter the studies that look at it; all studies look at the others."""
 
@@ -91,6 +92,7 @@ def array(
     set: Mapping[str, object] | None = None,
     price: float | None = None,
     seed: int = 1,
+    seeds: int = SEEDS,
     fresh: bool = False,
     cluster: str | None = None,
     progress: Watch = None,
@@ -117,6 +119,7 @@ def array(
         set: Rig keys of the drive.
         price: Of one drive.
         seed: Seed of all random streams.
+        seeds: Runs, with seeds from ``seed`` on, of those arrays among which the choice is close.
         fresh: Runs all simulations again, also those that were run before.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
@@ -139,6 +142,7 @@ def array(
         "chunk": asked.grid.chunks != [CHUNK],
         "prepare": prepare is not None,
         "price": price is not None,
+        "seeds": seeds != SEEDS,
     }
     _used([name for name, told in given.items() if told], studies_)
     if "scaling" in studies_ and "0" not in asked.grid.levels:
@@ -168,7 +172,7 @@ def array(
         f"arrays of {asked.drive.name}", progress, cluster, notice, fresh=fresh
     ) as callback:
         chapters = [
-            _run(key, setup, asked.grid, load, stage(callback, place, len(studies_)))
+            _run(key, setup, asked.grid, load, seeds, stage(callback, place, len(studies_)))
             for place, key in enumerate(studies_)
         ]
     own, prepared = load.job if _any(LOADED, studies_) else None, _any(PREPARED, studies_)
@@ -233,7 +237,7 @@ class GridLoad:
 
 
 def _run(
-    key: str, setup: DriveSetup, grid: Grid, load: GridLoad, report: ProgressCallback
+    key: str, setup: DriveSetup, grid: Grid, load: GridLoad, seeds: int, report: ProgressCallback
 ) -> Section:
     if key == "chunk":
         return studies.chunk_sizes(setup, grid.levels, grid.counts[-1], load.job, report)
@@ -248,7 +252,7 @@ def _run(
     if key == "degradation":
         return studies.degradation(setup, grid.shapes[0], report)
     assert key == "arrays", f"{key} is in STUDIES and nothing runs it"
-    return compared(setup, grid.shapes, load.job, report)
+    return compared(setup, grid.shapes, load.job, report, seeds)
 
 
 def _any(of: Sequence[str], studies_: Sequence[str]) -> bool:

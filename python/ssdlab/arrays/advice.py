@@ -6,9 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ssdlab import units
+from ssdlab.analysis.differences import (
+    NONE_SEEN,
+    ComparedQuantity,
+    NoisyValue,
+    compare,
+    corrected,
+)
 from ssdlab.analysis.names import part_phrase
 from ssdlab.arrays.offer import ArrayRow
 
+ALIKE = 0.01
+"""Spaces that differ by less than this share are the same."""
 CLOSE = 0.9
 """An array with this share of the fastest one's rate is about as fast, so that space decides."""
 GAIN = 1.25
@@ -28,6 +37,16 @@ SHARED = {
 """What may be busy for all members (:attr:`ssdlab.arrays.performance.Performance.shared`)."""
 
 
+def contenders(rows: Sequence[ArrayRow]) -> list[ArrayRow]:
+    """Those among which the choice is close: of each level the fastest, where it is about as fast
+    as one that is about as fast as the fastest; none where there are no two."""
+    here, safe = _compared(rows) if rows else ([], [])
+    by_level = {row.level: row for row in sorted(safe or here, key=lambda row: row.did.iops)}
+    fastest = max((row.did.iops for row in by_level.values()), default=0.0)
+    close = [row for row in by_level.values() if row.did.iops >= CLOSE * CLOSE * fastest]
+    return close if len(close) > 1 else []
+
+
 def advise(rows: Sequence[ArrayRow]) -> Iterator[str]:
     """Sentences: the choice first, then its reasons, then what would change it."""
     if not rows:
@@ -36,6 +55,7 @@ def advise(rows: Sequence[ArrayRow]) -> Iterator[str]:
     chosen = choose(rows)
     yield _headline(chosen, alone=not safe)
     yield from _reasons(chosen, here, safe)
+    yield from _seeds(chosen, rows)
     yield from _time(chosen)
     yield from _drives(chosen, rows)
     yield from _price(rows)
@@ -53,11 +73,12 @@ def choose(rows: Sequence[ArrayRow]) -> ArrayRow:
     """The one with the most space among those that are about as fast as the fastest."""
     here, safe = _compared(rows)
     rows = safe or here
+    rows = [row for row in rows if row.did.by_seed] or rows
     fastest = max(row.did.iops for row in rows)
     near = [row for row in rows if row.did.iops >= CLOSE * fastest]
     space = max(row.usable_bytes for row in near)
     # Of those with as much space, the fastest; of equals, that with the shorter tail.
-    roomy = [row for row in near if row.usable_bytes >= 0.99 * space]
+    roomy = [row for row in near if row.usable_bytes >= (1 - ALIKE) * space]
     return max(roomy, key=lambda row: (row.did.iops, -row.did.max_ns))
 
 
@@ -91,6 +112,34 @@ def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) 
     if any(ios > 1.5 for _, ios in costs.values()):
         told = (f"{name} {ios:.2g}" for name, ios in costs.values())
         yield f"Back-end I/Os per host I/O of this load: {', '.join(told)}."
+
+
+def _seeds(chosen: ArrayRow, rows: Sequence[ArrayRow]) -> Iterator[str]:
+    """How sure the choice is, of what was run with several seeds."""
+    rivals = [row for row in rows if row.did.by_seed and row is not chosen]
+    if not rivals:
+        return
+    sides = tuple(tuple(map(NoisyValue, row.did.by_seed)) for row in (chosen, *rivals))
+    (found,) = compare([ComparedQuantity("", "rate", "IOPS", "higher", sides)])
+    told, close = [], False
+    for row, difference in zip(rivals, corrected(found.differences), strict=True):
+        if difference is None or difference.low is None or difference.high is None:
+            continue
+        low, high = 1 + difference.low, 1 + difference.high
+        same = "" if difference.seen else f", {NONE_SEEN}"
+        share = 100 * difference.share
+        span = f"{100 * low - 100:+.1f} to {100 * high - 100:+.1f}"
+        told.append(f"{row.name} {share:+.1f} % ({span}{same})")
+        # With as much space the faster one is taken, else the roomier one that is fast enough.
+        space = row.usable_bytes / chosen.usable_bytes
+        border = 1.0 if abs(space - 1) < ALIKE else CLOSE if space > 1 else 1 / CLOSE
+        close |= low <= border <= high
+    if told:
+        other = ": another seed may choose otherwise" if close else ""
+        yield (
+            f"Over {len(chosen.did.by_seed)} seeds their rates are above its own by (95 % intervals): "
+            f"{units.listed(told)}{other}."
+        )
 
 
 def _alike(other: ArrayRow, row: ArrayRow, here: Sequence[ArrayRow]) -> bool:

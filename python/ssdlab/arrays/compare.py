@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from ssdlab.analysis.names import part
 from ssdlab.answer import Cell, Curve, Figure, Number, Section, Table, Verdict, by_name, table
-from ssdlab.arrays.advice import advise, choose
+from ssdlab.arrays.advice import advise, choose, contenders
 from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup, doubts
 from ssdlab.arrays.offer import ArrayRow, rows_of
 from ssdlab.arrays.performance import Performance, Spread
 from ssdlab.arrays.rigs import STRIPED, ArrayShape
 from ssdlab.histogram import ms
 from ssdlab.jobfile import JobText
-from ssdlab.progress import ProgressCallback
+from ssdlab.progress import ProgressCallback, stage
 
 ARRAY_PARTS = ("slowest_member", "parity", "bitmap", "stripe_wait")
 """Where an array spends time of its own (`stats::Part`)."""
@@ -30,13 +30,28 @@ def study(
     shapes: Sequence[ArrayShape],
     job: JobText,
     progress: ProgressCallback | None = None,
+    seeds: int = 1,
 ) -> Section:
-    """Runs ``job`` on every array and on the drive alone.
+    """Runs ``job`` on every array and on the drive alone, and with so many ``seeds`` on those that
+    one seed does not tell apart.
 
     Raises as :func:`ssdlab.bench.run`.
     """
     cases = {shape: ArrayCase(shape, job) for shape in (None, *shapes)}
-    performances = setup.measure(cases, progress)
+    first, second = progress, progress
+    if progress is not None and seeds > 1:
+        first, second = (stage(progress, place, 2) for place in range(2))
+    performances = setup.measure(cases, first)
+    close = contenders(rows_of(setup, performances)[1:]) if seeds > 1 else []
+    again = {
+        (row.shape, seed): replace(cases[row.shape], seed=seed)
+        for row in close
+        for seed in range(setup.seed + 1, setup.seed + seeds)
+    }
+    others = setup.measure(again, second) if again else {}
+    for row in close:
+        own = [did for (shape, _), did in others.items() if shape == row.shape]
+        performances[row.shape] = Performance.over_seeds([row.did, *own])
     alone, *rows = rows_of(setup, performances)
     chosen = choose(rows) if rows else None
     return Section(
@@ -86,7 +101,8 @@ def _tables(alone: ArrayRow, rows: Sequence[ArrayRow]) -> list[Table]:
             "max [ms]": marked(lambda row: ms(row.did.max_ns)),
             "of N drives [%]": lambda row: 100 * row.efficiency,
         },
-        "“Of N drives”: the rate, as a share of N times that of one drive under the same load.",
+        "“Of N drives”: the rate, as a share of N times that of one drive under the same load. "
+        "An array that was run with several seeds has their mean rate and the latencies of all.",
     )
     return [speeds, _members(rows), _times(rows), _money(alone, rows)]
 

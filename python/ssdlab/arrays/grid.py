@@ -34,6 +34,8 @@ class ArrayCase:
     job: JobText
     prepare: str | None = None
     """None for the state of the setup."""
+    seed: int | None = None
+    """None for that of the setup."""
 
     @property
     def name(self) -> str:
@@ -75,7 +77,8 @@ class DriveSetup:
         def variant(case: ArrayCase) -> bench.Variant[Performance]:
             target = replace(self.drive, rig=self.rig(case.shape))
             state = case.prepare or self.prepare
-            settings = Settings(self.seed, state, overrides=self.overrides, interval_ms=100)
+            seed = self.seed if case.seed is None else case.seed
+            settings = Settings(seed, state, overrides=self.overrides, interval_ms=100)
             return bench.Variant(partial(performance, target, case.job, settings), case.cost)
 
         performances = bench.run([variant(case) for case in cases.values()], progress)

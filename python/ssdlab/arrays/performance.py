@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ssdlab.analysis import attribution
 from ssdlab.analysis.measurement import JobMeasurement, measure
+from ssdlab.analysis.stats import mean_of
 from ssdlab.answer import WORDS, Check
 from ssdlab.histogram import NOTHING, Histogram, merge
 from ssdlab.results import DIRECTIONS, Result
@@ -60,6 +61,25 @@ class Performance:
     ``host bus`` (the card's bandwidth); only what there is."""
     troubles: Sequence[Check] = ()
     """What puts it in doubt, where that was asked."""
+    by_seed: Sequence[float] = ()
+    """IOPS with each seed, where it was run with several."""
+
+    @staticmethod
+    def over_seeds(runs: Sequence[Performance]) -> Performance:
+        """Of runs that differ in their seeds: the mean of their rates and the I/Os of all of them;
+        what there is to say of members is that of the first."""
+        latencies = {
+            ddir: merge(run.latencies.get(ddir) for run in runs) or NOTHING
+            for ddir in runs[0].latencies
+        }
+        return replace(
+            runs[0],
+            iops=mean_of([run.iops for run in runs]),
+            bytes_per_s=mean_of([run.bytes_per_s for run in runs]),
+            latencies=latencies,
+            troubles=[trouble for run in runs for trouble in run.troubles],
+            by_seed=[run.iops for run in runs],
+        )
 
     @staticmethod
     def of(result: Result, *, whole: bool = False) -> Performance:
@@ -128,6 +148,7 @@ class Performance:
             "jobs": list(self.jobs),
             "seconds": self.seconds,
             "iops": self.iops,
+            "iops_by_seed": list(self.by_seed) or None,
             "bw_bytes": self.bytes_per_s,
             **self.latency.summary("clat"),
             "capacity_bytes": self.capacity_bytes,

@@ -8,6 +8,9 @@ from pathlib import Path
 from ssdlab.errors import known_name
 from ssdlab.jobfile import JobText
 
+SEEDS = 3
+"""Runs of arrays among which the choice is close; where most of the largest are, that is twice as
+much to simulate."""
 DEPTH = 32
 """I/Os in flight by default."""
 SECONDS = 2.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssdlab.arrays.workloads import DEPTH, WORKLOADS
+from ssdlab.arrays.workloads import DEPTH, SEEDS, WORKLOADS
 from ssdlab.cli import light
 from ssdlab.cli.answer import Ask, View, answering
 from ssdlab.cli.options import JobFile, ReuseOptions, Seed, SetKeys, argument, keys, option
@@ -60,6 +60,12 @@ def command(
     set_: SetKeys = None,
     price: float | None = option("X", "Price of one drive, in any currency.", min=0.0),
     seed: Seed = 1,
+    seeds: int = option(
+        "N",
+        "Runs, from --seed on, of arrays among which the choice is close.",
+        default=SEEDS,
+        min=1,
+    ),
     save_rigs: Path | None = option("DIR", "Only write the arrays as rig files."),
     *,
     where: ReuseOptions,
