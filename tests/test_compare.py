@@ -352,6 +352,18 @@ def test_the_command_prints_writes_and_draws(
     assert document["title"] in page.read_text()
 
 
+def test_a_side_says_the_capacity_that_its_run_set() -> None:
+    job = "[w]\nrw=write\nbs=1m\nio_size=8m\n"
+    made = {"half": ("lab-reference", "256MiB"), "other": ("demo-client", "2GiB")}
+    made["whole"] = ("lab-reference", "512MiB")
+    runs = {n: ssdlab.run(job, on=on, set={"capacity": size}) for n, (on, size) in made.items()}
+    told = ssdlab.compare(runs["half"], runs["whole"]).title
+    assert told == "lab-reference (268 MB) (A) vs lab-reference (537 MB) (B)"
+    said = " ".join(ssdlab.compare(runs["half"], runs["other"]).sentences)
+    assert "demo-client (2.15 GB) against lab-reference (268 MB)" in said
+    assert runs["half"].report.title == "w on lab-reference (268 MB)"
+
+
 def test_repeats_are_one_side_where_there_is_another(
     store: tuple[Path, list[str]], cli: Cli
 ) -> None:

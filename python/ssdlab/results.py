@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from ssdlab import units
 from ssdlab.errors import known_name
 from ssdlab.histogram import KINDS, NOTHING, Histogram
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 DIRECTIONS = ("read", "write", "trim")
 SYNC = "sync"
 """The direction of flushes: fsync, fdatasync, sync_file_range."""
+SET = "set for this run"
+"""The source of values of a rig that come from no source."""
 TargetKind = Literal["sim", "file", "device", "unknown"]
 """``unknown``: of what others measured without saying on what."""
 
@@ -213,6 +216,18 @@ class Result:
         what it leaves open (docs/import.md); None for those of ssdlab."""
         found: dict[str, Any] | None = self.ssdlab.get("imported")
         return found
+
+    @property
+    def resized(self) -> str:
+        """`` (1.07 GB)``: the capacity of a simulated drive where the run set one, since its name
+        says another; empty for others."""
+        target = self.ssdlab.get("target") or {}
+        values = (self.ssdlab.get("profile") or {}).get("values", [])
+        given = {str(v["key"]).rpartition(".")[-1] for v in values if v.get("source") == SET}
+        # In a rig without sources nothing is known of what the file said.
+        sourced = any(v.get("source") != SET for v in values)
+        known = sourced and "capacity" in given and "capacity_bytes" in target
+        return f" ({units.number(target['capacity_bytes'], 'B')})" if known else ""
 
     @property
     def kind(self) -> str:

@@ -39,7 +39,7 @@ def answer(run: ProtocolRun) -> Answer:
     sections.append(Section(tables=[_steps(run)], key="steps", title="Steps"))
     complete = manifest.status == "complete"
     notes = [QUICK] if manifest.quick else [] if complete else [INCOMPLETE]
-    if (smaller := _smaller(run)) and not manifest.quick:
+    if (smaller := run.smaller) and not manifest.quick:
         notes.append(
             f"simulated at {smaller}, durations divided by {units.number(manifest.divisor)}: "
             "amounts and times are those of the smaller drive."
@@ -56,13 +56,6 @@ def answer(run: ProtocolRun) -> Answer:
         facts=_facts(run),
         data=run.document(),
     )
-
-
-def _smaller(run: ProtocolRun) -> str:
-    """The capacity of a simulated drive that was made smaller with all durations; else empty."""
-    manifest = run.manifest
-    scaled = "capacity" in (manifest.overrides or {}) and manifest.divisor > 1
-    return units.number(manifest.capacity, "B") if scaled else ""
 
 
 def _facts(run: ProtocolRun) -> dict[str, Mapping[str, str]]:

@@ -37,8 +37,6 @@ RIPPLE = 0.05
 """A rate that repeats itself within less of its highest is called even."""
 RATE_TOLD = ("steady", "recorded")
 """Of a window: whose rate it is, the steady drive's or the trace's, so that nothing is open."""
-SET = "set for this run"
-"""The source of values of a rig that come from no source."""
 STALL_SHARE = 0.01
 """Stalls are worth a sentence from this share of seconds below half of the mean."""
 TAIL_FACTOR = 1.5
@@ -65,7 +63,7 @@ def answer(results: Sequence[Result]) -> Answer:
     if (smart := smart_table(list(worn.values()))).rows:
         # Of the end of the run, whichever job it is asked of.
         sections[-1] = replace(sections[-1], tables=[*sections[-1].tables, smart])
-    labels = units.listed([f"{run.label}{_resized(run.result)}" for run in runs])
+    labels = units.listed([f"{run.label}{run.result.resized}" for run in runs])
     return Answer(
         title=f"{main[0].job.name} on {labels}" if main else labels,
         kind="run",
@@ -113,17 +111,6 @@ def main_of(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
     widest = max((len({t.run.place for t in traces}) for traces in tested), default=0)
     chosen = [traces for traces in tested if len({t.run.place for t in traces}) == widest]
     return charts.first_of_each(chosen[-1]) if chosen else []
-
-
-def _resized(result: Result) -> str:
-    """The capacity of a simulated drive where the run set one: its name says another."""
-    profile, target = result.ssdlab.get("profile") or {}, result.ssdlab.get("target") or {}
-    values = profile.get("values", [])
-    given = {str(v["key"]).rpartition(".")[-1] for v in values if v.get("source") == SET}
-    # In a rig without sources nothing is known of what the file said.
-    sourced = any(v.get("source") != SET for v in values)
-    known = sourced and "capacity" in given and "capacity_bytes" in target
-    return f" ({units.number(target['capacity_bytes'], 'B')})" if known else ""
 
 
 def _checks(runs: Sequence[ShownResult]) -> list[Check]:

@@ -137,8 +137,8 @@ def _seeds(chosen: ArrayRow, rows: Sequence[ArrayRow]) -> Iterator[str]:
     if told:
         other = ": another seed may choose otherwise" if close else ""
         yield (
-            f"Over {len(chosen.did.by_seed)} seeds their rates are above its own by (95 % intervals): "
-            f"{units.listed(told)}{other}."
+            f"Over {len(chosen.did.by_seed)} seeds their rates are above its own by (with 95 % "
+            f"intervals): {units.listed(told)}{other}."
         )
 
 

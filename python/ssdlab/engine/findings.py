@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ssdlab import documents
+from ssdlab import documents, units
 from ssdlab.answer import Check, Section, Table, marked
 from ssdlab.engine import snapshots
 from ssdlab.engine.records import RoundsRecord
@@ -69,6 +69,13 @@ class ProtocolRun:
     def title(self) -> str:
         """The protocol's title."""
         return self.findings.title or self.protocol
+
+    @property
+    def smaller(self) -> str:
+        """The capacity of a simulated drive made smaller with all durations; else empty."""
+        manifest = self.manifest
+        scaled = "capacity" in (manifest.overrides or {}) and manifest.divisor > 1
+        return units.number(manifest.capacity, "B") if scaled else ""
 
     def marks(self) -> frozenset[str]:
         """Keys of the steps whose numbers a check puts in doubt."""

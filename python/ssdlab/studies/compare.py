@@ -64,6 +64,7 @@ class Contender:
     name: str
     """In the store."""
     target: str
+    """With the capacity of a simulated drive that the run made smaller."""
     identity: tuple[object, ...]
     """Equal for repeats of the same."""
     facts: Mapping[str, str]
@@ -452,7 +453,7 @@ def of_result(result: Result) -> Contender:
     }
     return Contender(
         result.folder.name if result.folder is not None else result.name,
-        result.name,
+        result.name + result.resized,
         (
             result.name,
             result.rig_toml,
@@ -485,7 +486,7 @@ def _of_test(test: ProtocolRun) -> Contender:
     }
     return Contender(
         test.id,
-        test.target,
+        test.target + (f" ({test.smaller})" if test.smaller else ""),
         (
             test.target,
             *given,
