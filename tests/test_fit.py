@@ -574,6 +574,15 @@ def test_a_drive_reads_with_the_time_that_was_fitted_to_it_where_page_types_diff
     assert before["lat_mean_us"] - after["lat_mean_us"] == pytest.approx(30, abs=1.5)
 
 
+def test_values_of_rigs_are_read_as_everywhere() -> None:
+    told = {"80us": 80_000, "2min": 120e9, "550MB/s": 550e6, "1.5GiB/s": 1.5 * (1 << 30)}
+    told |= {"128MiB": 1 << 27, "333": 333, "6.5 us": 6_500}
+    assert {said: amount("x", said) for said in told} == told
+    for wrong in ("80 usec", "5 parsecs", "fast", "", "-5us", "nan"):
+        with pytest.raises(InputError, match=f"x: found {wrong}, expected a number"):
+            amount("x", wrong)
+
+
 def test_a_tprog_that_is_set_is_that_of_types_of_pages() -> None:
     types = '["500us", "1ms", "1500us"]'
     start = with_keys(BASE, {"nand.bits_per_cell": "3", "nand.program_times": types}).to_toml()

@@ -148,6 +148,13 @@ class JobShape:
     numjobs: int
     bs: str = "4k"
 
+    @staticmethod
+    def of(name: str, options: Mapping[str, str | None], iodepth: int, numjobs: int) -> JobShape:
+        """Of a section with these options, those of all sections among them."""
+        rw = "replay" if "read_iolog" in options else options.get("rw") or "read"
+        bs = options.get("bs") or "4k"
+        return JobShape(name, rw.split(":")[0].strip(), iodepth, numjobs, bs)
+
 
 @dataclass(frozen=True)
 class JobLogs:

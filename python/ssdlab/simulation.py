@@ -24,13 +24,11 @@ def log_interval(interval_ms: int) -> int:
 
 def sim_shapes(described: Mapping[str, Any]) -> list[JobShape]:
     """The sections of a job as the core describes it."""
-    shapes = []
-    for job in described["jobs"]:
-        options = {**described["global_options"], **job["options"]}
-        rw = "replay" if "read_iolog" in options else options.get("rw", "read").split(":")[0]
-        name, depth, threads = job["name"], job["iodepth"], job["numjobs"]
-        shapes.append(JobShape(name, rw, depth, threads, options.get("bs", "4k")))
-    return shapes
+    common = described["global_options"]
+    return [
+        JobShape.of(job["name"], {**common, **job["options"]}, job["iodepth"], job["numjobs"])
+        for job in described["jobs"]
+    ]
 
 
 def latency_frame(output: _core.RunOutput) -> pl.DataFrame:

@@ -30,8 +30,8 @@ DASH = "-"
 THIN = "\u202f"
 """Narrow no-break space."""
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
-_SIZES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
-_RATES = tuple((size, f"{unit}/s") for size, unit in _SIZES[2:])
+SIZES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_RATES = tuple((size, f"{unit}/s") for size, unit in SIZES[2:])
 _UNITS = "[kMGTP]?B(/s)?|[KMGTP]iB|[num]s|s|min|h|d|IOPS|%|years"
 DAY_S = 86_400.0
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -111,7 +111,7 @@ def duration(seconds: float | None) -> str:
 
 def size_text(count: float) -> str:
     """A size, three figures: decimal, as drives are sold."""
-    return _scaled(count, _SIZES)
+    return _scaled(count, SIZES)
 
 
 def sizes_apart(one: int, other: int) -> tuple[str, str]:
@@ -220,6 +220,12 @@ def parse_bytes(where: str, text: str) -> int:
     if size is None:
         raise InputError(f'{where} "{text}": write it as a size, such as 8g, 512MiB or 1.5GB')
     return int(size)
+
+
+def parse_rate(where: str, text: str) -> int:
+    """Bytes per second, such as ``200MB/s``, with or without the ``/s``; raises as
+    :func:`parse_bytes`."""
+    return parse_bytes(where, text.strip().removesuffix("/s"))
 
 
 def sizes(

@@ -51,7 +51,6 @@ RANGES_MAX = 3
 """So many slow stretches are named."""
 MUCH_ZERO = 0.02
 """Zeros below this share of what was read are not worth a word."""
-_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 def answer(scan: Scan) -> Answer:
@@ -201,13 +200,13 @@ class _Charts:
     """The charts of a scan, with the unit of their addresses."""
 
     found: Scan
-    unit: int
+    unit: float
     name: str
 
     @classmethod
     def of(cls, scan: Scan) -> _Charts:
         size = max(scan.wanted_bytes, 1)
-        unit, name = next(((u, n) for u, n in _UNITS if size >= 2 * u), (1, "B"))
+        unit, name = next((u, n) for u, n in units.SIZES if size >= 2 * u or u == 1)
         return cls(scan, unit, name)
 
     def all(self) -> list[Figure]:

@@ -113,7 +113,7 @@ def reliability(
         copies=COPIES[0] if copies is None else copies,
         failures_per_year=_failures(afr, mtbf),
         uber=rating.UBER if uber is None else uber,
-        rebuild_bytes_per_s=size("--rebuild-rate", text(rebuild_rate).strip().removesuffix("/s")),
+        rebuild_bytes_per_s=units.parse_rate("--rebuild-rate", text(rebuild_rate)),
         replace_hours=replace_after,
         one_at_a_time=one_at_a_time,
         years=years,

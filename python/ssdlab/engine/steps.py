@@ -52,7 +52,7 @@ class Shape:
 
     random: bool = False
     bs: int = 128 << 10
-    """Bytes of an I/O; of a list of sizes, the smallest."""
+    """Bytes of an I/O; of a list of sizes, the largest."""
     in_flight: int = 1
     """I/Os in flight, of all threads."""
     write_share: float = 0.0

@@ -226,9 +226,8 @@ def shapes(sections: Sequence[JobSection]) -> list[JobShape]:
         if section.trace is not None and section.trace.lane:
             job_shapes[-1] = replace(job_shapes[-1], numjobs=job_shapes[-1].numjobs + threads)
             continue
-        rw = "replay" if section.trace is not None else section.get("rw", "read")
-        depth, size = section.first["iodepth"], section.get("bs", "4k")
-        job_shapes.append(JobShape(_title(section), rw.split(":")[0].strip(), depth, threads, size))
+        depth = section.first["iodepth"]
+        job_shapes.append(JobShape.of(_title(section), section.effective, depth, threads))
     return job_shapes
 
 

@@ -83,7 +83,7 @@ def _observation(told: Any, where: str) -> Observation:
     if rate:
         if "iops" in observation.measured:
             raise InputError(f"{where}: says iops and bw, expected one of them")
-        speed = units.parse_bytes(f"{where}: bw", rate.removesuffix("/s"))
+        speed = units.parse_rate(f"{where}: bw", rate)
         observation = replace(
             observation, measured={**observation.measured, "iops": speed / observation.load.bs}
         )

@@ -368,7 +368,7 @@ def _wide(cells: Mapping[str, str], where: str) -> Mapping[str, str]:
         return found
     if unit.endswith("B/s"):
         size = _size(found.get("bs", "") or "4k", f"{where}: bs")
-        rate = units.parse_bytes(f"{where}: value", f"{value}{unit.removesuffix('/s')}")
+        rate = units.parse_rate(f"{where}: value", f"{value}{unit}")
         put("iops", f"{rate / size:g}")
         return found
     column = unit if unit in MEASURED else UNITS.get(unit.lower())

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -18,8 +17,6 @@ from ssdlab.fits.observations import Observation
 from ssdlab.numeric import Floats
 
 Kind = Literal["time", "rate", "number"]
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]*)")
-_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 @dataclass(frozen=True)
@@ -303,13 +300,13 @@ def _bare(key: str) -> str:
 
 
 def amount(key: str, said: str) -> float:
-    """A time in ns, a rate in bytes/s or a plain number, as rigs write them."""
-    match = _AMOUNT.fullmatch(said.strip())
-    if match is None:
+    """A time in ns, a rate in bytes/s, a size or a plain number, as rigs write them.
+
+    Raises InputError where it is none of these.
+    """
+    if said.strip().endswith("/s"):
+        return float(units.parse_rate(key, said))
+    found = units.quantity(said)
+    if found is None or not 0 <= found[0] < math.inf:
         raise InputError(f"{key}: found {said}, expected a number")
-    value, unit = float(match[1]), match[2]
-    if unit in _NS:
-        return value * _NS[unit]
-    if unit.endswith("/s"):
-        return value * units.parse_bytes(key, f"1{unit.removesuffix('/s')}")
-    return value
+    return found[0]

@@ -319,4 +319,4 @@ def _truth(key: str, keys: Mapping[str, str]) -> float:
     said = keys[key]
     if key == BUFFER and keys.get(DRAIN) == "watermark":  # bursts find the other half taken
         return parse_bytes(key, said) / 2
-    return float(parse_bytes(key, said)) if said.endswith("iB") else amount(key, said)
+    return amount(key, said)
