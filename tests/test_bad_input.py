@@ -137,6 +137,17 @@ def test_a_preparation_or_seed_that_is_none_is_told(cli: Cli, job: Path) -> None
         ssdlab.run(job, on="lab-reference", seed=-1)
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("run x.fio", "--on"), ("plan cache --pool x --cache y", "--trace"), ("test x", "--seed")],
+)
+def test_an_option_of_one_value_that_is_given_twice_is_refused(
+    cli: Cli, command: str, option: str
+) -> None:
+    told = one_sentence(cli(*command.split(), option, "1", option, "2"))
+    assert told == f"{option} is given twice, but takes one value"
+
+
 def test_an_empty_target_is_told(cli: Cli, job: Path) -> None:
     assert "the target is empty" in one_sentence(cli("run", job, "--on", ""))
 

@@ -279,6 +279,16 @@ def test_a_part_alone_says_what_it_shows_and_what_it_lacks(tmp_path: Path) -> No
     assert kinds == {"link", "fill", "size"}
 
 
+def test_what_was_measured_and_does_not_suffice_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    text = KINDS["no buffer"].rig.replace("256MiB", "32MiB")
+    judged = run(text, tmp_path, parts="flush,range")
+    found = by_name(conclusions(judged))
+    assert "overhead of a command is not known" in found["buffer kept over a power failure"].how
+    assert found["map cache"].how == "32 MiB hold too few growing ranges to tell"
+    (told,) = (s for s in judged.findings.judgement.sentences if "could be concluded" in s)
+    assert told.startswith("1 value of a rig")
+
+
 def test_gently_it_only_reads(tmp_path: Path) -> None:
     judged = run(KINDS["no buffer"].rig, tmp_path, gentle="yes")
     assert {step.kind for step in judged.steps} == {"job"}

@@ -456,9 +456,9 @@ def planned(folder: Path, *more: str) -> tuple[dict[str, Any], str]:
     shown = ["-o", str(page)] if not more or "--quick" in more else []
     status = run_command(
         [
-            "plan", "cache", "--trace", str(trace), "--pool", str(folder / "disk.toml"),
-            "--cache", "demo-client", "--prices", str(prices), "--json", str(place),
-            "-q", *shown, *more,
+            "plan", "cache", "--trace", str(trace), "--cache", "demo-client",
+            *(() if "--pool" in more else ("--pool", str(folder / "disk.toml"))),
+            "--prices", str(prices), "--json", str(place), "-q", *shown, *more,
         ]
     )  # fmt: skip
     assert status == 0

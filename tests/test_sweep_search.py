@@ -144,6 +144,7 @@ def test_measures_have_names_ways_and_units() -> None:
         (("--search", "iops,max:iops"), "names a measure twice"),
         (("--target", "p99 < 5ms"), "--target: belongs to a search"),
         (("--budget", "5"), "--budget: belongs to a search"),
+        (("--search", "iops", "--sample", "lhs:4"), "--sample: a search draws its own"),
         (("--search", "read.p99"), "nothing is known of read.p99"),
     ],
 )

@@ -51,7 +51,33 @@ def load(name: str) -> Any:
         group.command(name, cls=getattr(module, "COMMAND_CLASS", None))(module.command)  # type: ignore[union-attr]
     command = get_command(group)
     command.name = name
+    _refuse_twice(command)
     return command
+
+
+def _refuse_twice(command: Any) -> None:
+    """Options of one value are refused a second time: the first would be lost without a word."""
+    for part in getattr(command, "commands", {}).values():
+        _refuse_twice(part)
+    make = command.make_parser
+
+    def make_parser(ctx: Any) -> Any:
+        parser = make(ctx)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            found = parse(args)
+            given = [one for one in found[-1] if isinstance(one, TyperOption)]
+            for option in given:
+                many = option.multiple or option.is_flag or option.count
+                if not many and given.count(option) > 1:
+                    ctx.fail(f"{option.opts[0]} is given twice, but takes one value")
+            return found
+
+        parser.parse_args = parse_args
+        return parser
+
+    command.make_parser = make_parser
 
 
 def root() -> Any:

@@ -81,6 +81,8 @@ class SweepOrder:
         if not self.search and (self.target or self.budget):
             option = "--target" if self.target else "--budget"
             raise InputError(f"{option}: belongs to a search; say what is searched with --search")
+        if self.search and self.sample is not None:
+            raise InputError("--sample: a search draws its own combinations; leave one of them out")
         return Sweep(
             self.job,
             self.on or "",

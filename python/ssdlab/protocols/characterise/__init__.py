@@ -50,7 +50,8 @@ def _headline(known: list[Conclusion]) -> str:
     by_name = {conclusion.name: conclusion for conclusion in known}
     said = [_said(by_name[name]) for name in HEADLINE if name in by_name]
     if not said:
-        return f"{len(known)} values of a rig could be concluded, none of the flash itself."
+        values = units.counted(len(known), "value")
+        return f"{values} of a rig could be concluded, none of the flash itself."
     return units.sentence(f"The drive looks like one with {units.listed(said)}")
 
 

@@ -61,6 +61,7 @@ LATENCY = Asked("latency of host and link", "us", "latency")
 CONTROLLER = Asked("controller, per command", "us", "controller.command_time")
 LINK = Asked("link bandwidth", "MB/s", "bandwidth")
 HOST = Asked("host processor, per I/O of a job", "us", "host_time")
+NO_LINK = "the overhead of a command is not known, so the time in the flash is not either"
 MAP_CACHE = Asked("map cache", "B", "ftl.map.cache")
 FLASH: Mapping[Asked, Callable[[layout.LayoutFit], float]] = {
     Asked("tR", "us", "nand.t_read"): lambda fit: fit.sense_us,
@@ -216,7 +217,7 @@ class Reads:
 
     def _why_no_layout(self) -> str:
         if self.link is None:
-            return "the overhead of a command is not known, so the time in the flash is not either"
+            return NO_LINK
         if not self.singles or not self.strides:
             return "lone reads by size and reads at a stride are needed"
         return "no regular layout of dies and channels explains the reads"
@@ -230,8 +231,11 @@ class Reads:
             for share, size in benchmarks.ranges(self.setup).items()
             if (found := self.mean(f"range/{share}")) is not None
         }
-        if len(times) < 3:
+        if not times:
             return MAP_CACHE.unknown("no reads over growing ranges were measured")
+        if len(times) < 3:
+            why = f"{units.binary(self.setup.active)} hold too few growing ranges to tell"
+            return MAP_CACHE.unknown(why, steps)
         least, most = min(times.values()), max(times.values())
         widest = max(times)
         if times[widest] < SPREAD * least:

@@ -18,7 +18,7 @@ from ssdlab.engine.setup import KIB, Setup, short
 from ssdlab.engine.steps import in_round
 from ssdlab.fits.conclusions import LINKED, Conclusion
 from ssdlab.protocols.characterise import benchmarks
-from ssdlab.protocols.characterise.reads import Asked, Reads
+from ssdlab.protocols.characterise.reads import NO_LINK, Asked, Reads
 from ssdlab.protocols.pts_common import keys_of
 
 BUFFERED = 0.5
@@ -117,6 +117,8 @@ class Writes:
     def _protected(self) -> Conclusion:
         steps = ("flush/none", "flush/each")
         if self.buffered is None or self.flushing is None:
+            if steps[1] in self.records and self.reads.link is None:
+                return PROTECTED.unknown(NO_LINK, steps)
             return PROTECTED.unknown("writes with a flush after each were not measured")
         if not self.buffered:
             return PROTECTED.unknown("writes wait for the flash: no buffer", steps)
