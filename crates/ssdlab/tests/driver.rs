@@ -206,10 +206,76 @@ fn poisson_arrivals_are_as_irregular_as_poisson_says() {
 fn think_time_begins_when_all_is_done_after_every_so_many_ios() {
     // 4 I/Os, then 100 ms: fio 3.33 does 40 in a second at any depth.
     let job = "[a]\nrw=write\nbs=4k\niodepth=8\nthinktime=100000\nthinktime_blocks=4\n\
-               time_based\nruntime=1\n";
+               thinktime_blocks_type=issue\ntime_based\nruntime=1\n";
     let result = play(null("10us", 4), job);
     assert_eq!(ios(&result, 0, WRITE), 40);
     assert_eq!(result.reports[0].depths[2..], [10, 0, 0, 0, 0], "four at a time");
+}
+
+#[test]
+fn ios_count_towards_a_pause_when_they_are_completed() {
+    // Measured with fio 3.33 (libaio on a loop device): I/Os between one pause and the next.
+    let cases = [
+        (4, 4, [7, 4, 4, 4, 4, 4]),
+        (8, 4, [11, 1, 10, 1, 10, 1]),
+        (8, 10, [17, 10, 10, 10, 10, 10]),
+        (8, 1, [8, 1, 1, 1, 1, 1]),
+        (2, 3, [4, 3, 3, 3, 3, 3]),
+    ];
+    for (depth, blocks, expected) in cases {
+        let job = format!(
+            "[a]\nrw=write\niodepth={depth}\nthinktime=1s\nthinktime_blocks={blocks}\n\
+             time_based\nruntime=6\n"
+        );
+        let result = play(null("10us", 64), &job);
+        assert_eq!(result.series.ios, expected, "{blocks} at depth {depth}");
+    }
+}
+
+#[test]
+fn a_job_under_a_rate_ends_with_its_last_io() {
+    // As does fio 3.33: neither the end nor a flush waits until the next I/O would be due.
+    let cases = [
+        ("rate_iops=100\nnumber_ios=30", 290.0),
+        ("rate_iops=100\nsize=40k\nloops=2", 190.0),
+        ("rate=100k\nbs=64k\nnumber_ios=5", 2560.0),
+        ("rate_iops=100\nfsync=4\nnumber_ios=28", 270.0),
+        ("rw=trimwrite\nrate_iops=100\nnumber_ios=30", 290.0),
+        ("rw=randrw\nrate_iops=200,50\nnumber_ios=80", 315.0),
+        ("rate_iops=100\nnumber_ios=30\nend_fsync=1", 290.0),
+    ];
+    for (options, ends) in cases {
+        let result = play(null("1us", 8), &format!("[a]\nrw=write\nbs=4k\n{options}\n"));
+        let ended = span_ms(&result, 0).1;
+        assert!((ends..ends + 0.1).contains(&ended), "{options}: {ended} and not {ends}");
+    }
+}
+
+#[test]
+fn a_trim_and_its_write_are_not_parted_by_a_rate() {
+    let job = "[a]\nrw=trimwrite\nrate_iops=100\nnumber_ios=3\n";
+    let text = format!("{job}write_lat_log=x\nlog_offset=1\n");
+    let result = play(null("1us", 1), &text);
+    let log = result.logs.iter().find(|log| log.name.ends_with("_lat.1.log")).unwrap();
+    let mut rows = Vec::new();
+    log.write(&mut rows).unwrap();
+    let rows = String::from_utf8(rows).unwrap();
+    let times: Vec<&str> = rows.lines().map(|row| row.split(',').next().unwrap()).collect();
+    assert_eq!(times, ["0", "0", "10", "10", "20", "20"]);
+}
+
+#[test]
+fn number_ios_and_rates_begin_once_more_behind_a_ramp() {
+    // As to fio 3.33, which counts from there; size does not.
+    for (amount, measured) in [("number_ios=50", 50), ("size=200k", 30)] {
+        let job = format!("[a]\nrw=read\nbs=4k\nrate_iops=100\nramp_time=195ms\n{amount}\n");
+        let result = play(null("1us", 1), &job);
+        assert_eq!(ios(&result, 0, READ), measured, "{amount}");
+        let span = &result.spans[0];
+        let lasted = (span.ended_ns - span.measured_from_ns) as f64 / 1e6;
+        let last = (measured - 1) as f64 * 10.0;
+        assert!((last..last + 6.0).contains(&lasted), "{amount}: {lasted} ms");
+    }
 }
 
 #[test]

@@ -104,9 +104,7 @@ fn every_option_reads_its_own_example() {
 
 #[test]
 fn what_fio_does_anyway_may_be_said() {
-    for line in
-        ["iodepth_batch=1", "iodepth_batch_complete_min=1", "thinktime_blocks_type=complete"]
-    {
+    for line in ["iodepth_batch=1", "iodepth_batch_complete_min=1"] {
         let file = read(&format!("[a]\n{line}\n")).unwrap();
         assert_eq!(file.ignored.len(), 1, "{line}");
     }
@@ -332,6 +330,35 @@ fn a_time_based_job_covers_every_block_in_every_round() {
         round.sort_unstable();
         assert!(round.iter().enumerate().all(|(i, o)| *o == i as u64 * 4096));
     }
+}
+
+#[test]
+fn the_copies_of_a_process_are_numbered_from_the_last_one_down() {
+    // As by fio 3.33, whose second process has the last number.
+    let file = read("[a]\nnumjobs=4\nsize=1m\noffset_increment=2m\n").unwrap();
+    let first = |thread| {
+        let mut generator = Generator::new(&file.jobs[0], thread, 64 * MIB, 1).unwrap();
+        generator.next().unwrap().offset / MIB
+    };
+    assert_eq!([0, 1, 2, 3].map(first), [0, 6, 4, 2]);
+}
+
+#[test]
+fn all_files_of_a_job_are_open() {
+    let open = |n: u32| read(&format!("[a]\nsize=1m\nnrfiles=4\nopenfiles={n}\n"));
+    assert!(open(4).is_ok());
+    let message = open(2).unwrap_err().to_string();
+    assert!(message.contains("[a] openfiles: ") && message.contains("4 or more"), "{message}");
+}
+
+#[test]
+fn a_runtime_that_fio_takes_for_none_does_not_end_what_needs_one() {
+    let with = |time: &str| read(&format!("[a]\ntime_based\nruntime={time}\n"));
+    for time in ["0.3", "0.9s", "0"] {
+        let message = with(time).unwrap_err().to_string();
+        assert!(message.contains("[a] runtime: is 0 to fio"), "{message}");
+    }
+    assert!(with("1.5").is_ok() && with("300ms").is_ok());
 }
 
 #[test]

@@ -117,6 +117,27 @@ const SEQUENTIAL: &[Case] = &[
     ),
 ];
 
+/// Jobs in which fio loses its way, refused at this option.
+const REFUSED: &[(&str, &str)] = &[
+    ("rw=randtrimwrite size=256k offset=64k", "offset"),
+    ("rw=randtrimwrite size=256k zonemode=strided zonesize=16k", "zonemode"),
+    ("rw=trimwrite size=256k zonemode=strided zonesize=12k", "zonesize"),
+    ("rw=trimwrite size=256k zonemode=strided zonesize=16k zonerange=12k", "zonesize"),
+    ("rw=trimwrite size=256k bs=4k,4k,8k", "bs"),
+    (
+        "rw=randread zonemode=strided zonesize=64k random_distribution=zipf:1.2",
+        "random_distribution",
+    ),
+    (
+        "rw=randread zonemode=strided zonesize=64k random_distribution=pareto:0.2",
+        "random_distribution",
+    ),
+    (
+        "rw=randread zonemode=strided zonesize=64k random_distribution=normal:20",
+        "random_distribution",
+    ),
+];
+
 /// Jobs that must do as many I/Os and bytes in all, over the same blocks.
 const COVERAGE: &[Case] = &[
     case("map", "rw=randread size=1m"),
@@ -223,6 +244,11 @@ const UNEVEN: &[Case] = &[
         "rw=read size=508k loops=2 bssplit=8k/100:4k/0 zonemode=strided zonesize=16k zoneskip=48k",
     ),
     on_file("share-of-sizes", "rw=read bs=16k,4k offset=10% size=33%"),
+    files("flush-takes-a-turn", "rw=write size=1m nrfiles=5 fsync=4 number_ios=100"),
+    files(
+        "flush-takes-a-turn-of-three",
+        "rw=write size=1m nrfiles=3 fsync=4 file_service_type=roundrobin:3 number_ios=100",
+    ),
     case("trimwrite-ios-loops", "rw=trimwrite size=256k number_ios=50 loops=2"),
     case("trimwrite-ios-more", "rw=trimwrite size=256k io_size=1m number_ios=80"),
 ];
@@ -230,6 +256,8 @@ const UNEVEN: &[Case] = &[
 /// As [`AMOUNT`], behind all others.
 const LATE_AMOUNT: &[Case] = &[
     on_file("strip-map-uneven", "rw=randread bs=8k zonemode=strided zonesize=20k"),
+    files("hot-files", "rw=randread size=1m nrfiles=3 file_service_type=zipf:1.2"),
+    files("hot-files-in-order", "rw=read filesize=64k nrfiles=5 file_service_type=pareto:0.3"),
     on_file("strip-free-uneven", "rw=randread bs=8k zonemode=strided zonesize=20k norandommap"),
     on_file(
         "strip-free-skip",
@@ -239,6 +267,14 @@ const LATE_AMOUNT: &[Case] = &[
 
 /// As [`STATISTICS`], behind all others.
 const PASSES: &[Case] = &[
+    case(
+        "split-at-the-end",
+        "rw=randread size=8k bssplit=16k/10:8k/30:4k/60 io_size=1g number_ios=20000 norandommap",
+    ),
+    case(
+        "split-at-the-end-even",
+        "rw=randread size=8k bssplit=8k/33:16k/33:4k/34 io_size=1g number_ios=20000 norandommap",
+    ),
     case("mix-passes", "rw=rw size=16m io_size=80m rwmixread=80"),
     on_file("file-size-passes", "rw=randread filesize=1m size=64k loops=8"),
     case(
@@ -408,6 +444,44 @@ fn statistics(steps: &[Step]) -> Vec<(String, f64, f64)> {
         found.push(("share of the first 100 MiB".into(), value, within));
     }
     found
+}
+
+#[test]
+fn jobs_in_which_fio_loses_its_way_are_refused() {
+    for (options, at) in REFUSED {
+        let text = format!("[a]\nbs=4k\n{}\n", options.replace(' ', "\n"));
+        let include = |_: &str| Err(std::io::Error::other("none"));
+        let source = ParseSource { file: "x".into(), env: BTreeMap::new(), include: &include };
+        let message = parse(&text, &source).unwrap_err().to_string();
+        assert!(message.contains(&format!("[a] {at}: ")), "{options}: {message}");
+    }
+    if !has_fio() {
+        return;
+    }
+    // Of the pairs asked for fio leaves out trims, or the job ends before its time.
+    let folder = std::env::temp_dir().join(format!("ssdlab-fio-lost-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (options, _) in REFUSED {
+        let (log, data) = (folder.join("x.log"), folder.join("x.dat"));
+        let _ = std::fs::remove_file(&log);
+        std::fs::File::create(&data).and_then(|f| f.set_len(MIB)).unwrap();
+        let args = options.split(' ').map(|o| format!("--{o}"));
+        let named = ["--name=a", "--bs=4k"].map(String::from).into_iter().chain(args);
+        let to = [("filename", &data), ("write_iolog", &log), ("output", &folder.join("out"))];
+        let to = to.map(|(option, path)| format!("--{option}={}", path.display()));
+        let engine = if options.contains("trim") { "null" } else { "psync" };
+        let engine = format!("--ioengine={engine}");
+        let done = Command::new("fio").args(named.chain(to)).arg(engine).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let sums = amounts(&read_log(&log));
+        let of = |op: &str| sums.get(op).copied().unwrap_or_default();
+        let lost = match options.contains("trim") {
+            true => of("trim").0 != of("write").0,
+            false => of("read").1 < MIB,
+        };
+        assert!(lost, "{options}: fio does {sums:?}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

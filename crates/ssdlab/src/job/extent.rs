@@ -88,6 +88,7 @@ impl Amounts {
 /// [`crate::Error::Job`] where there is no room, or less than one I/O of it.
 pub fn ranges(spec: &JobSpec, thread: u32, target: Target, rng: &mut Stream) -> Result<Vec<Range>> {
     let p = &spec.pattern;
+    let thread = spec.schedule.number_of(thread);
     let (Target::Device(capacity) | Target::File(capacity)) = target;
     let files = p.files.regions(&spec.name, thread, capacity);
     let files = files.map_err(|e| spec.error("size", e.to_string()))?;

@@ -14,8 +14,6 @@ const WRITE: usize = 1;
 const TRIM: usize = 2;
 const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
 
-/// Draws of a length before the largest that fits is taken.
-const LENGTH_DRAWS_MAX: u32 = 64;
 /// Draws of a file before the first that is not done is taken; fio goes on.
 const FILE_DRAWS_MAX: u32 = 1000;
 
@@ -209,6 +207,8 @@ impl Generator {
             }
             if !self.is_exhausted() {
                 if self.flushes && self.flush_is_due() {
+                    // As in fio a flush takes the turn of a file.
+                    self.choose_file();
                     self.last_was_flush = true;
                     return Some(FLUSH);
                 }
@@ -224,6 +224,22 @@ impl Generator {
         }
     }
 
+    /// Whether the next I/O moves data, as far as that is known before it is drawn: flushes and the end wait for no rate.
+    pub fn moves_next(&self) -> bool {
+        if self.pending.is_some() {
+            return true;
+        }
+        if self.finished || self.is_exhausted() {
+            return !self.finished && self.has_more_passes() && !self.flushes_behind_pass();
+        }
+        !(self.flushes && self.flush_is_due())
+    }
+
+    /// What was done so far, in the ramp, does not count towards `number_ios`.
+    pub fn end_ramp(&mut self) {
+        self.ios = 0;
+    }
+
     /// The flush that `end_fsync` asks for when time has ended the job.
     pub fn flush_at_end(&self) -> Option<Io> {
         (self.pattern.end_fsync && self.writes > 0 && !self.finished).then_some(FLUSH)
@@ -237,7 +253,7 @@ impl Generator {
             let file = self.choose_file()?;
             let (rules, random) = (self.rules, self.pattern.random);
             let sizes = &self.pattern.sizes[direction];
-            let draw = |rng: &mut Stream, room: u64| length(sizes, rng, room);
+            let draw = |rng: &mut Stream, room: u64| sizes.draw(rng, room);
             let region = &mut self.regions[file];
             let mut at = order;
             let place = loop {
@@ -248,7 +264,13 @@ impl Generator {
                 }
             };
             let Some((offset, len)) = place else {
-                region.done = true;
+                // As in fio a file that is chosen by its heat begins again: the amount alone ends the pass.
+                let shaped = matches!(self.pattern.file_service, FileService::Shaped(_));
+                if shaped && region.has_begun() {
+                    region.reset(&mut self.streams);
+                } else {
+                    region.done = true;
+                }
                 continue;
             };
             let offset = region.base() + offset;
@@ -327,7 +349,7 @@ impl Generator {
     /// fio looks before each I/O whether the number of writes is a multiple, so that a read behind
     /// the N-th write brings another flush.
     #[inline]
-    fn flush_is_due(&mut self) -> bool {
+    fn flush_is_due(&self) -> bool {
         let every = |n: u64| n > 0 && self.writes.is_multiple_of(n);
         !self.last_was_flush
             && self.writes > 0
@@ -350,18 +372,8 @@ impl Generator {
 
     /// Ends the pass and begins the next, if there is one; whether a flush comes between.
     fn end_pass(&mut self) -> bool {
+        let (wrote, more) = (self.flushes_behind_pass(), self.has_more_passes());
         self.passes += 1;
-        let moved = self.pass_ios > 0;
-        let wrote = self.pattern.end_fsync && self.pattern.directions[WRITE] && moved;
-        let more = match self.amounts.io_size {
-            _ if !moved => false,
-            _ if self.rules.endless || self.passes < self.pattern.loops => true,
-            Some(io_size) => {
-                self.ios < self.amounts.ios
-                    && io_size.saturating_sub(self.bytes_all) >= self.pattern.block_max()
-            }
-            None => false,
-        };
         self.finished = !more;
         if more {
             self.amounts.begin_pass(&self.pattern);
@@ -373,6 +385,24 @@ impl Generator {
             (self.file, self.next_file, self.file_left, self.until_random) = (0, 0, 0, 1);
         }
         wrote
+    }
+
+    /// Whether another pass follows this one.
+    fn has_more_passes(&self) -> bool {
+        match self.amounts.io_size {
+            _ if self.pass_ios == 0 => false,
+            _ if self.rules.endless || self.passes + 1 < self.pattern.loops => true,
+            Some(io_size) => {
+                self.ios < self.amounts.ios
+                    && io_size.saturating_sub(self.bytes_all) >= self.pattern.block_max()
+            }
+            None => false,
+        }
+    }
+
+    /// Whether this pass ends with a flush.
+    fn flushes_behind_pass(&self) -> bool {
+        self.pattern.end_fsync && self.pattern.directions[WRITE] && self.pass_ios > 0
     }
 }
 
@@ -399,48 +429,6 @@ impl Plain {
 }
 
 const FLUSH: Io = Io { op: Op::Flush, offset: 0, len: 0, compressible: 0 };
-
-/// A length of at most `room` bytes; `None` if even the smallest is longer.
-#[inline(always)]
-fn length(sizes: &BlockSizes, rng: &mut Stream, room: u64) -> Option<u64> {
-    match sizes {
-        BlockSizes::Fixed(len) => (*len <= room).then_some(*len),
-        BlockSizes::Range { min, max } => {
-            // As fio: uniform up to the largest, rounded up to the smallest.
-            draw_fitting(rng, room, *min, |rng| {
-                (rng.below(*max) + 1).div_ceil(*min).saturating_mul(*min).min(*max)
-            })
-        }
-        BlockSizes::Split(parts) => {
-            let min = sizes.min();
-            draw_fitting(rng, room, min, |rng| {
-                let mut share = rng.unit() * 100.0;
-                for (len, weight) in parts {
-                    share -= weight;
-                    if share < 0.0 {
-                        return *len;
-                    }
-                }
-                parts.last().map_or(min, |p| p.0)
-            })
-        }
-    }
-}
-
-/// Draws until it fits; after many draws, the smallest.
-#[inline(never)]
-fn draw_fitting(
-    rng: &mut Stream,
-    room: u64,
-    min: u64,
-    draw: impl Fn(&mut Stream) -> u64,
-) -> Option<u64> {
-    if room < min {
-        return None;
-    }
-    let found = (0..LENGTH_DRAWS_MAX).map(|_| draw(rng)).find(|len| *len <= room);
-    Some(found.unwrap_or(min))
-}
 
 #[cfg(test)]
 mod tests {

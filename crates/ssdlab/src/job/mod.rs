@@ -67,12 +67,22 @@ pub struct Schedule {
     pub thinktime_ns: u64,
     /// See `thinktime_ns`.
     pub thinktime_blocks: u32,
+    /// Those are I/Os issued, not I/Os completed (`thinktime_blocks_type=issue`).
+    pub thinktime_by_issue: bool,
     /// Report the processes of this group as one (`group_reporting`).
     pub group_reporting: bool,
     /// Group number for reporting: changed by `stonewall` and `new_group`.
     pub group: u32,
     /// `new_group` was given.
     pub new_group: bool,
+}
+
+impl Schedule {
+    /// fio's number of process `thread`, which its offset and the names of its files have: the copies of a job's first
+    /// process are started with the last number first.
+    pub fn number_of(&self, thread: u32) -> u32 {
+        if thread == 0 { 0 } else { self.numjobs - thread }
+    }
 }
 
 /// Which logs and summaries a job writes.

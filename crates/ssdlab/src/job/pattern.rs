@@ -2,6 +2,10 @@
 
 use super::PerDirection;
 use super::layout::Files;
+use crate::rng::Stream;
+
+/// Draws of a length before the smallest is taken.
+const LENGTH_DRAWS_MAX: u32 = 64;
 
 /// A size as a job file writes it: bytes, or a share of the file it refers to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +38,7 @@ pub enum BlockSizes {
         /// Largest, bytes.
         max: u64,
     },
-    /// Size in bytes and its weight in percent (`bssplit=4k/60:64k/40`); the weights add to 100.
+    /// Size in bytes and its weight in percent (`bssplit=4k/60:64k/40`), the lightest first; the weights add to 100.
     Split(Vec<(u64, f64)>),
 }
 
@@ -68,6 +72,44 @@ impl BlockSizes {
             BlockSizes::Split(parts) => parts.iter().map(|p| p.0).max().unwrap_or(0),
         }
     }
+
+    /// A size of at most `room` bytes; `None` if even the smallest is longer.
+    #[inline(always)]
+    pub fn draw(&self, rng: &mut Stream, room: u64) -> Option<u64> {
+        match self {
+            BlockSizes::Fixed(len) => (*len <= room).then_some(*len),
+            BlockSizes::Range { min, max } => {
+                // As fio: uniform up to the largest, rounded up to the smallest.
+                draw_fitting(rng, room, *min, |rng| {
+                    (rng.below(*max) + 1).div_ceil(*min).saturating_mul(*min).min(*max)
+                })
+            }
+            BlockSizes::Split(parts) => draw_fitting(rng, room, self.min(), |rng| {
+                // As fio: what does not fit leaves its share to the next that does.
+                let mut share = rng.unit() * 100.0;
+                let mut drawn = parts.iter().filter(|(len, weight)| {
+                    share -= weight;
+                    share < 0.0 && *len <= room
+                });
+                drawn.next().or(parts.last()).map_or(u64::MAX, |part| part.0)
+            }),
+        }
+    }
+}
+
+/// Draws until it fits; after many draws, the smallest.
+#[inline(never)]
+fn draw_fitting(
+    rng: &mut Stream,
+    room: u64,
+    min: u64,
+    draw: impl Fn(&mut Stream) -> u64,
+) -> Option<u64> {
+    if room < min {
+        return None;
+    }
+    let found = (0..LENGTH_DRAWS_MAX).map(|_| draw(rng)).find(|len| *len <= room);
+    Some(found.unwrap_or(min))
 }
 
 /// How often each part of the file is chosen by random I/O.

@@ -146,6 +146,11 @@ impl Region {
         self.strip_bytes += len;
     }
 
+    /// Whether there was an I/O in this pass.
+    pub fn has_begun(&self) -> bool {
+        self.strip_bytes > 0
+    }
+
     fn forget(&mut self, streams: &mut Streams) {
         match &mut self.unique {
             Unique::No => {}

@@ -3,7 +3,7 @@
 use super::ini::{Line, Section};
 use super::options::{self, Class, JobOption, Kind};
 use super::parse::{IN_FLIGHT_MAX, Ignored, PROCESSES_MAX};
-use super::pattern::{BlockSizes, Pattern, Zones};
+use super::pattern::{BlockSizes, Distribution, Pattern, Zones};
 use super::replay::Replay;
 use super::{JobSpec, Logging, PerDirection, Schedule, size, values};
 use crate::error::{Error, Result};
@@ -28,6 +28,7 @@ pub struct Draft {
     zone: [Option<u64>; 3],
     compress: u8,
     zero_buffers: bool,
+    open_files: u64,
     replay: Replay,
     reader: Reader,
 }
@@ -84,6 +85,7 @@ impl Draft {
             zone: [None; 3],
             compress: 0,
             zero_buffers: false,
+            open_files: 0,
             replay: Replay::default(),
             reader,
         }
@@ -183,6 +185,7 @@ impl Draft {
             "directory" => p.files.directory = Some(value.to_string()),
             "filename_format" => p.files.format = Some(value.to_string()),
             "nrfiles" => p.files.count = values::count(value, base, FILES_MAX)?,
+            "openfiles" => self.open_files = size::bytes(value, base)?,
             "file_service_type" => (p.file_service, p.file_every) = values::file_service(value)?,
             "filesize" => {
                 let read = |t: &str| size::above_zero(t, base);
@@ -248,6 +251,9 @@ impl Draft {
             "thinktime_blocks" => {
                 s.thinktime_blocks = values::count(value, base, u64::from(u32::MAX))?;
             }
+            "thinktime_blocks_type" => {
+                s.thinktime_by_issue = values::choice(value, &["complete", "issue"])? == 1;
+            }
             "group_reporting" => s.group_reporting = value != "0",
             "new_group" => s.new_group = value != "0",
             _ => return Ok(false),
@@ -293,6 +299,10 @@ impl Draft {
             if self.reader == Reader::Fio {
                 // fio says so and goes on.
                 spec.schedule.time_based = false;
+            } else if spec.places.contains_key("runtime") {
+                let problem =
+                    "is 0 to fio, which reads no fraction of a second: write 300ms for 0.3";
+                return Err(spec.error("runtime", problem));
             } else {
                 let problem = "needs runtime: how long the job is to begin again and again";
                 return Err(spec.error("time_based", problem));
@@ -312,6 +322,16 @@ impl Draft {
             return Err(section.place.error(&format!("[{}]", section.name), problem));
         }
         self.zones()?;
+        if self.reader == Reader::Simulation {
+            lost_in_fio(&self.spec)?;
+            let files = self.spec.pattern.files.of_process(&self.spec.name, 0).len();
+            if self.open_files > 0 && self.open_files < files as u64 {
+                let problem = format!(
+                    "simulated drives keep all files of a job open: expected {files} or more"
+                );
+                return Err(self.spec.error("openfiles", problem));
+            }
+        }
         Ok((self.spec, self.ignored))
     }
 
@@ -369,11 +389,47 @@ impl Draft {
     }
 }
 
+/// Refuses what fio takes and then loses its way in: it would help nobody to do the same.
+fn lost_in_fio(spec: &JobSpec) -> Result<()> {
+    let p = &spec.pattern;
+    let shaped = matches!(
+        p.distribution,
+        Distribution::Zipf { .. } | Distribution::Pareto { .. } | Distribution::Normal { .. }
+    );
+    if p.random && shaped && p.zones.is_some() {
+        let problem = "zipf, pareto and normal have no meaning within zones: fio draws them over the whole \
+                       file behind each zone, and ends where that goes beyond it";
+        return Err(spec.error("random_distribution", problem));
+    }
+    if !p.trim_then_write {
+        return Ok(());
+    }
+    if p.sizes[1] != p.sizes[2] {
+        return Err(spec.error("bs", "what is trimmed is written: expected one size for both"));
+    }
+    let begins = [("offset", p.offset), ("offset_increment", p.offset_increment)];
+    let behind = begins.iter().find(|(_, at)| at.of(u64::MAX) > 0).map(|(option, _)| *option);
+    if let (true, Some(option)) = (p.random, behind.or(p.zones.map(|_| "zonemode"))) {
+        let problem = "randtrimwrite works from the start of a file only; elsewhere fio trims once and then \
+                       only writes";
+        return Err(spec.error(option, problem));
+    }
+    let pair = p.sizes[1].max().saturating_mul(2);
+    let splits = |z: &Zones| {
+        p.sizes[1].min() < p.sizes[1].max() || !z.size.is_multiple_of(pair) || z.range < z.size
+    };
+    if p.zones.as_ref().is_some_and(splits) {
+        let problem = "of a trimwrite job holds both I/Os of each block, all of one size, and is no larger than \
+                       zonerange; otherwise fio writes elsewhere than it trims";
+        return Err(spec.error("zonesize", problem));
+    }
+    Ok(())
+}
+
 /// Whether `value` leaves things as they are without the option.
 fn is_off(option: &JobOption, value: &str) -> bool {
     match option.name {
         "iodepth_batch" | "iodepth_batch_complete_min" => matches!(value, "0" | "1"),
-        "thinktime_blocks_type" => value == "complete",
         _ => matches!(value, "0" | "none" | "no"),
     }
 }

@@ -119,6 +119,8 @@ pub fn split(text: &str, block: impl Fn(&str) -> Result<u64>) -> Result<Vec<(u64
     if let (0, Some(last)) = (open, parts.last_mut()) {
         last.1 += 100.0 - given;
     }
+    // In fio's order, in which a size that does not fit gives way to the next that does.
+    parts.sort_by(|a, b| a.1.total_cmp(&b.1));
     Ok(parts)
 }
 

@@ -122,6 +122,7 @@ impl Process {
         self.pacing = Some(Box::new(Pacing {
             rate: Rate::new(spec, stream),
             think,
+            ramps: false,
             replayed: Some(replayed),
         }));
     }
@@ -188,6 +189,11 @@ impl Process {
     #[inline(never)]
     fn next_paced(&mut self, now: u64) -> Next {
         let Some(pacing) = &mut self.pacing else { return Next::End };
+        if pacing.ramps && now >= self.started.saturating_add(self.ramp_ns) {
+            pacing.ramps = false;
+            pacing.rate.restart(now - self.started);
+            self.generator.end_ramp();
+        }
         if let Some(wait) = pacing.think.wait(now, self.in_flight) {
             return wait;
         }
@@ -207,7 +213,10 @@ impl Process {
         let drawn = match pacing.rate.admit(now - self.started) {
             Admit::Any => self.generator.next(),
             Admit::Only(direction) => self.generator.next_in(direction),
-            Admit::After(due) => return Next::WaitUntil(self.started.saturating_add(due)),
+            Admit::After(due) if self.generator.moves_next() => {
+                return Next::WaitUntil(self.started.saturating_add(due));
+            }
+            Admit::After(_) => self.generator.next(),
         };
         let Some(io) = drawn else { return Next::End };
         if let Some(direction) = direction(io.op) {
@@ -267,6 +276,8 @@ pub(super) fn direction(op: Op) -> Option<usize> {
 struct Pacing {
     rate: Rate,
     think: Think,
+    /// The end of the ramp is to come: rates and `number_ios` begin there once more, as in fio.
+    ramps: bool,
     /// A trace in place of the pattern.
     replayed: Option<Replayed>,
 }
@@ -275,8 +286,10 @@ impl Pacing {
     fn new(spec: &JobSpec, stream: Stream) -> Option<Self> {
         let rate = Rate::new(spec, stream);
         let think = Think::new(spec);
-        let limited = rate.bytes_per_s != [0; 3] || think.pause_ns > 0;
-        limited.then_some(Pacing { rate, think, replayed: None })
+        let is_rated = rate.bytes_per_s != [0; 3];
+        let ramps = spec.schedule.ramp_ns > 0 && (is_rated || spec.pattern.number_ios > 0);
+        let limited = is_rated || think.pause_ns > 0 || ramps;
+        limited.then_some(Pacing { rate, think, ramps, replayed: None })
     }
 }
 
@@ -301,6 +314,8 @@ struct Rate {
     /// When the next I/O is due, ns since the start of the process.
     due: PerDirection<u64>,
     issued_bytes: PerDirection<u64>,
+    /// From when on it counts, ns since the start of the process.
+    since_ns: u64,
     /// Draws the gaps of Poisson arrivals.
     poisson: Option<Stream>,
     /// Reads and writes are mixed: either may go when the other must wait.
@@ -313,6 +328,8 @@ impl Rate {
         let [read, write, _] = spec.pattern.shares();
         let smallest = |d: usize| spec.pattern.sizes[d].min().max(1);
         let bytes_per_s = std::array::from_fn(|d| match schedule.rate_bytes[d] {
+            // As in fio a trim-and-write waits for its write alone.
+            _ if d == 2 && spec.pattern.trim_then_write => 0,
             0 => schedule.rate_iops[d].saturating_mul(smallest(d)),
             rate => rate,
         });
@@ -325,6 +342,7 @@ impl Rate {
             mean_gap_ns,
             due: [0; 3],
             issued_bytes: [0; 3],
+            since_ns: 0,
             poisson: schedule.rate_poisson.then_some(stream),
             mixed: read > 0.0 && write > 0.0,
         }
@@ -349,6 +367,11 @@ impl Rate {
         }
     }
 
+    /// Begins anew at `elapsed`, with no debts.
+    fn restart(&mut self, elapsed: u64) {
+        (self.since_ns, self.due, self.issued_bytes) = (elapsed, [elapsed; 3], [0; 3]);
+    }
+
     fn issued(&mut self, d: usize, len: u64) {
         let rate = self.bytes_per_s[d];
         if rate == 0 {
@@ -360,41 +383,79 @@ impl Rate {
                 let gap = -libm::log(1.0 - stream.unit()) * self.mean_gap_ns[d];
                 self.due[d].saturating_add(gap as u64)
             }
-            None => (u128::from(self.issued_bytes[d]) * 1_000_000_000 / u128::from(rate)) as u64,
+            None => {
+                let ns = u128::from(self.issued_bytes[d]) * 1_000_000_000 / u128::from(rate);
+                self.since_ns + ns as u64
+            }
         };
     }
 }
 
 /// A pause after every so many I/Os (fio's `thinktime`); what is in flight completes first.
+///
+/// As in fio I/Os count when they are completed, unless the job says otherwise, and those that complete because of a
+/// pause count towards the next one; between two pauses is at least one I/O.
 struct Think {
     pause_ns: u64,
-    blocks: u32,
-    /// I/Os until the next pause.
-    left: u32,
-    /// End of the pause that has begun.
-    until: Option<u64>,
+    blocks: u64,
+    by_issue: bool,
+    issued: u64,
+    /// I/Os issued at the end of the last pause.
+    issued_then: u64,
+    /// I/Os that counted at its beginning.
+    counted_then: u64,
+    stage: Pause,
+}
+
+/// Where a [`Think`] is between one pause and the next.
+#[derive(Clone, Copy)]
+enum Pause {
+    None,
+    /// Due as soon as nothing is in flight.
+    Due,
+    Until(u64),
 }
 
 impl Think {
     fn new(spec: &JobSpec) -> Self {
-        let blocks = spec.schedule.thinktime_blocks.max(1);
-        Think { pause_ns: spec.schedule.thinktime_ns, blocks, left: blocks, until: None }
+        let schedule = &spec.schedule;
+        Think {
+            pause_ns: schedule.thinktime_ns,
+            blocks: u64::from(schedule.thinktime_blocks.max(1)),
+            by_issue: schedule.thinktime_by_issue,
+            issued: 0,
+            issued_then: 0,
+            counted_then: 0,
+            stage: Pause::None,
+        }
     }
+
     fn wait(&mut self, now: u64, in_flight: u32) -> Option<Next> {
-        if self.left > 0 || self.pause_ns == 0 {
+        if self.pause_ns == 0 || self.issued == self.issued_then {
             return None;
         }
-        if in_flight > 0 {
-            return Some(Next::WaitForCompletion);
+        if let Pause::None = self.stage {
+            let open = if self.by_issue { 0 } else { u64::from(in_flight) };
+            let counted = self.issued.saturating_sub(open);
+            if counted < self.counted_then + self.blocks {
+                return None;
+            }
+            (self.counted_then, self.stage) = (counted, Pause::Due);
         }
-        let until = *self.until.get_or_insert(now.saturating_add(self.pause_ns));
+        let until = match self.stage {
+            Pause::Until(until) => until,
+            _ if in_flight > 0 => return Some(Next::WaitForCompletion),
+            _ => now.saturating_add(self.pause_ns),
+        };
+        self.stage = Pause::Until(until);
         if now < until {
             return Some(Next::WaitUntil(until));
         }
-        (self.left, self.until) = (self.blocks, None);
+        (self.issued_then, self.stage) = (self.issued, Pause::None);
         None
     }
+
     fn issued(&mut self) {
-        self.left = self.left.saturating_sub(1);
+        self.issued += 1;
     }
 }
