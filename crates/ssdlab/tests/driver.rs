@@ -55,6 +55,32 @@ fn littles_law_holds_in_a_closed_loop() {
     }
 }
 
+/// Mean latencies, us, of jobs with 60 and 4 reads in flight on a device that takes 10 us for one at a time.
+fn shared(queues: &str) -> Vec<f64> {
+    let text = format!(
+        "[device]\nkind = \"link\"\nbandwidth = \"1000GB/s\"\nqueue_slots = 1\nqueues = \"{queues}\"\n\
+         [device.below]\nkind = \"null\"\nservice_time = \"10us\"\nservers = 1\ncapacity = \"1GiB\"\n"
+    );
+    let device = Rig::parse(&text, "shared").unwrap().build(1, false).unwrap();
+    let job = "[global]\nrw=randread\nbs=4k\ntime_based\nruntime=1\n[deep]\niodepth=60\n[shallow]\niodepth=4\n";
+    let result = play(device, job);
+    let means = result.reports.iter().map(|report| {
+        let lat = &report.directions[READ].tally.lat;
+        lat.sum() as f64 / report.directions[READ].tally.ios() as f64 / 1e3
+    });
+    means.collect()
+}
+
+#[test]
+fn processes_wait_in_one_queue_or_each_in_its_own() {
+    // All wait for the 64 that are in flight, or each process has every other turn.
+    for (queues, expected) in [("one", [640.0, 640.0]), ("per-process", [1200.0, 80.0])] {
+        for (mean, want) in shared(queues).into_iter().zip(expected) {
+            assert!((mean / want - 1.0).abs() < 0.01, "{queues}: {mean} us, not {want}");
+        }
+    }
+}
+
 #[test]
 fn parts_add_up_to_the_latencies() {
     let result = play(null("10us", 2), "[a]\nrw=randrw\nbs=4k\nsize=64m\niodepth=5\n");

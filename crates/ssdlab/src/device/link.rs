@@ -2,7 +2,8 @@
 //!
 //! Data of writes crosses before the device sees the command, data of reads after the device has
 //! it; a half-duplex link (SATA) carries one of both at a time, a full-duplex one (PCIe, SAS) has a
-//! lane for each. A command without a free slot waits on the host's side.
+//! lane for each. A command without a free slot waits on the host's side, in one queue or in that of its process; of
+//! those the device takes one command each in turn.
 //!
 //! A `latency` is the time of both ways through what lies between host and device, a network say, and
 //! is spent after the device has answered, so that commands reach it in the order in which they were
@@ -25,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::fleet::{HostId, OfHost, Power};
 use crate::persist::persistent;
 use crate::rig::at_most_an_hour;
-use crate::sim::{Slab, Wire};
+use crate::sim::{Slab, Turns, Wire};
 use crate::stats::Part;
 use crate::units::{NEVER, Nanos, Rate};
 use schemars::JsonSchema;
@@ -45,8 +46,11 @@ pub struct LinkKeys {
     /// Time of the link for each command besides its data.
     #[serde(default)]
     pub command_time: Nanos,
-    /// Commands that the device can hold (SATA NCQ: 32).
+    /// Commands that the device works on at a time (SATA NCQ: 32); the others wait on the host's side.
     pub queue_slots: u32,
+    /// Where they wait there, and whose turn it is.
+    #[serde(default)]
+    pub queues: Queues,
     /// Time of the host's processor for each I/O, of each process (`numjobs`) by itself; not within an array.
     #[serde(default)]
     pub host_time: Nanos,
@@ -71,6 +75,18 @@ pub enum Duplex {
     Half,
     /// Both at once (PCIe, SAS).
     Full,
+}
+
+/// Where commands wait for a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Queues {
+    /// In one queue, in the order in which they came (SATA, SAS).
+    #[default]
+    One,
+    /// In a queue of each process (`numjobs`), of which the device takes one command each in turn (NVMe); what an
+    /// array or a cache sends is in one.
+    PerProcess,
 }
 
 /// What happens next to a command, in the order in which that goes at one instant.
@@ -118,7 +134,7 @@ pub struct Link {
     /// To the device, and from it; a half-duplex link uses the first alone.
     wires: [Wire; 2],
     slots_free: u32,
-    waiting: VecDeque<HostId>,
+    waiting: Turns<HostId>,
     latency: Option<Drawn>,
     /// What the device has answered to commands that are on their way back, by their places.
     answered: Vec<Completion>,
@@ -175,7 +191,7 @@ impl Link {
             firsts: [NEVER; STEPS],
             next: NEVER,
             wires: [Wire::default(); 2],
-            waiting: VecDeque::new(),
+            waiting: Turns::default(),
         })
     }
 
@@ -223,7 +239,11 @@ impl Link {
     #[inline(always)]
     fn sent(&mut self, host: HostId) {
         if self.slots_free == 0 {
-            self.waiting.push_back(host);
+            let queue = match self.keys.queues {
+                Queues::One => 0,
+                Queues::PerProcess => self.hosts[host].command.process,
+            };
+            self.waiting.push(queue, host);
         } else {
             self.slots_free -= 1;
             self.admit(host);
@@ -312,7 +332,7 @@ impl Link {
         answer.parts.add(Part::LinkWait, admitted - submitted);
         answer.parts.add(Part::Link, way);
         (answer.tag, answer.time) = (tag, self.now);
-        match self.waiting.pop_front() {
+        match self.waiting.pop() {
             Some(next) => self.admit(next),
             None => self.slots_free += 1,
         }

@@ -6,6 +6,7 @@ mod ranges;
 mod slab;
 pub mod steps;
 mod table;
+mod turns;
 mod wire;
 
 pub use bits::{bits, ones, words};
@@ -13,4 +14,5 @@ pub use calendar::Calendar;
 pub use ranges::Ranges;
 pub use slab::{Id, Slab};
 pub use table::Table;
+pub use turns::Turns;
 pub use wire::{Wire, WireQueue};

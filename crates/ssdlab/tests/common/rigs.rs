@@ -1340,13 +1340,15 @@ prop_compose! {
         command_time in 0u64..5,
         slots in 1u64..40,
         full in any::<bool>(),
+        own in any::<bool>(),
     ) -> Layer {
         let duplex = if full { "full" } else { "half" };
+        let queues = if own { "per-process" } else { "one" };
         Layer {
             kind: "link",
             keys: format!(
                 "bandwidth = \"{megabytes}MB/s\"\ncommand_time = \"{command_time}us\"\n\
-                 queue_slots = {slots}\nduplex = \"{duplex}\""),
+                 queue_slots = {slots}\nduplex = \"{duplex}\"\nqueues = \"{queues}\""),
             tables: Vec::new(),
         }
     }

@@ -36,8 +36,8 @@ RECORD_MS = 4000
 """Interval of the course of writes."""
 PROBE_IOPS = 10_000
 """Of the probe of latencies, half of them reads."""
-LOAD_DEPTH = 6 * 64
-"""Of the writes beside it, by six threads."""
+THREADS = 6
+"""That write beside it."""
 STREAM_BYTES = 512 * KIB
 STATES = {"sequential": "sequential", "random": "sequential,random:1", "steady": "steady"}
 """What preconditioning means to the simulator; other states are fresh or made by the job."""
@@ -184,10 +184,13 @@ def _streams(bench: Bench) -> str:
 
 
 def _latency(bench: Bench) -> str:
-    half, load = PROBE_IOPS // 2, int(bench.keys["rate"]) - PROBE_IOPS // 2
-    common = f"bs=4k rw=randrw rate_process=poisson norandommap runtime={bench.seconds(2.0)}"
-    probe = f"iodepth=64 rwmixread=50 rate_iops={half},{half}"
-    writes = f"iodepth={LOAD_DEPTH} rwmixread=1 rate_iops={load // 100},{load - load // 100}"
+    half = PROBE_IOPS // 2
+    load = (int(bench.keys["rate"]) - half) // THREADS
+    common = (
+        f"bs=4k iodepth=64 rw=randrw rate_process=poisson norandommap runtime={bench.seconds(2.0)}"
+    )
+    probe = f"rwmixread=50 rate_iops={half},{half}"
+    writes = f"numjobs={THREADS} rwmixread=1 rate_iops={load // 100},{load - load // 100}"
     note = "A probe of reads and writes beside Poisson writes, after three random passes."
     return job_file(note, common, {"probe": probe, "load": writes}, together=True)
 
