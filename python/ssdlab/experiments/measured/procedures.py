@@ -145,6 +145,8 @@ class Bench:
 
 
 FILL = f"rw=write bs={STREAM_BYTES // KIB}k iodepth=128"
+SCATTERED = "rw=randwrite bs=4k iodepth=128"
+"""Each block once, in random order: neighbours come to lie far apart, all reserve stays free."""
 WRITES = "rw=randwrite bs=4k iodepth=128 norandommap group_reporting"
 
 
@@ -165,10 +167,10 @@ def _steady(bench: Bench) -> str:
 def _overwrite(bench: Bench) -> str:
     law = str(bench.keys.get("distribution", "random"))
     # The places of a skewed load are neighbours here; those of fio's zipf are scattered anyway.
-    scattered = {"scatter": WRITES} if law.startswith("zoned") else {}
+    fill = SCATTERED if law.startswith("zoned") else FILL
     options = f"{WRITES} numjobs={bench.keys['passes']} random_distribution={law}"
-    note = "A sanitised drive, filled in order, then overwritten at random."
-    return job_file(note, "", {"fill": FILL, **scattered, "random": options})
+    note = "A sanitised drive, filled, then overwritten at random."
+    return job_file(note, "", {"fill": fill, "random": options})
 
 
 def _streams(bench: Bench) -> str:
