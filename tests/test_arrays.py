@@ -437,6 +437,68 @@ def test_a_run_tells_of_members_that_fail_or_that_the_others_wait_for(
     assert "failed; 33.6 MB were rebuilt, 1 member in full; none missing at the end." in spare
 
 
+@pytest.mark.parametrize(
+    ("rig", "told", "errors"),
+    [
+        (
+            'kind = "array"\nlevel = "raid5"\ncount = 3\n'
+            'fail = [{ member = 0, at = "1ms" }, { member = 1, at = "2ms" }]\nmember = DRIVE',
+            "2 members of the array failed; 2 missing at the end; 45.1 MB of data were lost; "
+            "{} I/Os that needed them ended in an error.",
+            True,
+        ),
+        (
+            'kind = "tier"\nfast_fails_at = "1ms"\nfast = DRIVE\nbelow = DRIVE',
+            "1 device of the tier failed; 32.5 MB of data were lost; "
+            "{} I/Os that needed them ended in an error.",
+            True,
+        ),
+        (
+            'kind = "cache"\nmode = "write-back"\ncache_fails_at = "100ms"\n'
+            'cache = DRIVE\nbelow = { kind = "null", capacity = "1GiB" }',
+            "The cache device of the cache failed; {} of data were lost.",
+            False,
+        ),
+    ],
+    ids=["array", "tier", "cache"],
+)
+def test_a_run_tells_what_failures_took_and_which_ios_they_ended(
+    rig: str, told: str, errors: bool, cli: Cli, tmp_path: Path
+) -> None:
+    """I/Os that end in an error are counted in the rate, so its number is not valid."""
+    drive = '{ kind = "null", capacity = "32MiB" }'
+    (path := tmp_path / "r.toml").write_text(f"[device]\n{rig.replace('DRIVE', drive)}\n")
+    (job := tmp_path / "w.fio").write_text(
+        "[w]\nrw=randwrite\nbs=4k\nnorandommap\ntime_based\nruntime=1\nsize=100%\n"
+    )
+    done = cli("run", job, "--on", path, "--out", tmp_path / "runs")
+    assert done.status == 0, done.err
+    before, after = told.split("{}")
+    (said,) = [line for line in done.out.splitlines() if line.startswith(before)]
+    assert said.endswith(after)
+    assert ("not valid (errors): " in done.out) is errors
+    if errors:
+        count = said.removeprefix(before).removesuffix(after)
+        assert (
+            f"{count} I/Os ended in an error: what they needed was lost with a device" in done.out
+        )
+
+
+def test_a_run_tells_of_stripes_that_a_loss_of_power_tore(cli: Cli, tmp_path: Path) -> None:
+    (rig := tmp_path / "r.toml").write_text(
+        'power_loss = ["1.00005s"]\n[device]\nkind = "array"\nlevel = "raid5"\ncount = 4\n'
+        'member = { kind = "null", capacity = "32MiB", service_time = "100us", servers = 4 }\n'
+    )
+    (job := tmp_path / "w.fio").write_text(
+        "[w]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\ntime_based\nruntime=2\nsize=100%\n"
+    )
+    done = cli("run", job, "--on", rig, "--json", "-", "--out", tmp_path / "runs")
+    assert done.status == 0, done.err
+    torn = json.loads(done.out)["ssdlab"]["counters"]["power_torn_stripes"]
+    assert torn > 1
+    assert f", {torn} stripes of arrays had a parity that fits no data, devices" in done.err
+
+
 def test_the_ram_of_a_card_is_as_small_beside_drives_as_in_truth(cli: Cli) -> None:
     """Of two drives of 1 GiB a card's GiB would hold half, and write 11 times as much as one."""
     line = ("array", "intel-x25-e-32", "--levels", "0", "--count", 2, "--json", "-")

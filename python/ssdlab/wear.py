@@ -308,6 +308,11 @@ def by_path(counters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def unanswered(own: Mapping[str, Any]) -> int:
+    """I/Os of a device, by the counters of it, that ended in an error: what they needed is lost."""
+    return int(own.get("errors_read", 0)) + int(own.get("errors_write", 0))
+
+
 def grown(
     frame: pl.DataFrame, from_s: float | None = None, to_s: float | None = None
 ) -> dict[str, float]:

@@ -29,6 +29,8 @@ def losses_of_power(counters: Mapping[str, Any]) -> list[str]:
     said = f"Power was lost {often}: {units.counted(cut, 'I/O')} "
     said += f"{'was' if cut == 1 else 'were'} in flight and sent again"
     said += f", {units.size_text(all_of('power_lost_bytes'))} in volatile memory were lost"
+    if torn := int(all_of("power_torn_stripes")):
+        said += f", {units.counted(torn, 'stripe')} of arrays had a parity that fits no data"
     if exposed := all_of("power_exposed_bytes"):
         said += f", {units.size_text(exposed)} may be lost although they had been flushed"
     return [f"{said}, devices were ready again after {units.latency(startup)}."]

@@ -91,6 +91,9 @@ def _temperature(facts: Facts) -> tuple[float, float, float] | None:
 
 def _failed(facts: Facts) -> Iterator[Symptom]:
     troubles = [*_of_fio(facts), *_grown(facts)]
+    if lost := facts.unanswered:
+        told = f"{counted(lost, 'I/O')} ended in an error: what they needed was lost with a device"
+        troubles.append(Symptom("bad", told))
     yield from troubles
     if not troubles:
         yield Symptom("good", "no errors")
@@ -179,8 +182,8 @@ PROBES = (
     Probe(
         name="errors",
         title="errors",
-        looks_for="errors of fio, short and dropped I/Os, and error counters of the drive that "
-        "grew",
+        looks_for="errors of fio, short and dropped I/Os, those to what a simulated failure took, "
+        "and error counters of the drive that grew",
         why="an I/O that failed or was done again is counted in the speed, and a drive that "
         "corrects is slow",
         look=of_jobs(_failed),

@@ -15,6 +15,7 @@ from ssdlab.analysis.comparison import Workload, workloads
 from ssdlab.analysis.measurement import RateNoise, Window, rate_noise
 from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
+from ssdlab.wear import by_path, unanswered
 
 _FILES = frozenset({"filename", "directory", "nrfiles", "filename_format", "read_iolog"})
 """Options that say what files are called: the target stands for all of them."""
@@ -129,6 +130,8 @@ class Facts:
     """Why it ended before its time, where it did."""
     stopped: bool = False
     """Whether somebody had wanted that."""
+    unanswered: int = 0
+    """I/Os of a simulated run that ended in an error: what they needed was lost with a device."""
 
     @property
     def observed(self) -> Mapping[str, Any]:
@@ -192,6 +195,7 @@ def facts(
         built=_built(about.get("built") or {}, text),
         broken_off=about.get("broken_off", ""),
         stopped=about.get("status") == "stopped",
+        unanswered=sum(map(unanswered, by_path(about.get("counters") or {}).values())),
     )
 
 
