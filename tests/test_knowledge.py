@@ -153,6 +153,13 @@ def test_a_value_is_as_known_as_its_source_says() -> None:
         assert KnownValue("k", "1", source, "").known == known
 
 
+@EVERY
+def test_a_source_can_be_looked_up(drive: Profile) -> None:
+    """Labels of experiments that stand in no document are none."""
+    labels = [one for one in knowledge.sourced(drive) if re.search(r"\bE\d\b", one.source)]
+    assert not labels
+
+
 def test_show_tells_what_is_put_in_fitted_and_predicted(cli: Cli) -> None:
     said = cli("show", "intel-x25-m-g2-160").out
     assert "imft-34nm-mlc" in said

@@ -21,7 +21,7 @@ from ssdlab.opened import cannot_open, opening
 from ssdlab.system import System
 
 PIECE_BYTES = 1 << 20
-"""What is read at a time, one piece after another: as in the experiment on fragmentation (E2)."""
+"""What is read at a time, one piece after another: as in the experiment `fragmentation`."""
 
 _BLKSSZGET = 0x1268
 _BLKGETSIZE64 = 0x80081272

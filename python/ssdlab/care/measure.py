@@ -1,4 +1,4 @@
-"""The speed of sequential reads, measured as the experiment on internal fragmentation does (E2)."""
+"""The speed of sequential reads, measured as the experiment `fragmentation` does."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Stretches = Sequence[tuple[int, int]]
 """Start and end of each, ascending."""
 
 MEASURED_MAX_BYTES = 4 << 30
-"""What is read to measure, as in E2; spread evenly where there is more."""
+"""What is read to measure, as there; spread evenly where there is more."""
 _STRETCH_BYTES = 16 << 20
 PASSES = 3
-"""Reads of which the best counts, as in E2."""
+"""Reads of which the best counts, as there."""
 PASSES_MAX_S = 60.0
 """No further read once they have taken that long together."""
 
@@ -71,7 +71,7 @@ def measure(
 
 
 def _sample(stretches: Stretches) -> Stretches:
-    """All, or as much as E2 reads, in stretches spread evenly."""
+    """All, or as much as `MEASURED_MAX_BYTES`, in stretches spread evenly."""
     total = sum(end - start for start, end in stretches)
     if total <= MEASURED_MAX_BYTES:
         return stretches

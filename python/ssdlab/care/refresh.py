@@ -2,7 +2,7 @@
 
 Reading slows down where neighbours of the file lie on the same die or in pages shared with others,
 and rest does not mend it; copying the data onto themselves in big direct pieces does (the remedy of
-the experiment on internal fragmentation, E2). Every byte is written as it was read, to the place it
+the experiment `fragmentation`). Every byte is written as it was read, to the place it
 was read from, while nobody else can write there: whenever it ends, the data are what they were.
 """
 
