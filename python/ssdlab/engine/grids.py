@@ -147,7 +147,7 @@ def _value(of: Mapping[str, Cell], what: str) -> float:
 
 def said(own: Found) -> str:
     """The most of a pattern and mix, with the fewest I/Os in flight that nearly reach it, and the
-    shortest mean latency."""
+    lowest mean latency."""
     if not own:
         return ""
     first = next(iter(own))
@@ -163,7 +163,7 @@ def said(own: Found) -> str:
     text += f"{top.told()}; mean latency {units.microseconds(own[top]['mean'].value)})"
     lone = min(own, key=lambda one: own[one]["mean"].value or float("inf"))
     if lone != top:
-        text += f"; shortest mean latency {units.microseconds(own[lone]['mean'].value)}"
+        text += f"; lowest mean latency {units.microseconds(own[lone]['mean'].value)}"
         text += f" ({lone.told()})"
     return units.sentence(text)
 
@@ -176,7 +176,7 @@ def numbers(load: tuple[str, int], own: Found) -> list[Number]:
     least = best((of["mean"] for of in own.values()), min)
     return [
         number(f"{name}, most", top, unit, "higher"),
-        number(f"{name}, shortest mean latency", least, "us", "lower"),
+        number(f"{name}, lowest mean latency", least, "us", "lower"),
     ]
 
 

@@ -261,10 +261,10 @@ class Setup:
         return self.job(key, title, rw, bs, **more)
 
     def fill(self, key: str = "fill", times: float = 1.0) -> Job:
-        """Workload-independent preconditioning: the active range written in order so many times."""
+        """Workload-independent preconditioning: so many sequential passes over the active range."""
         return self.job(
             key,
-            f"write the active range {times:g} times in order",
+            f"write the active range {times:g} times sequentially",
             "write",
             "128k",
             depth=32,
@@ -278,8 +278,8 @@ class Setup:
         return max(MIB, self.active * share // 100 // MIB * MIB)
 
     def layout(self, key: str, share: int, bs: str, depth: int) -> Job:
-        """So many percent of the active range written in order."""
-        title, region = f"write {share} % of the range in order", (0, self.part(share))
+        """So many percent of the active range written sequentially."""
+        title, region = f"write {share} % of the range sequentially", (0, self.part(share))
         return self.job(key, title, "write", bs, depth=depth, region=region, measured=False)
 
     def used(
@@ -293,7 +293,7 @@ class Setup:
     ) -> Job:
         """The active range written ``times`` times, at random unless ``rw`` says otherwise, which
         brings a drive into the state of one that has been in use."""
-        where = "at random" if rw.startswith("rand") else "in order"
+        where = "at random" if rw.startswith("rand") else "sequentially"
         often = {1: "once", 2: "twice"}.get(times, f"{times} times")
         return self.job(
             key,

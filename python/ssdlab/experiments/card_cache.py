@@ -39,8 +39,8 @@ DISKS_WHY = (
     "second, with their write caches on they write 1,600"
 )
 FRESH = (
-    "fresh SSDs that see 10 GB of their 240 write as many as their controller takes, nearly as in "
-    "order, not the 38,000 a second that are rated for full and used ones"
+    "fresh SSDs that see 10 GB of their 240 write as many as their controller takes, nearly as "
+    "sequentially, not the 38,000 a second that are rated for full and used ones"
 )
 
 

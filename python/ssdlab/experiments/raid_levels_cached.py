@@ -128,7 +128,7 @@ def judge(runs: Runs, factor: int) -> Reproduced:
         for (fast, level, load), value in found.items()
         if load == "write" or (load == "read" and level == "6")
     ]
-    cold = "first writes, in order with gaps, on RAID"
+    cold = "first writes, sequential with gaps, on RAID"
     lines += [
         Line(DRIVE, f"{cold} {level}", None, "IOPS", found["0", level, "cold"]) for level in LEVELS
     ]

@@ -230,7 +230,7 @@ class Rules:
         """The rules in words."""
         goal = {
             "iops": "most IOPS at full speed once warm",
-            "p99": "shortest 99th percentile at recorded times",
+            "p99": "lowest 99th percentile at recorded times",
             "price": "lowest price per 1000 IOPS",
         }[self.goal]
         loss = (

@@ -18,7 +18,7 @@ LATE_SHARE = 0.7
 
 
 def plan(setup: Setup) -> list[Step]:
-    """Purge, fill in order, random writes over everything."""
+    """Purge, fill, random writes over everything."""
     title = "4 KiB random writes over the whole range"
     return [Purge(), setup.fill(), setup.timed(KEY, title, "randwrite", setup.text("bs"))]
 

@@ -80,7 +80,7 @@ def _life(records: Records, setup: Setup, keys: list[str]) -> tuple[float | None
     """Drive writes per day over five years, and where the number comes from."""
     rated = setup.number("tbw_tb")
     if rated:
-        return rated * 1e12 / setup.capacity / WARRANTY_DAYS, "the maker's rating"
+        return rated * 1e12 / setup.capacity / WARRANTY_DAYS, "its rated endurance"
     wear = [
         lasts["dwpd_5_years"]
         for key in keys
@@ -94,7 +94,7 @@ def _life(records: Records, setup: Setup, keys: list[str]) -> tuple[float | None
 def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
     if dwpd is None:
         return (
-            "How long it lasts cannot be said: nobody tells how much may be written to it "
+            "How long it lasts cannot be said: its rated endurance (TBW) is not known "
             "(--param tbw_tb=..., from the datasheet)."
         )
     daily = setup.number("daily_gb")

@@ -18,8 +18,8 @@ from ssdlab.errors import InputError, known_name
 
 PREPARATIONS = {
     "none": "as it is",
-    "fill": "written in order once",
-    "random": "written in order, before random I/O at random as well",
+    "fill": "written sequentially once",
+    "random": "written sequentially, before random I/O at random as well",
     "steady": "as random, then until 4 KiB random writes are steady",
 }
 ORDERS = ("reads-first", "as-written")

@@ -84,7 +84,7 @@ def parameters(
         ("threads", threads, f"threads{'' if threads else as_set}"),
         ("rounds", rounds, "rounds at most until the drive must be steady"),
         ("seconds", 60.0, "length of a measurement"),
-        ("fill", fill, "how often the active range is written in order before the test"),
+        ("fill", fill, "how often the active range is written sequentially before the test"),
     )
     settings = ProtocolParameter(
         "settings",
@@ -129,7 +129,7 @@ def rounds(setup: Setup) -> int:
 
 
 def precondition(setup: Setup, suffix: str = "") -> list[Step]:
-    """Purge, and workload-independent preconditioning: the active range written in order, twice.
+    """Purge, and workload-independent preconditioning: sequential writes, twice the active range.
 
     A quick run writes it once, which leaves no block unwritten.
     """

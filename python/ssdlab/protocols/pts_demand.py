@@ -66,7 +66,7 @@ def tables(points: Points) -> list[Table]:
         for title, unit, field in (
             ("IOPS", "IOPS", "iops"),
             ("Mean response time", "us", "mean_us"),
-            ("Longest response time", "us", "max_us"),
+            ("Max response time", "us", "max_us"),
         )
     ]
 

@@ -64,7 +64,9 @@ def judge(records: Records, setup: Setup) -> Section:
     read, write = (cells[SIZES[0], mix].value for mix in MIXES)
     said = ["No round has been measured to its end."]
     if read is not None and write is not None:
-        said = [f"In order, 1024 KiB at a time, it reads {read:,.0f} and writes {write:,.0f} MB/s."]
+        said = [
+            f"Sequential, 1024 KiB at a time: it reads {read:,.0f} and writes {write:,.0f} MB/s."
+        ]
     numbers = [
         number(
             f"SEQ {pts.block_text(size)} {'read' if mix else 'write'}",

@@ -265,7 +265,7 @@ def _numbers(groups: list[PhaseRecords], minutes: float | None) -> list[Number]:
         title, keys = group.phase.title, group.keys
         numbers += [
             Number(f"throughput, {title}", group.rate(), "MB/s", "higher", keys),
-            Number(f"longest response, {title}", max(group.max_us), "us", "lower", keys),
+            Number(f"max response, {title}", max(group.max_us), "us", "lower", keys),
         ]
     keys = tuple(key for group in groups for key in group.keys)
     return [*numbers, Number("recovery", minutes, "min", "lower", keys)]
@@ -286,7 +286,7 @@ def _table(groups: list[PhaseRecords]) -> Table:
             "lowest [MB/s]": of(lambda group: min(group.mbps)),
             "highest [MB/s]": of(lambda group: max(group.mbps)),
             "mean response [us]": of(PhaseRecords.mean_response),
-            "longest response [us]": of(lambda group: max(group.max_us)),
+            "max response [us]": of(lambda group: max(group.max_us)),
         },
     )
 
@@ -311,7 +311,7 @@ def _figures(groups: list[PhaseRecords]) -> list[Figure]:
         for title, unit, field, scale in (
             ("Throughput over time", "MB/s", "mbps", 1.0),
             ("Mean response time", "ms", "mean_us", 1e-3),
-            ("Longest response time of each record", "ms", "max_us", 1e-3),
+            ("Max response time of each record", "ms", "max_us", 1e-3),
         )
     ]
 

@@ -44,7 +44,7 @@ def _measure(setup: Setup, key: str) -> Job:
 
 
 def _twice(setup: Setup) -> Job:
-    ordered = setup.text("wear") == "in-order"
+    ordered = setup.text("wear") != "random"
     return setup.used(
         "128k" if ordered else setup.text("bs"),
         key="twice",
@@ -143,8 +143,8 @@ PROTOCOLS = procedure(
     ProtocolParameter(
         "wear",
         "random",
-        "how everything is written twice: at random or in order",
-        ("random", "in-order"),
+        "how everything is written twice: at random or sequentially",
+        ("random", "sequential"),
     ),
     trims=True,
 )

@@ -24,7 +24,7 @@ def plan(setup: Setup) -> list[Step]:
         Purge(),
         setup.timed(
             FILL,
-            "write everything in order",
+            "write everything sequentially",
             "write",
             setup.text("bs"),
             amount=int(setup.active * setup.number("times")),
@@ -113,12 +113,12 @@ def _said(
     whole = units.speed(records.mbps(FILL))
     if len(series.mbps) < FEWEST:
         said = [
-            f"The drive took {units.size_text(total)} in order at {whole}; "
+            f"The drive took {units.size_text(total)} sequentially at {whole}; "
             "that was too quick to see stages of speed in it."
         ]
     elif cached is None:
         said = [
-            f"The drive takes {units.size_text(total)} in order at {whole} "
+            f"The drive takes {units.size_text(total)} sequentially at {whole} "
             "from start to end: no cache that runs full is seen."
         ]
     else:

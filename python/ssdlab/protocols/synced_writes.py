@@ -43,7 +43,7 @@ def plan(setup: Setup) -> list[Step]:
         *(
             setup.timed(
                 f"{mode}-{short(size)}",
-                f"writes of {units.binary(size)} in order, each followed by {mode}",
+                f"sequential writes of {units.binary(size)}, each followed by {mode}",
                 "write",
                 short(size),
                 region=region,

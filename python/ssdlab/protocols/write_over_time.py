@@ -141,7 +141,7 @@ PROTOCOLS = procedure(
     ProtocolParameter(
         "layout",
         "raw",
-        "raw: the drive is new; filled: written in order before, as through a partition",
+        "raw: the drive is new; filled: written sequentially before, as through a partition",
         ("raw", "filled"),
     ),
     quick_divisor=240.0,

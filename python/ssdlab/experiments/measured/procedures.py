@@ -151,7 +151,9 @@ WRITES = "rw=randwrite bs=4k iodepth=128 norandommap group_reporting"
 
 
 def _fresh(bench: Bench) -> str:
-    note = "A sanitised drive, filled in order: the first tenth of what is then written at random."
+    note = (
+        "A sanitised drive, filled sequentially: the first tenth of the random writes after that."
+    )
     options = f"{WRITES} numjobs=4 io_size={bench.capacity // 40 // KIB * KIB}"
     return job_file(note, "", {"fill": FILL, "random": options})
 
@@ -181,7 +183,7 @@ def _streams(bench: Bench) -> str:
         f"norandommap numjobs={zones} group_reporting "
         f"size={bench.capacity // zone * zone} io_size={4 * bench.capacity // zones // zone * zone}"
     )
-    note = "Zones drawn at random and written in order, one I/O at a time in each open one."
+    note = "Zones drawn at random and written sequentially, one I/O at a time in each open one."
     return job_file(note, "", {"fill": FILL, "random": options})
 
 
@@ -225,7 +227,7 @@ def _stream(bench: Bench) -> str:
 
 def _position(bench: Bench) -> str:
     options = f"rw=read bs=1m iodepth=1 offset={bench.keys['at_gb'] * 10**9} size=1g"
-    return job_file("One GiB in order from a place of the disk.", "", {"random": options})
+    return job_file("One GiB sequentially from a place of the disk.", "", {"random": options})
 
 
 PROCEDURES: Mapping[str, Callable[[Bench], str]] = {

@@ -66,7 +66,7 @@ class StoragePlanner:
             place = "all over the store" if hot.spread else "at its beginning"
             where = f"a hot set of {units.number(hot.bytes / 1e9)} GB {place}"
         return (
-            f"4 KiB at random with {self.load.depth} in flight in {where}; 1 MiB in order with 32"
+            f"4 KiB at random with {self.load.depth} in flight in {where}; 1 MiB sequential with 32"
         )
 
     def _asked(self) -> dict[str, Any]:

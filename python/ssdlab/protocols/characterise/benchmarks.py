@@ -216,7 +216,7 @@ def burst(setup: Setup) -> list[Step]:
 
 def fill(setup: Setup) -> Job:
     """The range in order, as fast as the drive takes it."""
-    return setup.job("fill/write", "write the range in order", "write", "128k", depth=32)
+    return setup.job("fill/write", "write the range sequentially", "write", "128k", depth=32)
 
 
 def size(setup: Setup) -> list[Step]:
