@@ -643,8 +643,8 @@ def test_a_simulated_device_without_flash_has_no_slc_cache() -> None:
     rigs = {
         '[device]\nkind = "null"\ncapacity = "64GiB"\n': "good",
         disk: "good",
-        disk + 'write_cache = "64GiB"\n': "bad",
-        disk + 'write_cache = "64GiB"\nwrite_cache_enabled = false\n': "good",
+        disk + 'buffer = "128GiB"\nwrite_cache_enabled = true\n': "bad",
+        disk + 'buffer = "128GiB"\n': "good",
     }
     for rig, status in rigs.items():
         result = make_result("x")

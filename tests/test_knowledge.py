@@ -30,18 +30,11 @@ PART_FILES = Path(__file__).parents[1] / "crates/ssdlab/src/nand/parts"
 ASSUMED_MAX = 0.4
 FITTED_MAX = 3
 MORE_ASSUMED: dict[str, int] = {
-    "hgst-c15k600-300": 42,
-    "hgst-he10-10000": 56,
-    "intel-dc-s3510-480": 42,
-    "intel-dc-s4610-480": 42,
-    "micron-5200-eco-960": 43,
-    "seagate-constellation-es3-1000": 44,
-    "seagate-enterprise-10k8-1800": 60,
-    "seagate-savvio-10k5-300": 50,
+    "hgst-he10-10000": 50,
+    "seagate-enterprise-10k8-1800": 56,
     "solidigm-p5520-1920": 53,
     "toshiba-al15seb120ny-1200": 42,
     "toshiba-mk4001grzb-400": 70,
-    "toshiba-xg5-512": 41,
     "toshiba-xg6-512": 45,
 }
 """Percent of the values that are assumed, of the drives of which it is more than 40: what is not

@@ -235,7 +235,7 @@ fn raid10_of_drives() {
 /// A disk of 4 GB with a volatile write cache, of which a partition is used.
 const DISK: &str = "{ kind = \"partition\", size = \"64MiB\", below = { kind = \"hdd\", capacity = \"4GB\", \
                     rpm = 7200, seek_average = \"8.5ms\", sustained_outer = \"200MB/s\", \
-                    sustained_inner = \"100MB/s\", write_cache = \"2MiB\" } }";
+                    sustained_inner = \"100MB/s\", buffer = \"4MiB\", write_cache_enabled = true } }";
 
 #[test]
 fn a_disk() {

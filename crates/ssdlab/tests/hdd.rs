@@ -23,10 +23,13 @@ fn disk(rpm: u32, seeks: &str, inner: u32, more: &str) -> Box<dyn Device> {
 fn planning(rpm: u32, seeks: &str, inner: u32, more: &str) -> Box<dyn Device> {
     let text = format!(
         "[device]\nkind = \"hdd\"\ncapacity = \"1TB\"\nrpm = {rpm}\n{seeks}\ncommand_time = \"0us\"\n\
-         sustained_outer = \"180MB/s\"\nsustained_inner = \"{inner}MB/s\"\nread_cache = \"0B\"\n{more}"
+         sustained_outer = \"180MB/s\"\nsustained_inner = \"{inner}MB/s\"\nsegments = 0\n{more}"
     );
     Rig::parse(&text, "disk").unwrap().build(1, false).unwrap()
 }
+
+/// A write cache of 8 MiB.
+const CACHED: &str = "buffer = \"16MiB\"\nwrite_cache_enabled = true\n";
 
 fn near(what: &str, measured: f64, expected: f64, tolerance: f64) {
     let error = measured / expected - 1.0;
@@ -217,26 +220,28 @@ fn the_rate_falls_from_the_outer_to_the_inner_tracks() {
 #[test]
 fn reading_ahead_saves_a_turn_per_read() {
     let seeks = "seek_average = \"8.5ms\"\n";
-    let text = |ram: &str| {
+    let text = |segments: u32| {
         format!(
             "[device]\nkind = \"hdd\"\ncapacity = \"1TB\"\nrpm = 7200\n{seeks}command_time = \"100us\"\n\
-             sustained_outer = \"180MB/s\"\nsustained_inner = \"90MB/s\"\nread_cache = \"{ram}\"\n"
+             sustained_outer = \"180MB/s\"\nsustained_inner = \"90MB/s\"\nsegments = {segments}\n"
         )
     };
-    let disk = |ram: &str| Rig::parse(&text(ram), "disk").unwrap().build(1, false).unwrap();
-    let without = sequential(&mut *disk("0B"), Op::Read, 1, 65536, 0, 2000);
+    let disk = |segments| Rig::parse(&text(segments), "disk").unwrap().build(1, false).unwrap();
+    let without = sequential(&mut *disk(0), Op::Read, 1, 65536, 0, 2000);
     near("a turn per read", without, 65536.0 * 120.0 / 1e6, 0.06);
-    let with = sequential(&mut *disk("16MiB"), Op::Read, 1, 65536, 0, 20_000);
+    let with = sequential(&mut *disk(16), Op::Read, 1, 65536, 0, 20_000);
     near("reading ahead", with, 180.0, 0.01);
 }
 
 /// A write into what is in RAM, or is being read into it, forgets that and invents nothing.
 #[test]
 fn a_write_leaves_nothing_in_ram_that_was_never_read() {
-    let text = "[device]\nkind = \"hdd\"\ncapacity = \"1TB\"\nrpm = 7200\nseek_average = \"8.5ms\"\n\
-                sustained_outer = \"180MB/s\"\nsustained_inner = \"90MB/s\"\nwrite_cache = \"8MiB\"\n";
+    let text = format!(
+        "[device]\nkind = \"hdd\"\ncapacity = \"1TB\"\nrpm = 7200\nseek_average = \"8.5ms\"\n\
+                sustained_outer = \"180MB/s\"\nsustained_inner = \"90MB/s\"\n{CACHED}"
+    );
     for pause in [1_000_000, 60_000_000] {
-        let mut disk = Rig::parse(text, "disk").unwrap().build(1, false).unwrap();
+        let mut disk = Rig::parse(&text, "disk").unwrap().build(1, false).unwrap();
         let mut done = Vec::new();
         let mut ask = |at: u64, op, offset| {
             done.clear();
@@ -261,7 +266,7 @@ fn a_write_leaves_nothing_in_ram_that_was_never_read() {
 #[test]
 fn a_write_cache_takes_a_burst_and_sorts_what_it_holds() {
     let seeks = "seek_track = \"1ms\"\nseek_average = \"8.5ms\"";
-    let cached = |more: &str| bare(7200, seeks, &format!("write_cache = \"8MiB\"\n{more}"));
+    let cached = |more: &str| bare(7200, seeks, &format!("{CACHED}{more}"));
     let burst = random(&mut *cached(""), Op::Write, 1, 64);
     assert!(burst.latency_max < 100_000, "64 writes fit: {}", burst.latency_max);
     let more = random(&mut *cached(""), Op::Write, 1, 80);
@@ -285,7 +290,7 @@ fn a_write_cache_takes_a_burst_and_sorts_what_it_holds() {
 
 #[test]
 fn a_flush_waits_until_the_cache_is_empty() {
-    let mut disk = bare(7200, "seek_average = \"8.5ms\"", "write_cache = \"8MiB\"");
+    let mut disk = bare(7200, "seek_average = \"8.5ms\"", CACHED);
     let mut k = 0u64;
     let mut rng = Stream::new(3, "places");
     let next = || {
@@ -346,7 +351,8 @@ fn ageing_bounds_the_tail_and_costs_next_to_nothing() {
 /// MB/s of a sequential reader in each of the first seconds after 20 s of random writes.
 fn read_after_writes(more: &str) -> Vec<f64> {
     let text = "[device]\nkind = \"hdd\"\ncapacity = \"1TB\"\nrpm = 7200\nseek_average = \"8.5ms\"\n\
-                sustained_outer = \"180MB/s\"\nsustained_inner = \"90MB/s\"\nwrite_cache = \"64MiB\"\n";
+                sustained_outer = \"180MB/s\"\nsustained_inner = \"90MB/s\"\nbuffer = \"128MiB\"\n\
+                write_cache_enabled = true\n";
     let mut disk = Rig::parse(&format!("{text}{more}"), "disk").unwrap().build(1, false).unwrap();
     let mut rng = Stream::new(7, "places");
     let mut end = 0;
@@ -384,7 +390,7 @@ fn a_reader_has_the_heads_soon_after_a_burst_of_writes() {
 #[test]
 fn cached_writes_reach_the_platters_beside_a_reader() {
     for (age, least, most) in [("1s", 0, 0), ("1h", 60, 64)] {
-        let more = format!("write_cache = \"8MiB\"\ndestage_age = \"{age}\"");
+        let more = format!("{CACHED}destage_age = \"{age}\"");
         let mut disk = bare(7200, "seek_average = \"8.5ms\"", &more);
         random(&mut *disk, Op::Read, 1, 1);
         let mut rng = Stream::new(5, "places");
@@ -405,9 +411,8 @@ fn cached_writes_reach_the_platters_beside_a_reader() {
 #[test]
 fn a_write_cache_that_is_off_is_none() {
     let seeks = "seek_track = \"1ms\"\nseek_average = \"8.5ms\"";
-    let off = "write_cache = \"8MiB\"\nwrite_cache_enabled = false";
-    let mut disk = bare(7200, seeks, off);
-    assert!(!disk.is_volatile() && bare(7200, seeks, "write_cache = \"8MiB\"").is_volatile());
+    let mut disk = bare(7200, seeks, "buffer = \"16MiB\"");
+    assert!(!disk.is_volatile() && bare(7200, seeks, CACHED).is_volatile());
     near("write-through", random(&mut *disk, Op::Write, 1, 5000).per_second(), 78.8, 0.02);
 }
 
@@ -417,7 +422,7 @@ fn a_write_to_a_mirror_waits_for_the_later_of_two_turns() {
     let mean_ns = |level: &str| {
         let disk = "kind = \"hdd\"\ncapacity = \"1TB\"\nrpm = 7200\nseek_track = \"1ms\"\n\
                     seek_average = \"8.5ms\"\ncommand_time = \"0us\"\n\
-                    sustained_outer = \"180MB/s\"\nsustained_inner = \"180MB/s\"\nread_cache = \"0B\"\n";
+                    sustained_outer = \"180MB/s\"\nsustained_inner = \"180MB/s\"\nsegments = 0\n";
         let text = match level {
             "" => format!("[device]\n{disk}"),
             _ => format!(

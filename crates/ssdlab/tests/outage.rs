@@ -10,7 +10,7 @@ use support::jobs;
 
 const DISK: &str = "[device]\nkind = \"hdd\"\ncapacity = \"6MiB\"\nrpm = 7200\nseek_average = \"8.5ms\"\n\
                     sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nspin_up = \"2s\"\n\
-                    write_cache = \"128KiB\"\n";
+                    buffer = \"256KiB\"\nwrite_cache_enabled = true\n";
 /// A card with a battery before a mirror of cached disks: something of everything.
 const TREE: &str = "power_loss = [\"900ms\", \"400ms\"]\n\
     [device]\nkind = \"controller\"\nbandwidth = \"1GB/s\"\n\

@@ -342,8 +342,8 @@ def _rig(text: str | None) -> RigFacts | None:
         return None  # a kept run whose rig is gone is judged by what is left
     ssds, disks = rig.find("ssd"), rig.find("hdd")
     if not ssds:
-        on = bool(disks) and rig.get(f"{disks[0]}write_cache_enabled") != "false"
-        ram = (rig.bytes(f"{disks[0]}write_cache") or 0) if on else 0
+        on = bool(disks) and rig.get(f"{disks[0]}write_cache_enabled") == "true"
+        ram = ((rig.bytes(f"{disks[0]}buffer") or 0) // 2) if on else 0
         return RigFacts(compresses=False, buffer_bytes=ram, slc_bytes=0, flash=False)
     first = ssds[0]
     cache = [rig.bytes(f"{first}ftl.slc_cache.{part}_size") or 0 for part in ("static", "dynamic")]

@@ -142,7 +142,7 @@ impl Rig {
     }
 
     fn scaled_disk(&self, factor: u64) -> Result<Vec<(&'static str, String)>> {
-        self.scaled_sizes(&["read_cache", "write_cache", "capacity"], factor)
+        self.scaled_sizes(&["buffer", "capacity"], factor)
     }
 
     fn scaled_sizes(

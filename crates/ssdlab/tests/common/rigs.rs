@@ -47,7 +47,7 @@ pub const SAMPLES: &[Sample] = &[
         below: false,
         keys: "capacity = \"6MiB\"\nrpm = 7200\nseek_average = \"8.5ms\"\nwrite_settle = \"1ms\"\n\
                sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nzones = 3\n\
-               read_cache = \"256KiB\"\nsegments = 4\nqueue_depth = 8",
+               buffer = \"512KiB\"\nsegments = 4\nqueue_depth = 8",
         tables: &[],
     },
     Sample {
@@ -55,7 +55,7 @@ pub const SAMPLES: &[Sample] = &[
         below: false,
         keys: "capacity = \"6MiB\"\nrpm = 15000\nseek_average = \"3ms\"\nseek_full = \"6ms\"\nheads = 3\n\
                sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nwait_limit = \"60ms\"\n\
-               read_cache = \"64KiB\"\nsegments = 2\nwrite_cache = \"128KiB\"",
+               buffer = \"256KiB\"\nsegments = 2\nwrite_cache_enabled = true",
         tables: &[],
     },
     Sample {
@@ -645,10 +645,8 @@ impl Shape {
                 shape.ssd(device);
             }
             if kind == "hdd" {
-                let enabled =
-                    device.get("write_cache_enabled").is_none_or(|on| on.as_bool() == Some(true));
-                shape.promise.volatile_writes |=
-                    enabled && size_of(device.get("write_cache"), 0) > 0;
+                let enabled = device.get("write_cache_enabled");
+                shape.promise.volatile_writes |= enabled.and_then(|on| on.as_bool()) == Some(true);
             }
             if kind == "controller" {
                 shape.card(device);

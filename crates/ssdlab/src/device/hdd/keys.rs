@@ -1,5 +1,6 @@
 //! What a rig may say about a hard disk.
 
+use crate::contract::SECTOR;
 use crate::units::{Bytes, Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,20 +61,17 @@ pub struct HddKeys {
     /// A command that has waited so long goes first; without it none does.
     #[serde(default)]
     pub wait_limit: Option<Nanos>,
-    /// RAM for what was read and read ahead; 0 for none.
-    #[serde(default = "default_read_cache")]
-    pub read_cache: Bytes,
-    /// Stretches of the disk that it holds.
+    /// RAM for data. What was read and read ahead may take half of it, and writes that wait for the platters the other.
+    #[serde(default = "default_buffer")]
+    pub buffer: Bytes,
+    /// Stretches of the disk that it holds of what was read; 0: nothing is read ahead, or kept.
     #[serde(default = "default_segments")]
     pub segments: u32,
     /// From power to ready, after a loss of power.
     #[serde(default = "default_spin_up")]
     pub spin_up: Nanos,
-    /// RAM in which writes are answered before they are on the platters; 0: none.
+    /// Whether writes are answered when they are in RAM (SCSI WCE, `hdparm -W`). Off: when they are on the platters.
     #[serde(default)]
-    pub write_cache: Bytes,
-    /// Whether it is used (SCSI WCE, `hdparm -W`). Off: writes are answered when they are on the platters.
-    #[serde(default = "default_write_cache_enabled")]
     pub write_cache_enabled: bool,
     /// Writes that it holds, those that touch each other counted as one.
     #[serde(default = "default_write_cache_segments")]
@@ -84,6 +82,13 @@ pub struct HddKeys {
     /// A cache that has not been empty for so long is destaged between reads.
     #[serde(default = "default_destage_age")]
     pub destage_age: Nanos,
+}
+
+impl HddKeys {
+    /// Sectors of RAM for what was read, and as many for writes that wait. How real disks share it out is known of none.
+    pub fn share(&self) -> u64 {
+        self.buffer.0 / 2 / SECTOR
+    }
 }
 
 fn default_seek_track() -> Nanos {
@@ -115,8 +120,8 @@ fn default_schedule() -> String {
 fn default_choose_ahead() -> bool {
     true
 }
-fn default_read_cache() -> Bytes {
-    Bytes::mib(16)
+fn default_buffer() -> Bytes {
+    Bytes::mib(32)
 }
 /// Power-on to ready, at most: Seagate Barracuda 7200.8 Serial ATA product manual, rev. B, 2.7.
 fn default_spin_up() -> Nanos {
@@ -124,9 +129,6 @@ fn default_spin_up() -> Nanos {
 }
 fn default_segments() -> u32 {
     16
-}
-fn default_write_cache_enabled() -> bool {
-    true
 }
 /// Writes at random to a disk of 7200 rpm and 32 MiB (Samsung HD103UJ): 148 to 152 a second at any depth, 344 at most
 /// in a second (fio-plot's benchmark data). It held some hundred of them, not the 8192 that its RAM has room for.

@@ -171,13 +171,14 @@ impl Hdd {
             return Err(Error::rig("capacity", problem));
         }
         let counts = [
-            ("queue_depth", keys.queue_depth, QUEUE_DEPTH_MAX),
-            ("segments", keys.segments, SEGMENTS_MAX),
-            ("write_cache_segments", keys.write_cache_segments, WRITE_CACHE_SEGMENTS_MAX),
+            ("queue_depth", keys.queue_depth, 1, QUEUE_DEPTH_MAX),
+            ("segments", keys.segments, 0, SEGMENTS_MAX),
+            ("write_cache_segments", keys.write_cache_segments, 1, WRITE_CACHE_SEGMENTS_MAX),
         ];
-        for (key, found, most) in counts {
-            if !(1..=most).contains(&found) {
-                return Err(Error::rig(key, format!("found {found}, expected from 1 to {most}")));
+        for (key, found, least, most) in counts {
+            if !(least..=most).contains(&found) {
+                let problem = format!("found {found}, expected from {least} to {most}");
+                return Err(Error::rig(key, problem));
             }
         }
         if keys.ram_rate.0 < 1_000_000 {
@@ -197,7 +198,7 @@ impl Hdd {
             chosen: None,
             answers: VecDeque::new(),
             electronics_free: 0,
-            segments: Segments::new(keys.read_cache.0 / SECTOR, keys.segments),
+            segments: Segments::new(keys.share(), keys.segments),
             dirty: Dirty::new(),
             destaging: 0,
             dirty_since: 0,
@@ -266,12 +267,12 @@ impl Hdd {
     }
 
     fn caches_writes(&self) -> bool {
-        self.keys.write_cache_enabled && self.keys.write_cache.0 > 0
+        self.keys.write_cache_enabled && self.keys.share() > 0
     }
 
     fn room_for(&self, active: &Active) -> bool {
         let held = self.dirty.sectors() + self.destaging;
-        let fits = held + active.command.len / SECTOR <= self.keys.write_cache.0 / SECTOR;
+        let fits = held + active.command.len / SECTOR <= self.keys.share();
         let stretches = self.dirty.stretches() + usize::from(self.destaging > 0);
         let tracked = stretches < self.keys.write_cache_segments as usize
             || self.dirty.touches(active.start(), active.end());
