@@ -98,7 +98,7 @@ class Task:
     overrides: Mapping[str, str] = field(default_factory=dict)
     interval_ms: int = 1000
     cost: float = 1.0
-    """Rough share of the work, for the time left."""
+    """Rough share of its experiment's work, for the time left."""
     rig: str = ""
     """Text of a rig, such as that of an array; empty for the profile ``drive``."""
     prepare: str | None = None
@@ -150,6 +150,8 @@ class Experiment:
     scaling: str
     """What a factor of scale divides."""
     factors: Mapping[Mode, int]
+    effort_s: float
+    """Processor time that it takes by ``--quick``, for the time left of several: a rough share."""
     plan: Callable[[int], list[Task]]
     judge: Callable[[Runs, int], Reproduced]
 

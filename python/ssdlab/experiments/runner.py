@@ -27,8 +27,9 @@ def run(
     Raises:
         Interrupted: Ctrl-C, or the progress callback returned False; nothing is left running.
     """
-    tasks = [(e, task) for e in experiments for task in e.plan(e.factors[mode])]
-    variants = [bench.Variant(partial(_work, e.name, task, seed), task.cost) for e, task in tasks]
+    planned = [(e, e.plan(e.factors[mode])) for e in experiments]
+    variants = [variant for e, tasks in planned for variant in _variants(e, tasks, seed)]
+    tasks = [(e, task) for e, own in planned for task in own]
     done: dict[str, dict[str, Result]] = {e.name: {} for e in experiments}
     for (e, task), found in zip(tasks, bench.run(variants, progress), strict=True):
         done[e.name][task.key] = found
@@ -36,6 +37,14 @@ def run(
     return [
         Reproduction(e, mode, factor, e.judge(done[e.name], factor), seed)
         for e, factor in zip(experiments, factors, strict=True)
+    ]
+
+
+def _variants(of: Experiment, tasks: Sequence[Task], seed: int) -> list[bench.Variant[Result]]:
+    """The runs of an experiment; their costs are seconds, so that those of several add up."""
+    unit_s = of.effort_s / sum(task.cost for task in tasks)
+    return [
+        bench.Variant(partial(_work, of.name, task, seed), task.cost * unit_s) for task in tasks
     ]
 
 
