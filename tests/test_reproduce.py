@@ -17,6 +17,7 @@ from conftest import Outcome
 from scheduling import LONG
 from ssdlab import _core
 from ssdlab.answers import reproduction
+from ssdlab.bench import Variant
 from ssdlab.errors import Interrupted
 from ssdlab.experiments import (
     EXPERIMENTS,
@@ -26,6 +27,7 @@ from ssdlab.experiments import (
     measured,
     raid0_hyperx,
     raid_levels,
+    runner,
     x25m_random_write,
 )
 from ssdlab.experiments.base import Experiment, Kind, Line, Mode, Reproduced, Reproduction, Task
@@ -284,6 +286,23 @@ def test_a_run_can_be_stopped() -> None:
 def test_progress_reaches_its_end_and_never_falls_back(fragmented: Run) -> None:
     assert fragmented.fractions == sorted(fragmented.fractions)
     assert fragmented.fractions[-1] == pytest.approx(1.0)
+
+
+def test_the_time_left_counts_experiments_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks say their share of an experiment's work in whatever unit suits it."""
+    costs: list[float] = []
+
+    def planned(variants: Sequence[Variant[Any]], _progress: object) -> None:
+        costs.extend(one.cost for one in variants)
+        raise Interrupted("planned")
+
+    monkeypatch.setattr(runner.bench, "run", planned)
+    two = find(["fragmentation", "raid0-slowest-member"])
+    with pytest.raises(Interrupted):
+        run(two, "quick")
+    shares = [len(one.plan(one.factors["quick"])) for one in two]
+    assert sum(costs[: shares[0]]) == pytest.approx(two[0].effort_s)
+    assert sum(costs[shares[0] :]) == pytest.approx(two[1].effort_s)
 
 
 def test_the_same_seed_gives_the_same_numbers(fragmented: Run) -> None:
