@@ -15,7 +15,7 @@ import pytest
 import browser
 from conftest import Outcome
 from scheduling import LONG
-from ssdlab import _core
+from ssdlab import _core, bench
 from ssdlab.answers import reproduction
 from ssdlab.bench import Variant
 from ssdlab.errors import Interrupted
@@ -296,7 +296,7 @@ def test_the_time_left_counts_experiments_in_seconds(monkeypatch: pytest.MonkeyP
         costs.extend(one.cost for one in variants)
         raise Interrupted("planned")
 
-    monkeypatch.setattr(runner.bench, "run", planned)
+    monkeypatch.setattr(bench, "run", planned)
     two = find(["fragmentation", "raid0-slowest-member"])
     with pytest.raises(Interrupted):
         run(two, "quick")
