@@ -27,7 +27,6 @@ from ssdlab.experiments import (
     measured,
     raid0_hyperx,
     raid_levels,
-    runner,
     x25m_random_write,
 )
 from ssdlab.experiments.base import Experiment, Kind, Line, Mode, Reproduced, Reproduction, Task
