@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import importlib
 import inspect
 import itertools
@@ -181,6 +182,22 @@ def test_what_is_shown_can_be_had_as_json(cli: Cli) -> None:
         assert found["name"] == name and found["summary"] in shown.out
         assert all(next(iter(row.values())) in shown.out for row in found["rows"])
     one_sentence(cli("show", "greedy", "--json", "/no/such/folder/x.json"), 2)
+
+
+def test_what_is_shown_can_be_had_as_tables(cli: Cli, tmp_path: Path) -> None:
+    shown = cli("show", "demo-client", "--csv", tmp_path, "--xlsx", tmp_path / "t.xlsx")
+    assert shown.status == 0, shown.err
+    rows = list(csv.reader((tmp_path / "drive.csv").open()))
+    assert rows[0] == ["key", "value", "supplied by", "source"] and len(rows) > 10
+    assert (tmp_path / "t.xlsx").read_bytes()[:2] == b"PK"
+    job = tmp_path / "w.fio"
+    job.write_text("[w]\nrw=randwrite\nbs=4k\nnumber_ios=200\n")
+    folders = tmp_path / "ran", tmp_path / "kept"
+    tables = [("--csv", folder) for folder in folders]
+    assert cli("run", job, "--on", "demo-client", "--out", tmp_path / "s", *tables[0]).status == 0
+    assert cli("show", "last", "--out", tmp_path / "s", *tables[1]).status == 0
+    ran, kept = ({one.name: one.read_text() for one in f.iterdir()} for f in folders)
+    assert ran and ran == kept
 
 
 def test_numbers_in_doubt_carry_a_mark_on_the_terminal_and_on_the_page(

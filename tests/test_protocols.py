@@ -418,6 +418,12 @@ def test_rates_and_latencies_of_consistency_are_of_the_same_part() -> None:
     assert told["mean"] and told["mean latency"]
     # Little's law: 32 writes in flight. The fresh drive before the late part is twice as fast.
     assert told["mean"] * told["mean latency"] / 1e6 == pytest.approx(32, rel=0.02)
+    for names in (
+        ("slowest interval", "p1 interval", "mean", "p99 interval", "fastest interval"),
+        [f"{one} latency" for one in ("p50", "p99", "p99.9", "p99.99", "max")],
+    ):
+        values = [told[name] or 0.0 for name in names]
+        assert 0 < values[0] < values[-1] and values == sorted(values)
 
 
 def test_seconds_without_any_write_are_stalls_of_consistency() -> None:

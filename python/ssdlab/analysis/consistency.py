@@ -38,6 +38,7 @@ class Consistency:
     max: float
     stddev: float
     p1: float
+    p99: float
     share_below_half: float
     """Share of the time below half of the mean."""
     periodicity: Periodicity | None
@@ -69,6 +70,7 @@ def measure(values: npt.ArrayLike, lengths: Floats | None = None) -> Consistency
         max=float(y.max()),
         stddev=float(np.average((y - mean) ** 2, weights=lengths)) ** 0.5,
         p1=float(np.percentile(y, 1)),
+        p99=float(np.percentile(y, 99)),
         share_below_half=float(np.average(1.0 * (y < mean / 2), weights=lengths)),
         periodicity=periodicity(y),
     )

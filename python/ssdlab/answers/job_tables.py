@@ -46,14 +46,14 @@ def kinds_table(traces: Sequence[Trace]) -> Table:
 def evenness_table(traces: Sequence[Trace]) -> Table:
     """How even the window is from second to second."""
     heads = columns(
-        "run | mean [=IOPS] | slowest second [=IOPS] | p1 second [=IOPS] | "
+        "run | mean [=IOPS] | slowest second [=IOPS] | p1 second [=IOPS] | p99 second [=IOPS] | "
         "fastest second [=IOPS] | spread [=ratio] | CV [=ratio] | seconds below half [=ratio]"
     )
     rows: list[Cells] = []
     for trace in traces:
         even, own = trace.measured.consistency, (trace.source,)
         if even is not None:
-            rates = [Cell(v, own) for v in (even.mean, even.min, even.p1, even.max)]
+            rates = [Cell(v, own) for v in (even.mean, even.min, even.p1, even.p99, even.max)]
             shares = (even.spread, even.cv, even.share_below_half)
             rows.append([trace.name, *rates, *(Cell(s, own, units.percent(s)) for s in shares)])
     return Table("Per-second IOPS", heads, rows)

@@ -106,7 +106,7 @@ class View(Group):
         Raises as :class:`ssdlab.output.Output` does.
         """
         with keeping(kept):
-            self._write(answer, document)
+            self.write(answer, document)
         if self.quiet:
             written = any(one is not None for one in (*self.documents.values(), self.csv))
             if self.says_when_quiet and not written:
@@ -123,7 +123,7 @@ class View(Group):
         if ends:
             say(console, "; ".join(ends))
 
-    def _write(self, answer: Answer, document: Any) -> None:
+    def write(self, answer: Answer, document: Any) -> None:
         """Writes the documents that are asked for."""
         if self.json_ is not None:
             write_json(self.json_, answer.document if document is None else document)

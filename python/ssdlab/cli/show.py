@@ -10,14 +10,15 @@ from typing import Any
 from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering, print_rows
-from ssdlab.cli.options import Json, KeptWhere, Verbose, Wide, argument
+from ssdlab.cli.options import Csv, Json, KeptWhere, Verbose, Wide, Xlsx, argument
 from ssdlab.errors import UnknownNameError, meant
 
 if light.BODIES:
     from ssdlab import knowledge, units
+    from ssdlab.answer import Answer, Column, Section, Table
     from ssdlab.answers import kept
     from ssdlab.arrays.attachment import shipped_attachments
-    from ssdlab.cli.output import on_stdout, say, stdout, write_json
+    from ssdlab.cli.output import on_stdout, say, stdout
     from ssdlab.engine import estimate
     from ssdlab.engine.protocol import EXAMPLE_BYTES, Protocol, example_setup
     from ssdlab.engine.speed import assumed
@@ -48,15 +49,18 @@ def command(
         autocompletion=_complete,
     ),
     json_: Json = None,
+    csv: Csv = None,
+    xlsx: Xlsx = None,
     out: KeptWhere = None,
     verbose: Verbose = False,
     wide: Wide = False,
 ) -> None:
     """Show a run; a drive, part or controller with sources; a protocol, device, policy, option."""
+    view = View(json_=json_, csv=csv, xlsx=xlsx, verbose=verbose, wide=wide)
+    view.check()
     things = list(_things(name))
     if not things and (folder := RunStore(out).seek(name)) is not None:
         run = open_run(folder)
-        view = View(json_=json_, verbose=verbose, wide=wide)
         view.show(kept.answer([run]), kept=folder, whole=run.is_job)
         return
     if not things:
@@ -66,7 +70,8 @@ def command(
             "interfaces|controllers|protocols|devices|policies|options names them, a rig file ends "
             f"in {RIG_FILE}"
         )
-    write_json(json_, [thing.as_json(name) for thing in things])
+    tables = Answer(name, "shown", [Section(tables=[thing.table for thing in things])])
+    view.write(tables, [thing.as_json(name) for thing in things])
     if not on_stdout(json_):
         for thing in things:
             thing.print()
@@ -83,6 +88,10 @@ class _Thing:
     rows: tuple[tuple[str, ...], ...] = ()
     last: str = ""
     drive_class: str | None = None
+
+    @property
+    def table(self) -> Table:
+        return Table(self.kind, [Column(heading) for heading in self.headings], self.rows)
 
     def as_json(self, name: str) -> dict[str, Any]:
         return {

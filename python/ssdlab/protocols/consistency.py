@@ -13,6 +13,7 @@ from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Purge, Step
 
 KEY = "random-write"
+LATENCIES = ("mean", "p50", "p99", "p99.9", "p99.99", "max")
 LATE_SHARE = 0.7
 """The article's second and third view begin at 1400 s of 2000 s."""
 
@@ -52,12 +53,12 @@ def judge(records: Records, setup: Setup) -> Section:
             (f"fastest {point}", found.max, "IOPS", ""),
             ("spread (max - min) / max", 100 * found.spread, "%", "lower"),
             ("coefficient of variation", 100 * found.cv, "%", "lower"),
+            (f"p1 {point}", found.p1, "IOPS", "higher"),
+            (f"p99 {point}", found.p99, "IOPS", ""),
             (f"{point}s below half of the mean", 100 * found.share_below_half, "%", "lower"),
             ("period of the dips", dips.period * step if dips else None, "s", ""),
             ("width of the dips", dips.width * step if dips else None, "s", ""),
-            ("mean latency", time_us(latencies, "mean"), "us", "lower"),
-            ("p99.9 latency", time_us(latencies, "p99.9"), "us", "lower"),
-            ("max latency", time_us(latencies, "max"), "us", "lower"),
+            *((f"{one} latency", time_us(latencies, one), "us", "lower") for one in LATENCIES),
         )
     ]
     rows = [(number.name, Cell(number.value, (KEY,)), number.unit) for number in numbers]
