@@ -277,7 +277,7 @@ def test_the_headline_is_the_range_of_what_was_measured(cli: Cli, tmp_path: Path
         return list(document["sentences"])
 
     document: dict[str, Any] = {}
-    rates, tails, count = told("job.iodepth=16,1", "ftl.over_provisioning=0.3,0.1")
+    rates, tails, built, count = told("job.iodepth=16,1", "ftl.over_provisioning=0.3,0.1")
     rows = document["sections"][0]["tables"][0]["rows"]
     by = {(one["job.iodepth"], one["ftl.over_provisioning"]): one for one in rows}
     most, least = by["16", "0.3"]["IOPS"], min(row["IOPS"] for row in rows)
@@ -289,10 +289,12 @@ def test_the_headline_is_the_range_of_what_was_measured(cli: Cli, tmp_path: Path
     )
     assert tails.startswith("clat p99 from ") and tails.endswith(" times as long")
     assert "(iodepth 16, over_provisioning 0.1)" in tails and count.startswith("4 combinations: ")
+    # 16 superblocks of each die, and 2 more where 1.6 would be a tenth.
+    assert "was asked for in 2 of 4, the farthest 1.25 times it" in built
     assert not [head for head in rows[0] if head.startswith("lat ")], "it is that of completion"
-    rates, tails, _ = told("job.ioengine=libaio,io_uring")
+    rates, tails, *_ = told("job.ioengine=libaio,io_uring")
     assert rates.endswith(" in all; not at steady state: 2 of 2") and tails.endswith(" us in all")
-    assert [one[:14] for one in told("job.iodepth=4")] == ["1 combination:"]
+    assert [one[:14] for one in told("job.iodepth=4")] == ["Whole superblo", "1 combination:"]
     told("job.fsync=8,16")
     row = next(r for r in document["sections"][0]["tables"][0]["rows"] if r["ddir"] == "sync")
     assert row["clat p99, us"] is None and row["lat p99, us"] is not None
@@ -316,6 +318,20 @@ def test_rates_that_are_steady_and_yet_not_sure_are_told(tmp_path: Path) -> None
     assert "not known" not in told(pl.lit(None, pl.Float64), steady=True)
     older = answer(asked, rows.drop("iops_noise"), outcome, None)
     assert "not known" not in older.sections[0].sentences[0]
+
+
+def test_over_provisioning_that_whole_superblocks_changed_is_told(tmp_path: Path) -> None:
+    asked = sweep("ftl.over_provisioning=0.1,0.28")
+    table = Dataset(tmp_path, asked.axes)
+    outcome = carry_out(asked, table)
+    rows = table.of(asked)
+    built = dict(zip(rows["ftl.over_provisioning"], rows["over_provisioning_built"], strict=True))
+    # A die has 64 superblocks of capacity and 6 more, where 6.4 would be a tenth.
+    assert built == {0.1: pytest.approx(0.9375), 0.28: pytest.approx(1.0, abs=0.01)}
+    said = " ".join(answer(asked, rows, outcome, None).sections[0].sentences)
+    assert "than was asked for in 1 of 2, the farthest 0.937 times it; a larger" in said
+    older = answer(asked, rows.drop("over_provisioning_built"), outcome, None)
+    assert "asked for" not in " ".join(older.sections[0].sentences)
 
 
 def test_every_point_leads_to_its_run(

@@ -18,6 +18,7 @@ from ssdlab.answers.sweep_charts import (
     together_of,
     told_of,
 )
+from ssdlab.checks.built import DIFFERS
 from ssdlab.checks.steadiness import UNSURE
 from ssdlab.sweeps import Sweep, SweepOutcome
 
@@ -35,7 +36,7 @@ def answer(
     means = means_of(sweep, frame)
     failed = [(run.values, error.message) for run, error in outcome.failed]
     lead = Section(
-        [*_ranges(sweep, means), _count(sweep, outcome)],
+        [*_ranges(sweep, means), *_built(means), _count(sweep, outcome)],
         tables=[_table(sweep, means, line), *failures("Could not be run", failed)],
         figures=figures(sweep, means),
         key="runs",
@@ -87,6 +88,18 @@ def _ranges(sweep: Sweep, means: pl.DataFrame) -> Iterator[str]:
                 f"{factor if least[name] else ''}{doubt}"
             )
         doubt = ""
+
+
+def _built(means: pl.DataFrame) -> Iterator[str]:
+    """Of drives of which whole superblocks made others than were asked for."""
+    off = (pl.col("built") - 1).abs()
+    other = means.filter(off > DIFFERS).sort(off)
+    if other.height:
+        yield (
+            "Whole superblocks made another over-provisioning than was asked for in "
+            f"{other['key'].n_unique()} of {means['key'].n_unique()}, the farthest "
+            f"{units.number(other['built'][-1])} times it; a larger capacity comes nearer"
+        )
 
 
 def _named(sweep: Sweep, row: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from ssdlab import units
 from ssdlab.answer import Curve, Figure
 from ssdlab.results import DIRECTIONS
 from ssdlab.sweeps import Axis, Sweep
-from ssdlab.sweeps.dataset import NOISE
+from ssdlab.sweeps.dataset import BUILT, NOISE
 from ssdlab.sweeps.measures import together
 from ssdlab.sweeps.sample import GROUP as SAMPLED
 
@@ -56,8 +56,12 @@ def means_of(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
     keys = [axis.key for axis in sweep.axes]
     columns = [name for name, *_ in MEASURES]
     spread = (pl.col("iops").max() - pl.col("iops").min()) / pl.col("iops").mean()
-    # Those of seeds are strangers; runs of an older version do not say.
-    noise = pl.col(NOISE) if NOISE in frame.columns else pl.lit(None, pl.Float64)
+    # Runs of an older version do not say these.
+    noise, built = (
+        pl.col(name) if name in frame.columns else pl.lit(None, pl.Float64)
+        for name in (NOISE, BUILT)
+    )
+    # Those of seeds are strangers.
     noise = pl.when(noise.count() > 0).then(noise.pow(2).sum().sqrt() / noise.count())
     sums = frame.group_by([*keys, "job", "ddir"]).agg(
         pl.col(columns).mean(),
@@ -65,6 +69,7 @@ def means_of(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
         pl.col("key").sort_by("seed").first(),
         spread=100 * spread,
         noise=noise,
+        built=built.first(),
         runs=pl.len(),
     )
     return sums.sort(*(axis.order for axis in sweep.axes), "job", "ddir")

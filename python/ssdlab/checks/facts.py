@@ -192,14 +192,14 @@ def facts(
         surroundings={**(surroundings or {}), **(about.get("surroundings") or {})},
         rig=known,
         flash=not text or (known is not None and known.flash),
-        built=_built(about.get("built") or {}, text),
+        built=as_built(about.get("built") or {}, text),
         broken_off=about.get("broken_off", ""),
         stopped=about.get("status") == "stopped",
         unanswered=sum(map(unanswered, by_path(about.get("counters") or {}).values())),
     )
 
 
-def _built(built: Mapping[str, Any], text: str | None) -> Mapping[str, Any]:
+def as_built(built: Mapping[str, Any], text: str | None) -> Mapping[str, Any]:
     """What was built, with the over-provisioning that was asked for, where the rig is one drive."""
     if text is None or len(built) != 1:
         return {}

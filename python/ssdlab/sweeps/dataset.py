@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from ssdlab.analysis.measurement import rate_noise, row_numbers
+from ssdlab.checks.facts import as_built
 from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
@@ -37,6 +38,9 @@ at the wear of the window."""
 NOISE = "iops_noise"
 """Column of half the 95 % interval of the rate of a row's job, by how its series varies, as a share
 of it; null where that is too short to tell."""
+BUILT = "over_provisioning_built"
+"""Column of what over-provisioning became of whole superblocks, as a share of what was asked for;
+null where the rig is not one SSD."""
 FRESH_S = 1.0
 """A folder that was changed so recently may have been changed again in the same tick."""
 
@@ -46,20 +50,27 @@ class RunOutcome:
     """What came of a run, for the table."""
 
     summary: Sequence[Mapping[str, Any]]
-    """Of :meth:`ssdlab.results.Result.summary`, and :data:`ENDURANCE`."""
+    """Of :meth:`ssdlab.results.Result.summary`, with :data:`ENDURANCE`, :data:`NOISE` and
+    :data:`BUILT`."""
     series: pl.DataFrame | None = None
 
     @staticmethod
     def of(result: Result, *, series: bool) -> RunOutcome:
         """What the table has of a result."""
         told = []
+        built = [
+            one["over_provisioning"] / one["over_provisioning_asked"]
+            for one in as_built(result.ssdlab.get("built") or {}, result.rig_toml).values()
+        ]
+        of_drive = {BUILT: built[0] if built else None}
         for job in result.measurement.jobs:
             noise = rate_noise(result, job)
             for direction in job.directions:
                 wear = direction.stretch.wear
                 known = None if wear is None or wear.endurance is None else asdict(wear.endurance)
                 ends = {name: known and known[key] for name, key in ENDURANCE.items()}
-                told.append({**direction.summary(), **ends, NOISE: noise and noise.share})
+                own = {**ends, NOISE: noise and noise.share, **of_drive}
+                told.append({**direction.summary(), **own})
         return RunOutcome(told, result.series_frame if series else None)
 
 
