@@ -290,6 +290,24 @@ def test_what_cannot_be_fitted_is_refused_and_nothing_is_written(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_fit_says_what_speaks_against_the_runs_that_it_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run reads what was never written, so that no flash answers."""
+    (path := tmp_path / "r.fio").write_text(
+        "[r]\nrw=randread\nbs=4k\nstonewall\nsize=100%\ntime_based\nruntime=1\n"
+        "[r8]\nrw=randread\nbs=4k\niodepth=8\nstonewall\nsize=100%\ntime_based\nruntime=1\n"
+    )
+    runs = tmp_path / "runs"
+    assert ssdlab_command("run", path, "--on", "demo-client", "--out", runs, "-q") == 0
+    (run,) = runs.iterdir()
+    doubt = f"not valid ({run.name}: areas never written): r reads a range of which 100 %"
+    for line in (("-o", tmp_path / "my.toml"), ("--check", tmp_path / "my.toml")):
+        capsys.readouterr()
+        assert ssdlab_command("fit", run, "--quick", *line) == 0
+        assert doubt in capsys.readouterr().out
+
+
 def test_an_array_of_drives_pays_for_the_host_once() -> None:
     drive = with_keys(profile("demo-enterprise").text, {"capacity": "1GiB", "host_time": "25us"})
     array = array_rig(Sim("x", drive.to_toml()), ArrayShape("0", 4, 64 << 10))

@@ -94,6 +94,11 @@ def test_percentiles_without_bins_are_those_that_fio_gives(tmp_path: Path) -> No
     # Not in fio's list, and too few I/Os besides.
     assert row["clat_p9999_ns"] is None
     assert row["lat_p99_ns"] is None
+    # It gives bins of which the middle, or the end, may lie beyond the slowest I/O.
+    clat = found["jobs"][0]["read"]["clat_ns"]
+    clat["percentile"] |= dict.fromkeys(("99.000000", "99.900000"), 1.01 * clat["max"])
+    row = summary(write(tmp_path / "y.json", found))
+    assert row["clat_p99_ns"] == row["clat_max_ns"] == clat["max"]
 
 
 def test_what_several_jobs_give_without_bins_has_no_percentile_together(tmp_path: Path) -> None:

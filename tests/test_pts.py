@@ -127,15 +127,10 @@ def walk(
     """Carries steps out over results that ``rate`` makes up; yields each when it is done."""
     for step in steps:
         if isinstance(step, Rounds):
-            values: dict[str, list[float]] = {one.name: [] for one in step.tracked}
             for number in range(1, step.most + 1):
                 yield from walk(step.jobs(number), records, results, rate)
-                for one in step.tracked:
-                    values[one.name].append(one.value(records, number) or 0.0)
-                units = {one.name: one.unit for one in step.tracked}
-                records.rounds[step.key] = RoundsRecord(
-                    step.key, step.title, number, values, units, step.window, step.most
-                )
+                before = records.rounds.get(step.key)
+                records.rounds[step.key] = estimate.rounds_record(step, records, before)
                 if records.rounds[step.key].steady:
                     break
         elif isinstance(step, Then):
@@ -641,6 +636,16 @@ def test_a_round_that_a_check_puts_in_doubt_marks_its_value_and_all_that_rests_o
     convergence, window = steady_report.figures(found)
     assert "round1/a" in convergence.sources and "round1/a" not in window.sources
     assert "round4/b" in window.sources
+
+
+def test_a_tracked_value_carries_the_marks_of_its_own_job_alone() -> None:
+    """A round reads and writes, and the writes are to be steady."""
+    records, _ = run(setup_of("pts-throughput"), find("pts-throughput"), flat)
+    found = records.rounds["seq-128k"]
+    cells = [cell for row in steady_report.table(found).rows for cell in row[1:]]
+    sources = {key for cell in cells if isinstance(cell, Cell) for key in cell.sources}
+    sources |= {key for figure in steady_report.figures(found) for key in figure.sources}
+    assert sources == {in_round(number, "seq-128k-write") for number in range(1, 6)}
 
 
 @pytest.mark.parametrize(

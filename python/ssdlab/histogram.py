@@ -126,12 +126,16 @@ class Histogram:
         """The same however few they are, as fio gives it: the value of the first bin at which the
         running count reaches the share, though never beyond the smallest and the largest latency:
         the middle of a bin may be, by 1/128."""
-        if not self.known:
-            return self.told.get(percent)
-        running = np.cumsum(self.counts)
-        # percent * ios first: 99.9 / 100 * 1000 is a little more than 999.
-        reached = running >= round(percent * int(running[-1]) / 100, 6)
-        return float(max(self.min_ns, min(VALUES[int(np.argmax(reached))], self.max_ns)))
+        if self.known:
+            running = np.cumsum(self.counts)
+            # percent * ios first: 99.9 / 100 * 1000 is a little more than 999.
+            reached = running >= round(percent * int(running[-1]) / 100, 6)
+            value = float(VALUES[int(np.argmax(reached))])
+        elif (told := self.told.get(percent)) is not None:
+            value = told
+        else:
+            return None
+        return max(self.min_ns, min(value, self.max_ns or value))
 
     def slower(self) -> tuple[Floats, Floats]:
         """Latencies in ns, ascending, and the share of I/Os slower than each (CCDF).

@@ -117,13 +117,13 @@ def check(twin: Twin, compared: Sequence[ComparedNumber]) -> Answer:
     ]
     rows: list[Cells] = [
         [
-            str(number.observation.load), NAMES[number.column][0], Cell(number.measured),
+            str(number.observation.load), *NAMES[number.column], Cell(number.measured),
             Cell(number.predicted), Cell(number.low), Cell(number.high),
             Cell(100 * (number.predicted / number.measured - 1)),
         ]
         for number in compared
     ]  # fmt: skip
-    heads = "workload | number | measured | predicted | low | high | off [%]"
+    heads = "workload | number | unit | measured | predicted | low | high | off [%]"
     lead = Section(
         said,
         numbers=[

@@ -94,8 +94,10 @@ def _said(items: Sequence[ImportedRun], scan: ImportScan, *, planned: bool) -> l
     if layouts:
         said.append(f"Recognised as results of {units.listed(list(layouts))}.")
     if scan.superseded:
-        documents = units.counted(scan.superseded, "intermediate document")
-        said.append(f"{documents} of runs that went on were passed over (--status-interval).")
+        said.append(
+            "Intermediate documents of runs that went on, passed over (--status-interval): "
+            f"{scan.superseded:,}."
+        )
     if scan.again:
         said.append(f"Documents that other files hold once more: {len(scan.again):,}.")
     if scan.others:

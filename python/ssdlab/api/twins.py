@@ -19,9 +19,8 @@ from ssdlab.errors import InputError
 from ssdlab.fits import fit as fits
 from ssdlab.fits import observations
 from ssdlab.fits import predict as predictions
-from ssdlab.fits.observations import Observation
 from ssdlab.fits.predict import Prediction
-from ssdlab.fits.sources import gather
+from ssdlab.fits.sources import Gathered, gather
 from ssdlab.fits.twin import Twin, twin_of
 from ssdlab.given import Size, keys, several
 from ssdlab.given import size as bytes_of
@@ -81,7 +80,7 @@ def fit(
         )
     gathered = gather(places)
     if check is not None:
-        return _checked(str(check), gathered.observed, seed, progress)
+        return _checked(str(check), gathered, seed, progress)
     if capacity is None and start is None and gathered.capacity is None:
         raise InputError(
             "how large is the drive? give --capacity 960GB, or --start with a drive of its size"
@@ -106,16 +105,17 @@ def fit(
         )
         if place is not None:
             place.write(twin.text)
-    return Report(fit_answer.answer(found, twin))
+    return Report(replace(fit_answer.answer(found, twin), checks=gathered.checks))
 
 
-def _checked(place: str, observed: Sequence[Observation], seed: int, watch: Watch) -> Report:
+def _checked(place: str, gathered: Gathered, seed: int, watch: Watch) -> Report:
     twin = Twin.load(place)
-    known = [observation for observation in observed if observation.measured]
+    known = [observation for observation in gathered.observed if observation.measured]
     with shown(watch, "predicting") as callback:
         loads = [observation.load for observation in known]
         found = predictions.predict(twin, loads, seed=seed, progress=callback)
-    return Report(fit_answer.check(twin, predictions.compare(known, found)))
+    answer = fit_answer.check(twin, predictions.compare(known, found))
+    return Report(replace(answer, checks=gathered.checks))
 
 
 def predict(

@@ -30,7 +30,7 @@ PTS = "pts"
 @answering
 def command(
     target: str | None = argument(
-        "[TARGET]", "A block device, or a plain file on the drive.", default=None
+        "TARGET", "A block device, or a plain file on the drive.", default=None
     ),
     setup: SetUp = PTS,
     dry_run: bool = flag("Say what would be set where, and what cannot be.", "--dry-run", "-n"),

@@ -247,4 +247,5 @@ def rounds_record(step: Rounds, records: Records, before: RoundsRecord | None) -
         window=step.window,
         most=step.most,
         keys=(*keys, *(job.key for job in step.jobs(number))),
+        jobs={one.name: one.job for one in step.tracked if one.job},
     )

@@ -39,6 +39,8 @@ class RoundsRecord:
     most: int
     keys: tuple[str, ...] = ()
     """Of the jobs of all rounds."""
+    jobs: Mapping[str, str] = field(default_factory=dict)
+    """By tracked name, the job of each round that it is of, where it is of one."""
 
     @property
     def steady(self) -> bool:
@@ -53,10 +55,12 @@ class RoundsRecord:
         """The rounds of the measurement window."""
         return range(self.first_of_window(), self.count + 1)
 
-    def keys_of(self, rounds: range) -> tuple[str, ...]:
-        """The keys of the jobs of some rounds; each round has as many."""
+    def keys_of(self, name: str, rounds: range) -> tuple[str, ...]:
+        """The keys of the jobs that a tracked value is of in some rounds; each has as many."""
         each = len(self.keys) // self.count if self.count else 0
-        return self.keys[each * (rounds.start - 1) : each * (rounds.stop - 1)]
+        keys = self.keys[each * (rounds.start - 1) : each * (rounds.stop - 1)]
+        job = self.jobs.get(name)
+        return tuple(key for key in keys if job is None or key.rpartition("/")[2] == job)
 
     def windows(self) -> dict[str, PtsWindow]:
         """The measurement window of each tracked value; empty while there are too few rounds."""

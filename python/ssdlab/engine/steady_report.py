@@ -93,10 +93,10 @@ def _fit_rows(
 ) -> list[tuple[Cell | str | None, ...]]:
     pts_windows = [windows[name] for name in record.values]
 
-    sources = record.keys_of(record.window_rounds())
-
     def cells(values: list[float]) -> tuple[Cell, ...]:
-        return tuple(Cell(value, sources) for value in values)
+        window = record.window_rounds()
+        named = zip(record.values, values, strict=True)
+        return tuple(Cell(value, record.keys_of(name, window)) for name, value in named)
 
     return [
         ("mean", *cells([w.mean for w in pts_windows])),
@@ -132,7 +132,7 @@ def _convergence(record: RoundsRecord, name: str, values: list[float], unit: str
         unit,
         curves,
         group=f"Steady state: {name}",
-        sources=record.keys,
+        sources=record.keys_of(name, range(1, record.count + 1)),
     )
 
 
@@ -156,7 +156,7 @@ def _window(record: RoundsRecord, name: str, window: PtsWindow, unit: str) -> Fi
         y_min=max(0.0, low - room),
         y_max=(high + room) or None,
         group=f"Steady state: {name}",
-        sources=record.keys_of(record.window_rounds()),
+        sources=record.keys_of(name, record.window_rounds()),
         note=f"Fitted line: {formula(record, window)}",
     )
 
@@ -168,7 +168,7 @@ def _middle(record: RoundsRecord) -> float:
 
 def _at(record: RoundsRecord, name: str, number: int) -> Cell | None:
     values = record.values[name]
-    sources = record.keys_of(range(number, number + 1))
+    sources = record.keys_of(name, range(number, number + 1))
     return Cell(values[number - 1], sources) if number <= len(values) else None
 
 

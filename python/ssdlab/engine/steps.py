@@ -120,12 +120,14 @@ class Tracked:
     unit: str
     value: Callable[[Records, int], float | None]
     """From the records and the number of a round (from 1); None counts as nothing moved."""
+    job: str = ""
+    """The job of each round that it is of; empty where it is of several."""
 
     @staticmethod
     def of(title: str, what: str, name: str) -> Tracked:
         """A quantity of job ``name`` of each round."""
         unit = {"iops": "IOPS", "mbps": "MB/s", "mean": "us"}[what]
-        return Tracked(title, unit, lambda records, n: records.value(what, in_round(n, name)))
+        return Tracked(title, unit, lambda records, n: records.value(what, in_round(n, name)), name)
 
 
 @looked_at

@@ -10,6 +10,8 @@ from typing import NoReturn
 
 from ssdlab.analysis import changepoints
 from ssdlab.analysis.measurement import JobMeasurement
+from ssdlab.answer import Check
+from ssdlab.checks import examine, of_result
 from ssdlab.engine import findings
 from ssdlab.errors import InputError
 from ssdlab.fits import datasheet
@@ -17,6 +19,7 @@ from ssdlab.fits.conclusions import TRIMMED, TWICE, Conclusion, conclusions, cou
 from ssdlab.fits.observations import Observation, observations, read
 from ssdlab.imports import foreign_documents
 from ssdlab.store import RunStore, open_run
+from ssdlab.store.folder import FINDINGS
 
 CHANGED = 1.3
 """Reads whose rate changes for good by this factor are of a drive that is another one since."""
@@ -33,6 +36,8 @@ class Gathered:
     """Bytes of the drive, where runs tell it."""
     concluded: Sequence[Conclusion] = ()
     """What runs of ``characterise`` say of how the drive is made."""
+    checks: Sequence[Check] = ()
+    """What speaks against the numbers of runs."""
 
 
 def gather(places: Sequence[str]) -> Gathered:
@@ -45,6 +50,7 @@ def gather(places: Sequence[str]) -> Gathered:
     drives: dict[tuple[str, int | None], str] = {}
     found: list[Observation] = []
     concluded: list[Conclusion] = []
+    checks: list[Check] = []
     capacity: int | None = None
     for place in places:
         for path in _inside(place):
@@ -58,13 +64,14 @@ def gather(places: Sequence[str]) -> Gathered:
                 found += _of_documents(path, drives)
             else:
                 found += _of_run(path, drives, concluded)
+                checks += _doubts(path)
     if len(drives) > 1:
         ((one, _), first), ((other, _), second), *_ = drives.items()
         raise InputError(
             f"{second}: is of the drive {other}, and {first} of {one}; a twin is of one drive"
         )
     measured = next((size for _, size in drives), None)
-    return Gathered(found, capacity if measured is None else measured, concluded)
+    return Gathered(found, capacity if measured is None else measured, concluded, checks)
 
 
 def _is_run(path: Path) -> bool:
@@ -94,6 +101,21 @@ def _of_documents(path: Path, drives: dict[tuple[str, int | None], str]) -> list
 
 def _nothing_said(path: Path) -> NoReturn:
     raise InputError(f"{path}: no job of it reads or writes in a way that a table can say")
+
+
+def _doubts(path: Path) -> list[Check]:
+    """The checks that put numbers of a run in doubt, under its name."""
+    folder = open_run(path)
+    if folder.manifest.protocol == "job":
+        entries = [entry for entry in folder.journal() if entry.kind == "job"]
+        checks = [check for one in entries for check in examine(of_result(folder.load(one)))]
+    elif (folder.path / FINDINGS).exists():
+        checks = list(findings.read(folder).findings.checks)
+    else:
+        checks = []
+    return [
+        replace(check, title=f"{folder.id}: {check.title}") for check in checks if check.trouble
+    ]
 
 
 def _of_run(
