@@ -302,10 +302,15 @@ def test_a_fit_says_what_speaks_against_the_runs_that_it_takes(
     assert ssdlab_command("run", path, "--on", "demo-client", "--out", runs, "-q") == 0
     (run,) = runs.iterdir()
     doubt = f"not valid ({run.name}: areas never written): r reads a range of which 100 %"
-    for line in (("-o", tmp_path / "my.toml"), ("--check", tmp_path / "my.toml")):
+    twin, document = tmp_path / "my.toml", tmp_path / "my.json"
+    for line, wrote in (
+        (("-o", twin, "--json", document), f"wrote {document} and {twin}"),
+        (("--check", twin), ""),
+    ):
         capsys.readouterr()
         assert ssdlab_command("fit", run, "--quick", *line) == 0
-        assert doubt in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert doubt in said and wrote in said
 
 
 def test_an_array_of_drives_pays_for_the_host_once() -> None:

@@ -116,7 +116,8 @@ class View(Group):
         took = "" if seconds is None else f", took {units.duration(seconds)}"
         say(console, answer.title + took, "bold")
         _print(console, answer, self, whole=whole or answer.kind in CARE, most=most)
-        places = [str(one) for one in (self.report, self.csv, self.xlsx) if one is not None]
+        files = [one for one in self.documents.values() if one is not None and not one.is_stdout]
+        places = [*map(str, files), *([] if self.csv is None else [str(self.csv)])]
         ends = [f"kept in {kept}"] if kept is not None else []
         ends += [f"wrote {units.listed(places)}"] if places else []
         ends += [f"next: {follow}"] if follow and self.report is None else []
