@@ -30,10 +30,8 @@ PART_FILES = Path(__file__).parents[1] / "crates/ssdlab/src/nand/parts"
 ASSUMED_MAX = 0.4
 FITTED_MAX = 3
 MORE_ASSUMED: dict[str, int] = {
-    "hgst-he10-10000": 50,
     "seagate-enterprise-10k8-1800": 56,
     "solidigm-p5520-1920": 53,
-    "toshiba-al15seb120ny-1200": 42,
     "toshiba-mk4001grzb-400": 70,
     "toshiba-xg6-512": 45,
 }
