@@ -36,7 +36,7 @@ from ssdlab.answer import (
     table_heads,
 )
 from ssdlab.api.report import Report
-from ssdlab.cli.answer import View
+from ssdlab.cli.answer import View, print_rows
 from ssdlab.report import answer_page, drawing
 from ssdlab.report.drawing import recoloured
 from ssdlab.tables import named_tables
@@ -137,6 +137,20 @@ def test_a_table_that_does_not_fit_is_a_block_per_row(monkeypatch: pytest.Monkey
     lines = stream.getvalue().splitlines()
     assert max(len(line) for line in lines) <= 80
     assert lines[lines.index(f"{NAMES[1]} 1") + 1].split() == "latency of kind 0, us 1,234†".split()
+
+
+def test_prose_in_a_block_is_broken_where_the_terminal_ends() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=80, color_system=None)
+    prose = "what it does to what is asked of it " * 5
+    heads = ("policy", "what it is", "what it does")
+    print_rows(console, heads, [["greedy", 45 * "x", prose.strip()]])
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "greedy" and max(map(len, lines)) <= 80
+    first, *others = lines[2:]
+    assert first.startswith("  what it does  w") and len(others) > 1
+    assert all(line.startswith(16 * " ") and line[16] != " " for line in others)
+    assert " ".join(" ".join(lines[2:]).split()[3:]) == prose.strip()
 
 
 def test_json_is_the_answer_with_its_verdict_and_no_nan() -> None:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO, StringIO
+from itertools import chain, repeat
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from typer.models import OptionInfo
@@ -369,13 +371,16 @@ def _counts(table: Table, column: int) -> bool:
 def _print_blocks(
     console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]], labels: int
 ) -> None:
-    """A block for each row under its labels, the first columns."""
+    """A block for each row under its labels, the first columns; long cells take several lines."""
     width = max(map(len, heads[labels:]), default=0)
+    room = max(console.width - width - 2 * GAP, 20)
     for row in rows:
         say(console, ", ".join(dict.fromkeys(row[:labels])))
         for head, text in zip(heads[labels:], row[labels:], strict=True):
             if text not in ("", units.DASH):
-                say(console, f"  {head:{width}}  {text}")
+                lines = wrap(text, room, break_long_words=False, break_on_hyphens=False)
+                for begin, line in zip(chain((head,), repeat("")), lines, strict=False):
+                    say(console, f"  {begin:{width}}  {line}")
 
 
 def _write_csv(answer: Answer, folder: Path) -> None:
