@@ -93,6 +93,7 @@ def test_of_many_who_take_over_one_wins(tmp_path: Path, monkeypatch: pytest.Monk
         assert all(gone.take(f"run-{n}") for n in range(50))
     # Longer than taking all of them may last.
     monkeypatch.setattr(claims, "EXPIRED_S", 3600.0)
+    gone._closed.set()  # it touches its file no more
     os.utime(gone._own, (1.0, 1.0))
     own = [Claims(tmp_path) for _ in range(4)]
     won: list[str] = []
@@ -115,6 +116,7 @@ def test_who_takes_over_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monkey
         gone = Claims(tmp_path)
         assert gone.take("run")
     monkeypatch.setattr(claims, "EXPIRED_S", 3600.0)
+    gone._closed.set()  # it touches its file no more
     os.utime(gone._own, (1.0, 1.0))
     first, second = Claims(tmp_path), Claims(tmp_path)
     told: list[bool] = []
