@@ -149,7 +149,7 @@ proptest! {
                 Act::Write { lpn, first, sectors, compressible } => {
                     let stamp = (stamp as u64 + 1) * 100;
                     let write = UnitWrite { lpn, first_sector: first, sectors, stamp, compressible };
-                    let at = map.write(write, &mut Untimed);
+                    let at = map.write(&write, &mut Untimed);
                     prop_assert_eq!(at, map.lookup(lpn));
                     let unit = plain[lpn as usize].get_or_insert([0; 8]);
                     for i in 0..sectors {
@@ -254,7 +254,7 @@ fn collect_by(victim: impl VictimPolicy + 'static, pace: Pace) {
             stamp: 0,
             compressible: 0,
         };
-        map.write(write, &mut Untimed);
+        map.write(&write, &mut Untimed);
     }
     map.check();
 }

@@ -110,21 +110,20 @@ impl PageMap {
         sink: &mut S,
     ) -> u32 {
         let Piece { unit, units, first, cause, reads } = piece;
-        let layout = self.layout;
         if self.space.frontier(region, lane).superblock == NONE {
             self.open_superblock(region, lane, sink);
         }
         // Changed in a copy: fields just written are not read back as one.
         let mut frontier = *self.space.frontier(region, lane);
-        let per_program = layout.units_per_program();
+        let per_program = self.layout.units_per_program();
         let superblock = frontier.superblock;
-        let ppn = layout.first_unit(superblock) + frontier.offset;
+        let ppn = self.layout.first_unit(superblock) + frontier.offset;
         let within = if per_program == 1 { 0 } else { frontier.offset % per_program };
         if per_program == 1 && reads == [NONE; 2] {
             // It is not open before it is full.
             frontier.handle = NONE;
         } else if within == 0 || frontier.handle == NONE {
-            frontier.handle = sink.open_program(layout.die_at(region, frontier.offset));
+            frontier.handle = sink.open_program(self.layout.die_at(region, frontier.offset));
         }
         if within == 0 {
             frontier.host_units = 0;
@@ -160,7 +159,7 @@ impl PageMap {
         if within + units == per_program {
             let single = (per_program == 1).then_some(placed);
             self.close_filled(region, frontier, lane, (per_program, cause), single, sink);
-            if layout.has_parity() {
+            if self.layout.has_parity() {
                 frontier.offset = self.append_parity(region, lane, sink);
             }
         } else {

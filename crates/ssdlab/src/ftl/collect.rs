@@ -64,7 +64,7 @@ impl PageMap {
             }
             Pace::Periodic => self.carry_batch(region, length, sink),
         }
-        for _ in 0..=ROUNDS * self.space.blocks.per_region() {
+        for _ in 0..ROUNDS * self.space.blocks.per_region() + 1 {
             if length > 1 {
                 self.close_short(region, length, Cause::HostWrite, sink);
             }

@@ -4,11 +4,11 @@
 //! before the first of it is placed, and what does not differ from unit to unit is done once for as many as go into one
 //! superblock. Cost: constant for a unit, without a cache miss that was not asked for in time.
 
-use super::append::{Piece, UNITS_PER_LINE, Unit};
+use super::append::UNITS_PER_LINE;
 use super::mapping::Mapping;
 use super::page_map::PageMap;
 use super::relocate::Relocation;
-use super::{Placed, Sink};
+use super::{Copied, Sink};
 use crate::nand::{Cause, NONE};
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ struct Run {
     takes_time: bool,
     /// First unit in the drive of those that the map numbers from 0.
     base: u32,
-    units: Vec<(u32, Placed)>,
+    units: Vec<Copied>,
     /// Late ones: die, superblock and cause.
     erases: Vec<(u32, u32, Cause)>,
 }
@@ -39,7 +39,7 @@ impl Sink for Run {
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     /// The run for the sink.
-    run: Vec<(u32, Placed)>,
+    run: Vec<Copied>,
     /// Where units lie, and which.
     moving: Vec<(u32, u32)>,
 }
@@ -118,15 +118,17 @@ impl PageMap {
         self.counters.count_programs(cause, u64::from(units));
         self.map.mark(first, units);
         self.space.blocks.fill(superblock, units);
-        for (to, &(from, lpn)) in (first..).zip(placed) {
+        for (to, &(_, lpn)) in (first..).zip(placed) {
             self.remap(lpn, to);
             self.map.set_owner(to, lpn);
-            // Nobody asks for what is done at once.
-            if run.takes_time {
-                let unit = Unit::new(lpn).from(from, 1);
-                let piece = Piece { unit, units: 1, first: true, cause, reads: [NONE; 2] };
-                run.units.push((run.base + to, self.space.place(&piece)));
-            }
+        }
+        // Nobody asks for what is done at once.
+        if run.takes_time {
+            let order = self.space.order + 1;
+            self.space.order += u64::from(units);
+            let places = (run.base + first..).zip(order..).zip(placed);
+            let copied = |((to, order), &(from, lpn))| Copied { lpn, from, to, order };
+            run.units.extend(places.map(copied));
         }
         self.follow_copies(region, first, placed, run);
         if offset + units == end {

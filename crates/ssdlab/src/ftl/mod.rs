@@ -42,7 +42,7 @@ pub use compression::compressed;
 pub use content::Contents;
 pub use counters::FtlCounters;
 pub use layout::{Layout, Scope};
-pub use open::{NOTHING, Placed, first_units};
+pub use open::{Copied, NOTHING, Placed, first_units};
 pub use pace::Batch;
 pub use page_map::{PageMap, Policies, Settings, UnitWrite};
 pub use power::{Cut, Lost};
@@ -135,7 +135,7 @@ pub trait Sink {
     /// `program` needs what `read` brings.
     fn feed(&mut self, _read: u32, _program: u32) {}
     /// `count` single-unit copies within `die`; in time, `run` says where they go and what they are.
-    fn copy(&mut self, _die: u32, _count: u32, _run: &[(u32, Placed)], _cause: Cause) {}
+    fn copy(&mut self, _die: u32, _count: u32, _run: &[Copied], _cause: Cause) {}
     /// Erases a block of every plane of `die`: its part of a superblock of the drive.
     fn erase(&mut self, _die: u32, _superblock: u32, _cause: Cause) {}
 }

@@ -70,6 +70,29 @@ impl Default for Placed {
 
 persistent!(Placed { state { lpn, from, length, new, first, order } });
 
+/// A unit of one physical unit that is copied within its die.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Copied {
+    /// Logical unit.
+    pub lpn: u32,
+    /// Where it lay before.
+    pub from: u32,
+    /// Where it will lie, in the numbers of the drive.
+    pub to: u32,
+    /// As [`Placed::order`].
+    pub order: u64,
+}
+
+persistent!(Copied { state { lpn, from, to, order } });
+
+impl Copied {
+    /// The same as any other unit that is placed.
+    pub fn placed(self) -> Placed {
+        let Copied { lpn, from, order, .. } = self;
+        Placed { lpn, from, length: 1, new: false, first: true, order }
+    }
+}
+
 /// Where logical units begin in a program unit: physical units.
 pub fn first_units(first: u32, placed: &[Placed]) -> impl Iterator<Item = u32> + '_ {
     (first..).zip(placed).filter(|(_, unit)| unit.first).map(|(ppn, _)| ppn)

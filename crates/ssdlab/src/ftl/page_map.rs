@@ -380,7 +380,7 @@ impl PageMap {
 
     /// Places one unit of host data; answers its first physical unit.
     #[inline(always)]
-    pub fn write<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+    pub fn write<S: Sink>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
         if self.map.packs() {
             self.write_packed(write, sink)
         } else {
@@ -390,18 +390,18 @@ impl PageMap {
 
     /// By itself, so that the other way has all registers.
     #[inline(never)]
-    fn write_packed<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+    fn write_packed<S: Sink>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
         self.write_unit::<S, true>(write, sink)
     }
 
     /// The same; `PACKED` says whether units are packed, so that those that are not are not asked for their length.
     #[inline(always)]
-    fn write_unit<S: Sink, const PACKED: bool>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+    fn write_unit<S: Sink, const PACKED: bool>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
         let lpn = write.lpn;
         let read = self.mapping.fetch(lpn, true, sink);
         self.make_entries(sink);
         let old = self.lookup(lpn);
-        let length = if PACKED { self.length_after(&write) } else { 1 };
+        let length = if PACKED { self.length_after(write) } else { 1 };
         let mut reads = [read, NONE];
         let mut unit = Unit::new(lpn);
         let kept = self.contents.unit(old);

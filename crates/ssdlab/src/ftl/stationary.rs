@@ -133,7 +133,7 @@ impl PageMap {
     fn write_full<S: Sink>(&mut self, lpn: u32, pads: bool, sink: &mut S) {
         let sectors = self.sectors_per_unit;
         let write = UnitWrite { lpn, first_sector: 0, sectors, stamp: 0, compressible: 0 };
-        self.write(write, sink);
+        self.write(&write, sink);
         if pads {
             self.pad_all(sink);
         }

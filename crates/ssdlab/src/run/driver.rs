@@ -353,7 +353,10 @@ impl<'a> Driver<'a> {
                 && !process.free.is_empty()
             {
                 match process.next(now) {
-                    Next::Issue(io) => self.issue(index, now, &io),
+                    Next::Issue => {
+                        let io = process.take();
+                        self.issue(index, now, &io);
+                    }
                     Next::WaitForCompletion => break,
                     Next::WaitUntil(at) => {
                         let at = at.min(process.end);

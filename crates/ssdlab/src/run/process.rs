@@ -22,8 +22,8 @@ pub(super) enum Stage {
 
 /// What a process would do now.
 pub(super) enum Next {
-    /// Issue this.
-    Issue(Io),
+    /// Issue what [`Process::take`] gives.
+    Issue,
     /// Nothing before that instant.
     WaitUntil(u64),
     /// Nothing before something in flight completes.
@@ -156,23 +156,38 @@ impl Process {
         if self.pacing.is_some() {
             return self.next_paced(now);
         }
-        self.next_drawn().map_or(Next::End, Next::Issue)
+        if self.turn >= self.ahead.len().min(LOOK_AHEAD) {
+            self.draw();
+        }
+        if self.turn < self.ahead.len() { Next::Issue } else { Next::End }
     }
 
-    /// What is next of the pattern: many are drawn at a time where they can be before their turn.
-    #[inline]
-    fn next_drawn(&mut self) -> Option<Io> {
-        if self.turn >= self.ahead.len().min(LOOK_AHEAD) {
-            if !self.looks_ahead {
-                return self.generator.next();
-            }
-            self.ahead.drain(..self.turn);
-            self.turn = 0;
+    /// Draws what is next of the pattern: many at a time where they can be before their turn.
+    #[inline(never)]
+    fn draw(&mut self) {
+        self.ahead.drain(..self.turn);
+        self.turn = 0;
+        if self.looks_ahead {
             self.generator.draw_ahead(&mut self.ahead, 2 * LOOK_AHEAD);
+        } else {
+            self.ahead.extend(self.generator.next());
         }
-        let io = self.ahead.get(self.turn).copied();
-        self.turn += usize::from(io.is_some());
+    }
+
+    /// The I/O whose time has come.
+    #[inline]
+    pub fn take(&mut self) -> Io {
+        let io = self.ahead[self.turn];
+        self.turn += 1;
         io
+    }
+
+    /// The time of an I/O has come that nothing was drawn before.
+    fn put(&mut self, io: Io) -> Next {
+        self.ahead.clear();
+        self.ahead.push(io);
+        self.turn = 0;
+        Next::Issue
     }
 
     /// An I/O has been issued: shows those that will follow after a while, as far as they are known before their time,
@@ -204,7 +219,7 @@ impl Process {
                     // The last slot is taken: the next arrival would have to wait.
                     self.overrun |=
                         replayed.is_open() && self.free.len() == 1 && replayed.fraction() < 1.0;
-                    Next::Issue(io)
+                    self.put(io)
                 }
                 Due::At(due) => Next::WaitUntil(self.started.saturating_add(due)),
                 Due::End => Next::End,
@@ -223,7 +238,7 @@ impl Process {
             pacing.rate.issued(direction, io.len);
             pacing.think.issued();
         }
-        Next::Issue(io)
+        self.put(io)
     }
 
     /// Whether arrivals wait for nothing that is in flight.
@@ -264,12 +279,8 @@ impl Process {
 /// The direction of an I/O that moves or trims data.
 #[inline]
 pub(super) fn direction(op: Op) -> Option<usize> {
-    match op {
-        Op::Read => Some(0),
-        Op::Write => Some(1),
-        Op::Trim => Some(2),
-        Op::Flush | Op::Purge => None,
-    }
+    const { assert!(matches!((Op::Read as u8, Op::Write as u8, Op::Trim as u8), (0, 1, 2))) };
+    Some(op as usize).filter(|&direction| direction < 3)
 }
 
 /// What keeps I/Os back; only processes with a limit have one.

@@ -143,6 +143,7 @@ pub(super) struct Recorder {
 }
 
 /// One completed I/O.
+#[derive(Clone, Copy)]
 pub(super) struct Done<'a> {
     pub process: usize,
     pub unit: u32,
@@ -224,7 +225,9 @@ impl Recorder {
             unit.levels.counts[self.level_of_bin.level(bin, done.lat_ns)] += 1;
         }
         if let Some(log) = &mut self.logs[done.process] {
-            log.completed(done, bin);
+            // A copy, so that without a log it need not lie in memory.
+            let done = *done;
+            log.completed(&done, bin);
         }
     }
 

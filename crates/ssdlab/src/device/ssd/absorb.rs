@@ -86,11 +86,9 @@ impl Ssd {
         debug_assert_eq!(length, self.ftl.length_after(&write), "the room it takes");
         self.engine.pressed = !self.waiting.is_empty();
         let ppn = if AT_ONCE {
-            self.ftl.write(write, &mut self.engine.untimed())
+            self.ftl.write(&write, &mut self.engine.untimed())
         } else {
-            let ppn = self.ftl.write(write, &mut self.engine);
-            self.hold(ppn, length);
-            ppn
+            self.place(&write, length)
         };
         if let Some(content) = content {
             self.ftl.contents.replace(ppn, &content);
@@ -98,15 +96,17 @@ impl Ssd {
         Some(length)
     }
 
-    /// The unit at `ppn`, just placed, is in RAM until it has been programmed.
+    /// Places a unit that takes so many physical ones, and is in RAM until it has been programmed.
     #[inline(always)]
-    pub(super) fn hold(&mut self, ppn: u32, length: u32) {
+    pub(super) fn place(&mut self, write: &UnitWrite, length: u32) -> u32 {
+        let ppn = self.ftl.write(write, &mut self.engine);
         if length == 1 {
-            return self.engine.hold(ppn, 1);
+            self.engine.hold(ppn, 1);
+        } else {
+            let parts = self.ftl.layout.program_units(ppn, length);
+            parts.for_each(|(ppn, units)| self.engine.hold(ppn, units));
         }
-        for (ppn, units) in self.ftl.layout.program_units(ppn, length) {
-            self.engine.hold(ppn, units);
-        }
+        ppn
     }
 
     /// A write waits for room. A full buffer whose units all wait for their program units to fill would wait

@@ -18,19 +18,20 @@ impl Ssd {
         let active = &mut self.commands[index as usize];
         active.handled = now;
         active.entered = now;
-        if active.command.op == Op::Write {
-            self.host.writes += 1;
+        let op = active.command.op;
+        self.go_on(index, op);
+    }
+
+    /// The same where that has taken no time.
+    #[inline(always)]
+    pub(super) fn go_on(&mut self, index: u32, op: Op) {
+        if op == Op::Read {
+            return self.read(index);
         }
-        if active.command.op == Op::Read {
-            self.read(index);
-            return;
-        }
+        self.host.writes += u64::from(op == Op::Write);
         self.begin_limit(index);
-        if self.waiting.is_empty() && self.purging == NONE {
-            if !self.enter(index) {
-                self.waiting.push_back(index);
-            }
-        } else {
+        let waits = !self.waiting.is_empty() || self.purging != NONE;
+        if waits || !self.enter(index, op) {
             self.waiting.push_back(index);
         }
     }
@@ -38,7 +39,8 @@ impl Ssd {
     /// Lets waiting commands in, in order, as far as there is room.
     pub(super) fn drain_waiting(&mut self) {
         while let Some(&index) = self.waiting.front() {
-            if self.purging != NONE || !self.enter(index) {
+            let op = self.commands[index as usize].command.op;
+            if self.purging != NONE || !self.enter(index, op) {
                 return;
             }
             self.waiting.pop_front();
@@ -47,11 +49,11 @@ impl Ssd {
 
     /// Takes in a write, TRIM, flush or purge; `false` if it must wait for room or for its turn.
     #[inline(always)]
-    fn enter(&mut self, index: u32) -> bool {
+    fn enter(&mut self, index: u32, op: Op) -> bool {
         if self.limit.is_some() && !self.may_proceed(index) {
             return false;
         }
-        match self.commands[index as usize].command.op {
+        match op {
             Op::Write => return self.write(index),
             Op::Trim => self.trim(index),
             Op::Flush => self.flush(index),
@@ -242,8 +244,7 @@ impl Ssd {
         while placed < command.len {
             let (write, bytes) = self.unit_write(&command, placed);
             let length = self.ftl.length_after(&write);
-            let ppn = self.ftl.write(write, &mut self.engine);
-            self.hold(ppn, length);
+            self.place(&write, length);
             self.forget_ahead(write.lpn);
             placed += bytes;
         }

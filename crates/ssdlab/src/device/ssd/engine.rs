@@ -5,7 +5,7 @@ use super::controller::Controller;
 use super::held_erases::{Closed, HeldErases};
 use super::keys::ControllerKeys;
 use super::untimed::Instantly;
-use crate::ftl::{Cut, Filled, Layout, PageMap, Placed, Sink, first_units};
+use crate::ftl::{Copied, Cut, Filled, Layout, PageMap, Placed, Sink, first_units};
 use crate::nand::{
     Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, Geometry, NONE, OpKind, Place, Program,
 };
@@ -63,7 +63,7 @@ pub struct Engine {
     /// have one unit.
     pub(super) holding: Vec<u64>,
     /// By flash operation: the run of a copy.
-    runs: Vec<Vec<(u32, Placed)>>,
+    runs: Vec<Vec<Copied>>,
     /// Program units closed so far.
     pub(super) sequence: u64,
     pub(super) held: HeldErases,
@@ -230,7 +230,7 @@ impl Engine {
     /// The units of a copy that has ended, and of the copies made so far by one that has not.
     pub fn copied(&self, op: u32, left: u32) -> impl Iterator<Item = u32> + '_ {
         let run = &self.runs[op as usize];
-        run[..run.len() - left as usize].iter().map(|&(ppn, _)| ppn)
+        run[..run.len() - left as usize].iter().map(|unit| unit.to)
     }
 
     /// Program units that were dropped.
@@ -247,7 +247,9 @@ impl Engine {
                 OpKind::Copy => {
                     let made = self.runs[op].len() - d.repeat as usize;
                     let left = self.runs[op][made..].iter();
-                    cut.extend(left.map(|&(first, unit)| Cut { first, placed: vec![unit] }));
+                    cut.extend(
+                        left.map(|unit| Cut { first: unit.to, placed: vec![unit.placed()] }),
+                    );
                 }
                 OpKind::Read | OpKind::Erase => {}
             }
@@ -292,16 +294,16 @@ impl Engine {
     }
 
     /// Where a unit is copied from and to.
-    pub(super) fn places_of(&self, (to, Placed { from, .. }): (u32, Placed)) -> (Place, Place) {
+    pub(super) fn places_of(&self, &Copied { from, to, .. }: &Copied) -> (Place, Place) {
         // What moves stays in its part of the drive, which numbers its units for itself.
         let first = if to >= self.table_first { self.table_first } else { 0 };
         (self.place(first + from, 1, false), self.place(to, 1, false))
     }
 
     /// Copies that take the times of the first of them.
-    fn copy_alike(&mut self, die: u32, count: u32, run: &[(u32, Placed)], cause: Cause) {
+    fn copy_alike(&mut self, die: u32, count: u32, run: &[Copied], cause: Cause) {
         let places = match run.first() {
-            Some(&copy) if self.flash.times_differ() => self.places_of(copy),
+            Some(copy) if self.flash.times_differ() => self.places_of(copy),
             _ => (Place::anywhere(false), Place::anywhere(false)),
         };
         let op = self.flash.copy(self.now, die, count, places, cause);
@@ -475,9 +477,9 @@ impl Sink for Engine {
     fn feed(&mut self, read: u32, program: u32) {
         self.flash.feed(read, program);
     }
-    fn copy(&mut self, die: u32, count: u32, run: &[(u32, Placed)], cause: Cause) {
+    fn copy(&mut self, die: u32, count: u32, run: &[Copied], cause: Cause) {
         if !self.held.is_empty() {
-            run.iter().for_each(|&(ppn, _)| self.queue_held(ppn));
+            run.iter().for_each(|unit| self.queue_held(unit.to));
         }
         self.relocated(count);
         if self.flash.times_differ() {

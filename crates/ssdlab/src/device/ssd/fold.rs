@@ -52,9 +52,16 @@ impl Ssd {
 
     /// Folds a little of each region whenever the flash has done the last bit, so that a command
     /// that comes meanwhile does not wait for much.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fold_if_quiet(&mut self) {
-        if self.folding.due && self.engine.quiet() {
+        if self.folding.due {
+            self.fold_while_quiet();
+        }
+    }
+
+    #[inline(never)]
+    fn fold_while_quiet(&mut self) {
+        if self.engine.quiet() {
             self.folding.due = self.ftl.fold_idle(&mut self.engine);
             if self.buffer.is_none() {
                 // Collection for its sake may have left a program unit partly filled.

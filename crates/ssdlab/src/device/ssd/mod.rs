@@ -308,8 +308,7 @@ impl Device for Ssd {
         }
         self.in_flight += 1;
         if self.engine.controller.is_free(now, command.op) {
-            self.handled(index);
-            return;
+            return self.go_on(index, command.op);
         }
         self.ftl.expect(self.unit_of(command.offset));
         if let Some(done) = self.engine.controller.take(now, index, command.op) {
@@ -389,7 +388,7 @@ impl Device for Ssd {
                     if let Some(ahead) = &mut self.read_ahead {
                         ahead.forget(write.lpn, write.lpn + 1);
                     }
-                    self.ftl.write(write, &mut self.engine.untimed());
+                    self.ftl.write(&write, &mut self.engine.untimed());
                     placed += bytes;
                 }
                 if self.buffer.is_none() {

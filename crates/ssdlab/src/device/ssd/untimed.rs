@@ -1,7 +1,7 @@
 //! The sink of the translation layer that takes no time.
 
 use super::engine::Engine;
-use crate::ftl::{Filled, Placed, Sink};
+use crate::ftl::{Copied, Filled, Placed, Sink};
 use crate::nand::{Cause, NONE, Place};
 use std::ops::Range;
 
@@ -47,12 +47,12 @@ impl Sink for Instantly<'_> {
         let at = self.engine.place(ppn, units, false);
         self.read(die, at, units)
     }
-    fn copy(&mut self, die: u32, count: u32, run: &[(u32, Placed)], _: Cause) {
+    fn copy(&mut self, die: u32, count: u32, run: &[Copied], _: Cause) {
         let engine = &mut *self.engine;
         engine.untimed.count_copies(u64::from(count));
         if engine.flash.times_differ() {
             let retries =
-                run.iter().map(|&copy| engine.flash.retries(die, engine.places_of(copy).0));
+                run.iter().map(|copy| engine.flash.retries(die, engine.places_of(copy).0));
             engine.untimed.reads += u64::from(retries.sum::<u32>());
         }
     }

@@ -18,7 +18,7 @@ use crate::ftl::page_map::Policies;
 use crate::ftl::placement::PLACEMENTS;
 use crate::ftl::places::Places;
 use crate::ftl::victim::{self, VICTIMS};
-use crate::ftl::{Filled, Layout, Pace, PageMap, Placed, Settings, Sink, UnitWrite};
+use crate::ftl::{Copied, Filled, Layout, Pace, PageMap, Placed, Settings, Sink, UnitWrite};
 use crate::nand::{Cause, NONE};
 use crate::persist::persistent;
 use crate::rng::Stream;
@@ -173,7 +173,7 @@ impl CachedMap {
     fn program(&mut self, unit: u32, parts: u32, sink: &mut dyn Sink) {
         let write =
             UnitWrite { lpn: unit, first_sector: 0, sectors: parts, stamp: 0, compressible: 0 };
-        let ppn = self.table.write(write, &mut TableSink { sink, base: self.base });
+        let ppn = self.table.write(&write, &mut TableSink { sink, base: self.base });
         sink.hold(self.base + ppn, self.length);
     }
 
@@ -347,7 +347,7 @@ impl Sink for TableSink<'_> {
     fn feed(&mut self, read: u32, program: u32) {
         self.sink.feed(read, program);
     }
-    fn copy(&mut self, die: u32, count: u32, run: &[(u32, Placed)], _: Cause) {
+    fn copy(&mut self, die: u32, count: u32, run: &[Copied], _: Cause) {
         self.sink.copy(die, count, run, Cause::Map);
     }
     fn erase(&mut self, die: u32, superblock: u32, _: Cause) {

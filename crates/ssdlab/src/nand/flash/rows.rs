@@ -77,6 +77,23 @@ impl Rows {
         }
     }
 
+    /// Goes on until a row has transferred its last copy, which is the first one then, and answers whether one has, or
+    /// else until then; `last` is the last instant at which anything has happened.
+    #[inline]
+    fn go_on(&mut self, channel: &mut Channel, until: (u64, u32), last: &mut u64) -> bool {
+        while let Some(row) = self.first()
+            && row.order() < until
+        {
+            *last = row.sensed;
+            row.step(channel);
+            if row.left == 1 {
+                return true;
+            }
+            self.rotate();
+        }
+        false
+    }
+
     /// Puts a row where it belongs.
     fn insert(&mut self, row: Row) {
         self.ring.rotate_left(self.first);
@@ -158,17 +175,9 @@ impl Flash {
     }
 
     fn go_on_in_rows(&mut self, channel: usize, now: u64) -> u64 {
-        let mut last = 0;
-        while let Some(row) = self.rows[channel].first()
-            && row.order() < (now, self.acting)
-        {
-            last = row.sensed;
-            row.step(&mut self.channels[channel]);
-            if row.left == 1 {
-                self.end_row(channel);
-            } else {
-                self.rows[channel].rotate();
-            }
+        let (until, mut last) = ((now, self.acting), 0);
+        while self.rows[channel].go_on(&mut self.channels[channel], until, &mut last) {
+            self.end_row(channel);
         }
         last
     }
