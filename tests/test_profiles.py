@@ -14,7 +14,15 @@ from ssdlab.engine.plans import QUICK_CAPACITY
 from ssdlab.engine.rehearsal import LEAST_SUPERBLOCKS
 from ssdlab.jobfile import read_job
 from ssdlab.knowledge import CLASSES
-from ssdlab.rig import SUPERBLOCKS_MIN, Profile, capacity_of, profiles, reduced, resolve
+from ssdlab.rig import (
+    SUPERBLOCKS_MIN,
+    Profile,
+    capacity_of,
+    profile,
+    profiles,
+    reduced,
+    resolve,
+)
 from ssdlab.target import Settings
 
 SOURCES = tuple(start for starts in CLASSES.values() for start in starts)
@@ -89,12 +97,33 @@ The P4500's are limits put in by hand, and the P4510's tPROG is fitted to it. Th
 predicted, from what Samsung announced of the flash and from NVMeVirt's calibration."""
 
 
+BY_AMPLIFICATION = {
+    "intel-dc-p4500-1000": (600, 64),
+    "intel-dc-p4510-2000": (2000, 64),
+    "intel-dc-s4610-480": (502, 32),
+}
+"""MB/s of sequential writes, and how many times smaller it is tried."""
+
+
 @pytest.mark.parametrize("drive", SEQUENTIAL_WRITE)
 def test_a_drive_without_a_cache_is_filled_at_its_rated_speed(drive: str) -> None:
     rated, near = SEQUENTIAL_WRITE[drive]
     job = "[w]\nrw=write\nbs=128k\niodepth=32\nio_size=3g\n"
     result = ssdlab.run(job, on=drive, set=reduced(drive, 100))
     assert result.frame()["bw_bytes"][0] / 1e6 == pytest.approx(rated, rel=near)
+
+
+@pytest.mark.parametrize("drive", BY_AMPLIFICATION)
+def test_a_reserve_that_was_fitted_by_amplification_says_what_comes_of_it(drive: str) -> None:
+    """Collection also takes channels and dies from the host, which amplification does not tell."""
+    rated, factor = BY_AMPLIFICATION[drive]
+    source = {key.removeprefix("below."): why for key, _, why in values(profile(drive))}
+    told = re.search(r"simulated ([\d.]+) times", source["nand.reserve"])
+    assert told is not None
+    job = "[w]\nrw=randwrite\nbs=4k\niodepth=128\nnorandommap\nio_size=512m\n"
+    result = ssdlab.run(job, on=drive, set=reduced(drive, factor), prepare="steady")
+    slower = rated * 1e6 / result.frame()["bw_bytes"][0]
+    assert slower == pytest.approx(float(told[1]), rel=0.05)
 
 
 def test_reduced_drives_keep_what_is_spare_beside_the_superblock_that_collection_is_ahead() -> None:
