@@ -254,7 +254,7 @@ mod tests {
         };
         assert_eq!(origin(&rig, "latency"), "pcie3-x4");
         rig.set("interface", "sata-6g").unwrap();
-        assert_eq!(rig.get("command_time").as_deref(), Some("2us"));
+        assert_eq!(rig.get("command_time").as_deref(), Some("3us"));
         assert_eq!(rig.get("duplex").as_deref(), Some("half"));
         assert_eq!((rig.get("latency"), rig.get("queue_slots").as_deref()), (None, Some("7")));
         assert_eq!(below(&rig), before, "what the drive is supplied with stays");
