@@ -4,15 +4,3 @@ from ssdlab.audits.checks import CHECKS, audit_path
 from ssdlab.audits.model import Finding, Status
 from ssdlab.audits.scene import Layer, Scene, SystemDrive
 from ssdlab.system import FileSystemSpace, System
-
-__all__ = [
-    "CHECKS",
-    "FileSystemSpace",
-    "Finding",
-    "Layer",
-    "Scene",
-    "Status",
-    "System",
-    "SystemDrive",
-    "audit_path",
-]

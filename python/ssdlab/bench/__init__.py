@@ -17,33 +17,12 @@ from ssdlab.bench.threads import Threads
 from ssdlab.bench.variant import (
     Engine,
     Seat,
-    Shelf,
     Take,
-    Tolerant,
     Variant,
     WorkerLostError,
     tolerant,
 )
 from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c
-
-__all__ = [
-    "Engine",
-    "Reuse",
-    "Seat",
-    "Shelf",
-    "Take",
-    "Threads",
-    "Tolerant",
-    "Variant",
-    "WorkerLostError",
-    "cores",
-    "on",
-    "reusing",
-    "run",
-    "run_each",
-    "tolerant",
-    "using",
-]
 
 T = TypeVar("T")
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)

@@ -7,14 +7,3 @@ places that are named are read, and no link is followed out of them.
 
 from ssdlab.imports.find import ForeignDocument, ImportScan, Refused, scan
 from ssdlab.imports.keep import ImportedRun, Keeper, foreign_documents, imported_runs
-
-__all__ = [
-    "ForeignDocument",
-    "ImportScan",
-    "ImportedRun",
-    "Keeper",
-    "Refused",
-    "foreign_documents",
-    "imported_runs",
-    "scan",
-]

@@ -32,26 +32,3 @@ from ssdlab.safety.files import (
 )
 from ssdlab.safety.held import Held
 from ssdlab.safety.rewrite import Rewriting, claim_for_rewrite, why_rewrite_refused
-
-__all__ = [
-    "BlockDevice",
-    "Held",
-    "Rewriting",
-    "Work",
-    "amount",
-    "claim",
-    "claim_for_rewrite",
-    "exists",
-    "hold_file",
-    "inspect",
-    "look",
-    "look_at_file",
-    "make_file",
-    "opened",
-    "refusal",
-    "warning",
-    "why_file_refused",
-    "why_refused",
-    "why_rewrite_refused",
-    "why_unnamed",
-]

@@ -9,21 +9,6 @@ processes share that.
 from ssdlab.sweeps.axes import Axis, axis
 from ssdlab.sweeps.carry import SweepOutcome, carry_out
 from ssdlab.sweeps.dataset import Dataset
-from ssdlab.sweeps.estimate import Forecast, forecast
+from ssdlab.sweeps.estimate import forecast
 from ssdlab.sweeps.order import SweepOrder, from_line, read_order
 from ssdlab.sweeps.plan import Sweep, SweepRun
-
-__all__ = [
-    "Axis",
-    "Dataset",
-    "Forecast",
-    "Sweep",
-    "SweepOrder",
-    "SweepOutcome",
-    "SweepRun",
-    "axis",
-    "carry_out",
-    "forecast",
-    "from_line",
-    "read_order",
-]

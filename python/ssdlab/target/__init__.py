@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 from ssdlab.errors import InputError
-from ssdlab.target.base import Preview, Settings, Target, Terms
+from ssdlab.target.base import Settings, Target, Terms
 from ssdlab.target.real import Fio
 from ssdlab.target.session import RealSession
 from ssdlab.target.simulated import Sim, SimSession
-
-__all__ = [
-    "Fio",
-    "Preview",
-    "RealSession",
-    "Session",
-    "Settings",
-    "Sim",
-    "SimSession",
-    "Target",
-    "Terms",
-    "real",
-    "sim",
-]
 
 Session = SimSession | RealSession
 """A target that is open. Nothing else uses it meanwhile."""

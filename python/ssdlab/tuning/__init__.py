@@ -6,7 +6,7 @@ run, or ``ssdlab setup --restore``, restores what a killed one has left set.
 """
 
 from ssdlab.tuning.apply import applied, preview, restore_left
-from ssdlab.tuning.model import Record, Setting, readable, rows
+from ssdlab.tuning.model import Record, readable, rows
 from ssdlab.tuning.settings import (
     NONE,
     PRESETS,
@@ -16,20 +16,3 @@ from ssdlab.tuning.settings import (
     parse,
     wanted_block,
 )
-
-__all__ = [
-    "NONE",
-    "PRESETS",
-    "SETTINGS",
-    "Record",
-    "Setting",
-    "applied",
-    "consent",
-    "for_client",
-    "parse",
-    "preview",
-    "readable",
-    "restore_left",
-    "rows",
-    "wanted_block",
-]
