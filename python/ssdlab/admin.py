@@ -273,10 +273,7 @@ def controller(name: str, system: System | None = None) -> str:
 
 
 def abilities(control: str) -> NvmeErase:
-    """What a controller says that it can do.
-
-    Raises ExperimentError where nvme-cli is missing or fails.
-    """
+    """What a controller says that it can do; ExperimentError where nvme-cli is missing or fails."""
     said = run(["nvme", "id-ctrl", control, "-o", "json"])
     can = nvme_erase(said.out) if said.status == 0 else None
     if can is None:

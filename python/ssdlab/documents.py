@@ -280,10 +280,7 @@ def damaged(place: object, why: str) -> InputError:
 
 
 def read_bytes(path: Path) -> bytes:
-    """What is in a file of a run.
-
-    Raises InputError where it is missing or cannot be read.
-    """
+    """What is in a file of a run; InputError where it is missing or cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -309,10 +306,7 @@ def rig(data: bytes, place: object) -> str:
 
 
 def parsed(data: bytes | str, place: object) -> Any:
-    """The JSON value in a file of a run.
-
-    Raises InputError where it is none.
-    """
+    """The JSON value in a file of a run; InputError where it is none."""
     text = data if isinstance(data, str) else decoded(data, place)
     try:
         return json.loads(text)
@@ -323,10 +317,8 @@ def parsed(data: bytes | str, place: object) -> Any:
 
 
 def checked(value: Any, shape: type[T] | TypeAdapter[T], place: object) -> T:
-    """``value`` as ``shape``; it is not changed by that.
-
-    Raises InputError that says where in the file ``place`` something else stands.
-    """
+    """``value`` as ``shape``; it is not changed by that; InputError that says where in the file
+    ``place`` something else stands."""
     adapter = shape if isinstance(shape, TypeAdapter) else TypeAdapter(shape)
     try:
         return adapter.validate_python(value)
@@ -359,10 +351,7 @@ def frame(
     together: Mapping[str, pl.DataType] = MappingProxyType({}),
 ) -> pl.DataFrame:
     """A table in Parquet that has these columns and all or none of those of ``together``, and
-    otherwise only numbers.
-
-    Raises InputError where it is none.
-    """
+    otherwise only numbers; InputError where it is none."""
     try:
         found = pl.read_parquet(io.BytesIO(data))
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -404,10 +393,8 @@ _IN_ARCHIVE = {"result.json", "job.fio", "series.parquet"}
 
 @contextlib.contextmanager
 def archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The archive of a step, which has every file that one has.
-
-    Raises InputError where it has not, or breaks while it is read.
-    """
+    """The archive of a step, which has every file that one has; InputError where it has not, or
+    breaks while it is read."""
     try:
         with zipfile.ZipFile(path) as found:
             if missing := sorted(_IN_ARCHIVE - {*found.namelist()}):

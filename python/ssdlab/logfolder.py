@@ -20,20 +20,15 @@ from ssdlab.store import label
 
 
 def prepare(folder: Path, shapes: Sequence[JobShape]) -> None:
-    """Proves that the files of ``shapes`` can be written to ``folder`` and will overwrite nothing.
-
-    Raises InputError where not.
-    """
+    """Proves that the files of ``shapes`` can be written to ``folder`` and will overwrite nothing;
+    InputError where not."""
     prove(folder)
     for place, shape in zip(_places(folder, shapes), shapes, strict=True):
         _check_free(place, shape)
 
 
 def prepare_empty(folder: Path) -> None:
-    """Proves that ``folder`` can be written and is empty, or can be made.
-
-    Raises InputError where not.
-    """
+    """Proves that ``folder`` can be written and is empty, or can be made; InputError where not."""
     prepare(folder, [])
     with writing(folder):
         path = next(folder.iterdir(), None) if folder.exists() else None
@@ -42,10 +37,8 @@ def prepare_empty(folder: Path) -> None:
 
 
 def write(folder: Path, result: Result) -> None:
-    """Writes the logs of ``result`` and a document for each of its sections.
-
-    Raises InputError where a name is taken meanwhile.
-    """
+    """Writes the logs of ``result`` and a document for each of its sections; InputError where a
+    name is taken meanwhile."""
     shapes = [logs.shape for logs in result.job_logs]
     own = entries([shape.name for shape in shapes], result.document)
     places = _places(folder, shapes)

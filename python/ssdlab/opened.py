@@ -42,10 +42,8 @@ def opening(path: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def descriptor_of(path: Path, flags: int, *, shown: Path | None = None) -> Iterator[int]:
-    """A file or device opened and closed again; ``shown`` is what people call it.
-
-    Raises InputError where it cannot be opened, RefusedError for a program that runs.
-    """
+    """A file or device opened and closed again; ``shown`` is what people call it; InputError where
+    it cannot be opened, RefusedError for a program that runs."""
     with opening(shown or path):
         descriptor = os.open(path, flags | os.O_CLOEXEC)
     try:

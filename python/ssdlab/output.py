@@ -68,20 +68,16 @@ _NO_PLACE = {
 
 
 def make_folder(place: Path) -> Path:
-    """Makes a folder, and those above it, where it is not there yet.
-
-    Raises InputError where it cannot be made, ExperimentError if the disk is full.
-    """
+    """Makes a folder, and those above it, where it is not there yet; InputError where it cannot be
+    made, ExperimentError if the disk is full."""
     with writing(place):
         place.mkdir(parents=True, exist_ok=True)
     return place
 
 
 def prove(folder: Path) -> None:
-    """Proves that files can be written to a folder, or to the one that it would be made in.
-
-    Raises InputError where they cannot, ExperimentError if the disk is full.
-    """
+    """Proves that files can be written to a folder, or to the one that it would be made in;
+    InputError where they cannot, ExperimentError if the disk is full."""
     with writing(folder):
         above = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     with writing(above), tempfile.NamedTemporaryFile(dir=above, prefix=_OURS, buffering=0) as probe:
@@ -89,10 +85,8 @@ def prove(folder: Path) -> None:
 
 
 def write_to(place: Place, content: str | bytes) -> None:
-    """Writes one document to a place: an :class:`Output`, or what one is made of.
-
-    Raises as :class:`Output` does.
-    """
+    """Writes one document to a place: an :class:`Output`, or what one is made of; raises as
+    :class:`Output` does."""
     output = place if isinstance(place, Output) else Output(place)
     with contextlib.closing(output):
         output.write(content)
@@ -115,10 +109,8 @@ def check_rigs(folder: Path, names: Iterable[str]) -> None:
 
 
 def write_rigs(folder: Path, rigs: Mapping[str, str]) -> None:
-    """Writes rigs as files of a folder, by name; replaces such as ssdlab wrote, and nothing else.
-
-    Raises as :func:`check_rigs`, before anything is written, and as :class:`Output`.
-    """
+    """Writes rigs as files of a folder, by name; replaces such as ssdlab wrote, and nothing else;
+    raises as :func:`check_rigs`, before anything is written, and as :class:`Output`."""
     make_folder(folder)
     check_rigs(folder, rigs)
     for name, text in rigs.items():
@@ -187,10 +179,8 @@ class Output:
 
     @contextlib.contextmanager
     def writer(self) -> Iterator[Path]:
-        """A new file for what writes by itself; when the block ends well, it becomes the document.
-
-        Raises as :meth:`write`.
-        """
+        """A new file for what writes by itself; when the block ends well, it becomes the document;
+        raises as :meth:`write`."""
         with writing(self):
             if self._file is not None:
                 with self._file.part() as part:

@@ -38,10 +38,8 @@ def uber(drive_class: str | None, *, disk: bool) -> tuple[float, str]:
 
 
 def parse_tbw(text: str) -> float:
-    """Bytes of a rating such as ``600TB`` or ``1.2PBW``; a bare number is in TB.
-
-    Raises InputError where it is none.
-    """
+    """Bytes of a rating such as ``600TB`` or ``1.2PBW``; a bare number is in TB; InputError where
+    it is none."""
     match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(GB|TB|PB)?W?\s*", text, re.IGNORECASE)
     size = 0.0 if match is None else float(match[1])
     if match is None or size == 0:

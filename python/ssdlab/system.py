@@ -101,11 +101,8 @@ class FileSystemSpace:
 
 
 def space(point: str) -> FileSystemSpace:
-    """The room of the file system mounted at ``point``.
-
-    Raises:
-        OSError: there is no such path, or no permission to reach it.
-    """
+    """The room of the file system mounted at ``point``; OSError where there is no such path, or no
+    permission to reach it."""
     found = os.statvfs(point)
     unit = found.f_frsize
     return FileSystemSpace(found.f_blocks * unit, found.f_bfree * unit, found.f_bavail * unit)

@@ -231,10 +231,8 @@ def parse_rate(where: str, text: str) -> int:
 def sizes(
     where: str, text: str, expected: str, fits: Callable[[int], bool] = lambda size: size > 0
 ) -> list[int]:
-    """The sizes of a list in bytes, each once, ascending.
-
-    Raises InputError where one is no size or does not fit; ``expected`` says what would be right.
-    """
+    """The sizes of a list in bytes, each once, ascending; InputError where one is no size or does
+    not fit; ``expected`` says what would be right."""
     return sorted(set(_numbers(where, text, expected, _bytes, round, fits)))
 
 
@@ -248,10 +246,8 @@ def counts(where: str, text: str, expected: str, fits: Callable[[int], bool]) ->
 
 
 def percents(where: str, text: str, expected: str, fits: Callable[[float], bool]) -> list[float]:
-    """The percentages of a list as they stand; a ``%`` behind them is no more than clear.
-
-    Raises InputError where one is no number or does not fit; ``expected`` says what would be right.
-    """
+    """The percentages of a list as they stand; a ``%`` behind them is no more than clear;
+    InputError where one is no number or does not fit; ``expected`` says what would be right."""
     return _numbers(where, text, expected, _percent, float, fits)
 
 
@@ -349,10 +345,7 @@ def values(where: str, text: str, *, once: bool = True) -> list[str]:
 
 
 def words(where: str, text: str) -> list[str]:
-    """The parts of a list of names, each once, in their order.
-
-    Raises InputError where one is empty.
-    """
+    """The parts of a list of names, each once, in their order; InputError where one is empty."""
     return list(dict.fromkeys(_parts(where, text)))
 
 

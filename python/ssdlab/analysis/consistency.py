@@ -55,11 +55,8 @@ class Consistency:
 
 
 def measure(values: npt.ArrayLike, lengths: Floats | None = None) -> Consistency:
-    """Measures a series of bins, of which each counts by its length: a job begins and ends within
-    a second. Without lengths all count alike.
-
-    Raises ValueError if it is empty.
-    """
+    """Measures a series of bins, of which each counts by its length: a job begins and ends within a
+    second. Without lengths all count alike. Raises ValueError if it is empty."""
     y = np.asarray(values, dtype=np.float64)
     if len(y) == 0:
         raise ValueError("no bins to measure: the series is empty")

@@ -29,10 +29,8 @@ COPIES = (2, 3)
 
 @dataclass(frozen=True)
 class Array:
-    """An array of equal members. RAID 1 keeps a copy on every member, RAID 10 `copies`.
-
-    Raises InputError where the level is unknown or cannot be built of so many members.
-    """
+    """An array of equal members. RAID 1 keeps a copy on every member, RAID 10 `copies`. Raises
+    InputError where the level is unknown or cannot be built of so many members."""
 
     level: str
     members: int
@@ -100,10 +98,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Hazards:
-    """What happens to members whatever their age.
-
-    Raises InputError where a value is out of range.
-    """
+    """What happens to members whatever their age; InputError where a value is out of range."""
 
     failures_per_hour: float
     """Of a member in service."""

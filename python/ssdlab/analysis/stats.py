@@ -39,10 +39,8 @@ def t_cdf(t: float, df: float) -> float:
 
 @lru_cache(maxsize=1024)
 def t_quantile(share: float, df: float) -> float:
-    """The value that Student's t with `df` degrees of freedom does not exceed with chance `share`.
-
-    Raises ValueError unless 0 < share < 1 and df > 0.
-    """
+    """The value that Student's t with `df` degrees of freedom does not exceed with chance `share`;
+    ValueError unless 0 < share < 1 and df > 0."""
     if not (0 < share < 1 and df > 0):
         raise ValueError(f"no quantile {share} of t with {df} degrees of freedom")
     if share <= 0.5:

@@ -96,10 +96,8 @@ class Steadiness:
 
 
 def pts_window(rounds: Sequence[float]) -> PtsWindow:
-    """Measures one window; `rounds` are its five values, oldest first.
-
-    Raises ValueError if there are not exactly five.
-    """
+    """Measures one window; `rounds` are its five values, oldest first; ValueError if there are not
+    exactly five."""
     if len(rounds) != ROUNDS:
         raise ValueError(f"a PTS window has {ROUNDS} rounds, found {len(rounds)}")
     y = np.asarray(rounds, dtype=np.float64)

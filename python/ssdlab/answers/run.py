@@ -44,10 +44,8 @@ TAIL_FACTOR = 1.5
 
 
 def answer(results: Sequence[Result]) -> Answer:
-    """The answer of one run, or of several beside each other.
-
-    Raises InputError where there are no results.
-    """
+    """The answer of one run, or of several beside each other; InputError where there are no
+    results."""
     if not results:
         raise InputError("nothing to report: there is no result")
     runs = _runs(results)

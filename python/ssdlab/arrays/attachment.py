@@ -22,10 +22,8 @@ def shipped_attachments() -> dict[str, Attachment]:
 
 
 def attachment(name: str) -> Attachment:
-    """The one that ``name`` means: a shipped one, or a file (``*.toml``).
-
-    Raises InputError where there is none, or the file says something else.
-    """
+    """The one that ``name`` means: a shipped one, or a file (``*.toml``); InputError where there is
+    none, or the file says something else."""
     if name.endswith(".toml"):
         return Attachment(read_text(Path(name), "controller file"), file_name=name)
     texts = dict(shipped_in("controllers"))
@@ -48,10 +46,7 @@ def without_ram(card: Attachment) -> Attachment:
 
 
 def with_bus(found: Attachment, rate: str) -> Attachment:
-    """The same with a bus of ``rate``, such as ``2GB/s``.
-
-    Raises InputError where that is no rate.
-    """
+    """The same with a bus of ``rate``, such as ``2GB/s``; InputError where that is no rate."""
     if not _RATE.match(rate):
         raise InputError(f'--bus "{rate}": expected a rate with its unit, such as 2GB/s')
     name = " and ".join(part for part in (found.name, f"a bus of {rate}") if part)

@@ -33,10 +33,7 @@ def study(
     seeds: int = 1,
 ) -> Section:
     """Runs ``job`` on every array and on the drive alone, and with so many ``seeds`` on those that
-    one seed does not tell apart.
-
-    Raises as :func:`ssdlab.bench.run`.
-    """
+    one seed does not tell apart; raises as :func:`ssdlab.bench.run`."""
     cases = {shape: ArrayCase(shape, job) for shape in (None, *shapes)}
     first, second = progress, progress
     if progress is not None and seeds > 1:

@@ -107,10 +107,8 @@ def profile_of(drive: Sim) -> str | None:
 
 
 def named(name: str, more: str = "") -> Sim:
-    """The drive that a user names: a profile, or a rig file (``*.toml``).
-
-    Raises InputError where there is none; ``more`` ends its sentence.
-    """
+    """The drive that a user names: a profile, or a rig file (``*.toml``); InputError where there is
+    none; ``more`` ends its sentence."""
     from ssdlab.target import Sim
 
     if name.endswith(".toml"):

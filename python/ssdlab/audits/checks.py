@@ -43,10 +43,7 @@ def audit(scene: Scene) -> list[Finding]:
 
 
 def audit_path(target: str, system: System | None = None) -> tuple[Scene, list[Finding]]:
-    """What lies below ``target`` and what is to be said of it.
-
-    Raises:
-        InputError: there is no such thing, or no drive can be seen below it.
-    """
+    """What lies below ``target`` and what is to be said of it; InputError where there is no such
+    thing, or no drive can be seen below it."""
     scene = look(system or System(), target)
     return scene, audit(scene)

@@ -129,11 +129,8 @@ def each_drive(
 
 
 def look(system: System, target: str) -> Scene:
-    """Finds what lies below ``target``: a device, a mount point, or any file or folder.
-
-    Raises:
-        InputError: there is no such thing, or no block device lies below it.
-    """
+    """Finds what lies below ``target``: a device, a mount point, or any file or folder; InputError
+    where there is no such thing, or no block device lies below it."""
     if "\x00" in target:
         raise InputError("a name with a zero byte is no file")
     name = _device(system, target)
@@ -199,10 +196,8 @@ def below_mount(system: System, mount: Mount) -> list[str]:
 
 
 def stack(system: System, name: str, depth: int = 0) -> Layer:
-    """A block device with what it lies on, ``depth`` layers down already.
-
-    Raises InputError where the devices below it go round in a circle.
-    """
+    """A block device with what it lies on, ``depth`` layers down already; InputError where the
+    devices below it go round in a circle."""
     if depth > DEEPEST:
         raise InputError(f"{name}: the devices below it go round in a circle")
     place = f"{CLASS}/{name}"

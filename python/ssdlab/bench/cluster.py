@@ -109,10 +109,8 @@ def _other_version(who: str, found: str | None) -> str | None:
 
 
 def cores(address: str | None) -> int | None:
-    """The cores of this machine that an address makes use of; None where it is another one.
-
-    Raises InputError where it is no address.
-    """
+    """The cores of this machine that an address makes use of; None where it is another one;
+    InputError where it is no address."""
     own = len(os.sched_getaffinity(0))
     if address is None:
         return own
@@ -128,10 +126,8 @@ def cores(address: str | None) -> int | None:
 
 @contextlib.contextmanager
 def connected(address: str, notice: Notice) -> Iterator[Cluster]:
-    """The cluster at an address, or one that is started here and ends with this.
-
-    Raises InputError where there is none, or one that cannot be used.
-    """
+    """The cluster at an address, or one that is started here and ends with this; InputError where
+    there is none, or one that cannot be used."""
     cores(address)
     local = LOCAL.fullmatch(address)
     try:

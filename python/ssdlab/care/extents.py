@@ -142,9 +142,7 @@ def _opened(path: Path) -> RefusedError:
 
 
 def open_for_rewrite(path: Path) -> AbstractContextManager[int]:
-    """A descriptor for direct reads and writes of a plain file.
-
-    Raises InputError or RefusedError where that cannot be, in one sentence.
-    """
+    """A descriptor for direct reads and writes of a plain file; InputError or RefusedError where
+    that cannot be, in one sentence."""
     whole = path.resolve() if path.is_symlink() else path
     return descriptor_of(whole, os.O_RDWR | os.O_DIRECT | os.O_NOFOLLOW, shown=path)

@@ -129,10 +129,8 @@ class Refreshed:
 
 
 def plan(path: Path) -> RefreshPlan:
-    """What refreshing ``path`` would write; changes nothing.
-
-    Raises InputError where it cannot be refreshed.
-    """
+    """What refreshing ``path`` would write; changes nothing; InputError where it cannot be
+    refreshed."""
     place = place_of(path)
     if place.is_device:
         device = safety.inspect(path)

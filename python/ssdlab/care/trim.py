@@ -212,12 +212,8 @@ def discard(descriptor: int, offset: int, length: int, *, secure: bool = False) 
 
 
 def punch(descriptor: int, offset: int, length: int) -> None:
-    """Makes a stretch of an open plain file a hole; its size stays.
-
-    Raises:
-        UnsupportedError: the file system knows no holes.
-        ExperimentError: it failed.
-    """
+    """Makes a stretch of an open plain file a hole; its size stays; UnsupportedError where the file
+    system knows no holes, ExperimentError where it failed."""
     libc = ctypes.CDLL(None, use_errno=True)
     mode = _PUNCH_HOLE | _KEEP_SIZE
     status = libc.fallocate64(

@@ -75,10 +75,8 @@ def _follow(item: ImportedRun) -> str:
 
 
 def _table(documents: Sequence[ForeignDocument]) -> str:
-    """The workloads and numbers of all documents as CSV; of the state of the drive nothing is said.
-
-    Raises InputError where they are of several drives.
-    """
+    """The workloads and numbers of all documents as CSV; of the state of the drive nothing is said;
+    InputError where they are of several drives."""
     labels = list(dict.fromkeys(foreign_document.label for foreign_document in documents))
     if len(labels) > 1:
         raise InputError(

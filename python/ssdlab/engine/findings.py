@@ -109,11 +109,8 @@ def write(folder: RunFolder, findings: Findings) -> None:
 
 
 def read(folder: RunFolder) -> ProtocolRun:
-    """A run with what it found.
-
-    Raises InputError where it still runs or was killed before it could say anything, or a file of
-    it is damaged.
-    """
+    """A run with what it found; InputError where it still runs or was killed before it could say
+    anything, or a file of it is damaged."""
     path = folder.path / FINDINGS
     if not path.exists():
         raise InputError(

@@ -121,10 +121,8 @@ class FileOpening:
             yield replace(session, made=made)
 
     def _room(self) -> int:
-        """How large the file is to be.
-
-        Raises InputError where it must not be, there is no room for it, or it has changed.
-        """
+        """How large the file is to be; InputError where it must not be, there is no room for it, or
+        it has changed."""
         target, path = self.target, self.target.path.absolute()
         if self.begun is not None:
             size = self.begun.capacity

@@ -151,10 +151,8 @@ class Announcement:
 
 
 def plan(order: ProtocolOrder, store: RunStore) -> Announcement:
-    """What :func:`ssdlab.engine.runs.begin` would do, and whether it would be refused.
-
-    Raises InputError where the order cannot be carried out on any target.
-    """
+    """What :func:`ssdlab.engine.runs.begin` would do, and whether it would be refused; InputError
+    where the order cannot be carried out on any target."""
     values = order.protocol.values(order.given)
     check(order)
     target = opened(order)
@@ -163,10 +161,8 @@ def plan(order: ProtocolOrder, store: RunStore) -> Announcement:
 
 
 def rest(folder: RunFolder, protocol: Protocol, rating: Rating | None = None) -> Announcement:
-    """What is left of a run that was stopped, and whether going on would be refused.
-
-    Raises InputError where the run is complete.
-    """
+    """What is left of a run that was stopped, and whether going on would be refused; InputError
+    where the run is complete."""
     require_unfinished(folder)
     manifest = folder.manifest
     setup = Setup(

@@ -57,10 +57,8 @@ class Protocol:
     the keys of its steps."""
 
     def values(self, given: Mapping[str, str]) -> dict[str, int | float | str]:
-        """The parameters, those ``given`` as text instead of their defaults.
-
-        Raises InputError for a name or value that is none.
-        """
+        """The parameters, those ``given`` as text instead of their defaults; InputError for a name
+        or value that is none."""
         known = {parameter.name: parameter for parameter in self.parameters}
         found: dict[str, int | float | str] = {n: p.default for n, p in known.items()}
         for name, text in given.items():

@@ -44,10 +44,8 @@ JOB_WORK = 4_000
 
 
 def small_drive(rig: Rig, capacity: int, seed: int) -> SimSession:
-    """A drive made about as small as ``capacity``, or as it can be, its ratios kept.
-
-    Raises InputError where it cannot be made smaller.
-    """
+    """A drive made about as small as ``capacity``, or as it can be, its ratios kept; InputError
+    where it cannot be made smaller."""
     whole = rig.capacity_bytes
     factor = max(1, round(whole / capacity))
     while True:

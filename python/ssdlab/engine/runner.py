@@ -89,12 +89,8 @@ class Execution:
         self._keeping_s = 0.0
 
     def run(self) -> None:
-        """Goes through the plan from its start; what is in the journal is not done again.
-
-        Raises:
-            Interrupted: Ctrl-C; what was finished is kept.
-            ExperimentError: a step failed; what was finished is kept.
-        """
+        """Goes through the plan from its start; what is in the journal is not done again;
+        Interrupted on Ctrl-C, ExperimentError where a step failed; what was finished is kept."""
         if self.session.kind == "sim":
             self._restore()
         for step in self.protocol.plan(self.setup):

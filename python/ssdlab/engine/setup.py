@@ -40,10 +40,7 @@ class ProtocolParameter:
     most: float = math.inf
 
     def read(self, text: str) -> int | float | str:
-        """The value that ``text`` writes.
-
-        Raises InputError where it is none.
-        """
+        """The value that ``text`` writes; InputError where it is none."""
         if self.choices:
             return known_name(self.name, text, self.choices)
         kind = type(self.default)
@@ -103,10 +100,7 @@ class Setup:
 
     def counts(self, name: str, *, most: int = DEPTH_MAX) -> list[int]:
         """A parameter of whole numbers from 1 to ``most`` (:mod:`ssdlab.units` says how), each
-        once, ascending.
-
-        Raises InputError where it is no such list.
-        """
+        once, ascending; InputError where it is no such list."""
         text = self.text(name)
         expected = f"whole numbers from 1 to {most}, such as 1,4,32 or 1..32x2"
         where = f"--param {name}={text}:"
@@ -342,10 +336,8 @@ def bssplit(shares: Iterable[tuple[int, int]]) -> str:
 
 
 def bytes_of(bs: str | int) -> int:
-    """A block size as fio reads it, in bytes: the largest where directions have their own.
-
-    Raises InputError where it is none.
-    """
+    """A block size as fio reads it, in bytes: the largest where directions have their own;
+    InputError where it is none."""
     if isinstance(bs, int):
         return bs
     parts = [one for one in bs.split(",") if one.strip()] or [bs]

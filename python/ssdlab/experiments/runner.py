@@ -22,11 +22,8 @@ def run(
     seed: int = 1,
     progress: ProgressCallback | None = None,
 ) -> list[Reproduction]:
-    """Runs experiments on simulated drives; one outcome each, in their order.
-
-    Raises:
-        Interrupted: Ctrl-C, or the progress callback returned False; nothing is left running.
-    """
+    """Runs experiments on simulated drives; one outcome each, in their order; Interrupted on
+    Ctrl-C, or where the progress callback returned False; nothing is left running."""
     planned = [(e, e.plan(e.factors[mode])) for e in experiments]
     variants = [variant for e, tasks in planned for variant in _variants(e, tasks, seed)]
     tasks = [(e, task) for e, own in planned for task in own]

@@ -94,11 +94,8 @@ class SectionTrace:
 def plan_trace(
     job: JobText, options: Mapping[str, str | None], capacity: int | None, iolog: str
 ) -> SectionTrace:
-    """Reads the trace that a section replays, once, to know what it does.
-
-    Raises:
-        InputError: there is no such trace, it is damaged, or reaches beyond ``capacity``.
-    """
+    """Reads the trace that a section replays, once, to know what it does; InputError where there is
+    no such trace, it is damaged, or reaches beyond ``capacity``."""
     name = options["read_iolog"]
     if not name:
         raise InputError(f"{job.name}: read_iolog: needs a value, the name of a trace")

@@ -41,10 +41,8 @@ class Conclusion:
 
     @property
     def setting(self) -> str:
-        """The value as rigs write it and ``--set`` takes it for :attr:`key`.
-
-        Raises ValueError where it is not known.
-        """
+        """The value as rigs write it and ``--set`` takes it for :attr:`key`; ValueError where it is
+        not known."""
         if self.value is None:
             raise ValueError(f"{self.name} is not known")
         if self.unit == "yes/no":

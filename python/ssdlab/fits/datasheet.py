@@ -39,10 +39,8 @@ WIDTH = 0.2
 
 
 def read(path: Path) -> tuple[list[Observation], int | None]:
-    """The observations of a data sheet, and the capacity in bytes where it tells that.
-
-    Raises InputError where a key or value is wrong.
-    """
+    """The observations of a data sheet, and the capacity in bytes where it tells that; InputError
+    where a key or value is wrong."""
     try:
         told = tomllib.loads(read_text(path, "data sheet"))
     except tomllib.TOMLDecodeError as error:

@@ -81,10 +81,8 @@ class Fit:
 
 
 def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
-    """Fits a twin to observations.
-
-    Raises InputError where they are too few or the start is wrong, Interrupted on Ctrl-C.
-    """
+    """Fits a twin to observations; InputError where they are too few or the start is wrong,
+    Interrupted on Ctrl-C."""
     # What closed forms say of a drive is at the rates that it can do.
     observed = [
         observation

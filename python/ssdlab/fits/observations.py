@@ -208,10 +208,8 @@ def frame(observations: Iterable[Observation]) -> pl.DataFrame:
 
 
 def rows(table: pl.DataFrame, where: str) -> list[Observation]:
-    """The observations of a frame with columns of the table.
-
-    Raises InputError, with ``where`` and the row, where a cell is wrong.
-    """
+    """The observations of a frame with columns of the table; InputError, with ``where`` and the
+    row, where a cell is wrong."""
     _check_heads(table.columns, where)
     return [
         row({name: _text(cell) for name, cell in cells.items()}, f"{where}, row {place}")

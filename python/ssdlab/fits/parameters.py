@@ -300,10 +300,8 @@ def _bare(key: str) -> str:
 
 
 def amount(key: str, said: str) -> float:
-    """A time in ns, a rate in bytes/s, a size or a plain number, as rigs write them.
-
-    Raises InputError where it is none of these.
-    """
+    """A time in ns, a rate in bytes/s, a size or a plain number, as rigs write them; InputError
+    where it is none of these."""
     if said.strip().endswith("/s"):
         return float(units.parse_rate(key, said))
     found = units.quantity(said)

@@ -67,10 +67,7 @@ def predict(
     progress: ProgressCallback | None = None, store: Callable[[str], str] = lambda rig: rig,
 ) -> list[Prediction]:  # fmt: skip
     """Predictions in the order of the workloads; ``store`` makes a rig of the twin's, such as that
-    of an array of it.
-
-    Raises InputError where a workload does not fit the drive, Interrupted on Ctrl-C.
-    """
+    of an array of it; InputError where a workload does not fit the drive, Interrupted on Ctrl-C."""
     _check(twin, loads)
     different = list(dict.fromkeys(loads))
     effort = trial.lasting(replace(trial.FINE, seed=seed), twin.rig, different)
@@ -190,10 +187,8 @@ def text(predictions: Sequence[Prediction]) -> str:
 
 
 def loads_of(job: JobText) -> list[tuple[str, FitWorkload]]:
-    """The sections of a job file as workloads, each by itself, with their names.
-
-    Raises InputError where it is no job, or has nothing that a table could ask.
-    """
+    """The sections of a job file as workloads, each by itself, with their names; InputError where
+    it is no job, or has nothing that a table could ask."""
     described = job.read()
     found = []
     for one in described["jobs"]:

@@ -104,10 +104,8 @@ def quickly(
 def simulated(
     rig: str, observed: Sequence[Observation], seed: int, progress: ProgressCallback | None
 ) -> Chosen:
-    """By simulations: the victim policy and the pace that come nearest to what was measured.
-
-    Raises InputError where a rig cannot be simulated, Interrupted on Ctrl-C.
-    """
+    """By simulations: the victim policy and the pace that come nearest to what was measured;
+    InputError where a rig cannot be simulated, Interrupted on Ctrl-C."""
     first = closed(rig, observed)
     rows = [observation for observation in observed if observation.load.collects]
     if not rows:

@@ -143,10 +143,8 @@ def answers(
     rigs: Sequence[str], loads: Sequence[FitWorkload], effort: Effort = Effort(),
     progress: ProgressCallback | None = None,
 ) -> list[list[Mapping[str, float]]]:  # fmt: skip
-    """What each rig does under each workload: the columns that are measured, by name.
-
-    Raises InputError where a rig or a workload cannot be simulated, Interrupted on Ctrl-C.
-    """
+    """What each rig does under each workload: the columns that are measured, by name; InputError
+    where a rig or a workload cannot be simulated, Interrupted on Ctrl-C."""
     different = list(dict.fromkeys(loads))
     groups = _groups(different)
     variants = [

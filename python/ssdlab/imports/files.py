@@ -19,10 +19,7 @@ GZIP = b"\x1f\x8b"
 
 def text_of(path: Path) -> str:
     """The text of a regular file, also one that gzip has compressed; bytes that are none are
-    replaced.
-
-    Raises InputError where it is no such file, too large, or cannot be read.
-    """
+    replaced; InputError where it is no such file, too large, or cannot be read."""
     with opening(path):
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
@@ -57,10 +54,7 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 
 def below(folder: Path) -> Iterator[Path]:
     """The regular files below a folder in order, without following links; of a run of ssdlab, its
-    manifest alone.
-
-    Raises InputError where it cannot be read.
-    """
+    manifest alone; InputError where it cannot be read."""
     with opening(folder):
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
     names = {entry.name for entry in entries}

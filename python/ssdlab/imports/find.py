@@ -71,10 +71,7 @@ class ForeignDocument:
     frames: LogSeries | None = field(default=None, repr=False)
 
     def with_logs(self, own: Sequence[Log]) -> ForeignDocument:
-        """The same with the logs that are its own.
-
-        Raises InputError where one is no log of fio.
-        """
+        """The same with the logs that are its own; InputError where one is no log of fio."""
         if not own:
             return self
         sha = hashlib.sha256(self.digest.encode())

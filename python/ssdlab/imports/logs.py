@@ -74,10 +74,7 @@ def log_of(name: str, text: str) -> Log | None:
 
 def series(document: Mapping[str, Any], logs: Sequence[Log], *, old: bool) -> LogSeries | None:
     """The series of the jobs of ``document``; None where the logs do not tell one. ``old``: their
-    latencies are in microseconds.
-
-    Raises InputError where a log is none.
-    """
+    latencies are in microseconds; InputError where a log is none."""
     frames = Frames()
     rows: list[Row] = []
     steps: list[float] = []

@@ -39,10 +39,8 @@ def in_microseconds(document: Mapping[str, Any]) -> bool:
 
 
 def modern(document: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The document as fio 3 would have written it, with its jobs' options as text.
-
-    Raises InputError where it says nothing of any I/O, or something that cannot be read.
-    """
+    """The document as fio 3 would have written it, with its jobs' options as text; InputError where
+    it says nothing of any I/O, or something that cannot be read."""
     jobs = [entry for entry in _entries(document) if entry.get("jobname") != ALL_CLIENTS]
     old = in_microseconds(document)
     try:

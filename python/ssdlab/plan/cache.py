@@ -99,10 +99,8 @@ class CachePlanner(CacheQuestion):
         )
 
     def variants(self) -> Rounds[CachePlan]:
-        """What the pool does alone, what the load allows, what caches do, and which to take.
-
-        Raises InputError where the load, a store or a size is wrong, or the load does not fit.
-        """
+        """What the pool does alone, what the load allows, what caches do, and which to take;
+        InputError where the load, a store or a size is wrong, or the load does not fit."""
         self._check_sizes()
         load = self._load()
         pool, fasts, notes = yield from self._alone(load)

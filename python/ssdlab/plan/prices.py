@@ -37,10 +37,8 @@ class Prices:
 
 
 def prices(path: Path | None = None) -> Prices:
-    """The prices of a file, over those that ship with ssdlab; those alone without one.
-
-    Raises InputError where the file cannot be read or says something else.
-    """
+    """The prices of a file, over those that ship with ssdlab; those alone without one; InputError
+    where the file cannot be read or says something else."""
     shipped = _parse((resources.files("ssdlab.plan") / SHIPPED).read_text("utf-8"), SHIPPED)
     if path is None:
         return shipped

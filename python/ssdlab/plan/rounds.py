@@ -26,12 +26,8 @@ Rounds = Generator[Round, list[Any], T]
 
 
 def simulated(rounds: Rounds[T], progress: ProgressCallback | None = None) -> T:
-    """Runs all rounds.
-
-    Raises:
-        InputError: a load, a store or a rig is wrong, or needs more memory than there is.
-        Interrupted: Ctrl-C, or the progress callback returned False.
-    """
+    """Runs all rounds; InputError where a load, a store or a rig is wrong, or needs more memory
+    than there is; Interrupted on Ctrl-C, or where the progress callback returned False."""
     report, done = progress or (lambda _news: True), 0.0
     try:
         asked = next(rounds)

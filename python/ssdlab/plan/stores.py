@@ -136,10 +136,8 @@ def set_all(rig: _core.Rig, kind: str, values: Mapping[str, str]) -> None:
 
 
 def store(text: str | Sim) -> Store:
-    """The storage that ``text`` means (:data:`FORMS`), or that is one rig.
-
-    Raises InputError where it means none.
-    """
+    """The storage that ``text`` means (:data:`FORMS`), or that is one rig; InputError where it
+    means none."""
     if not isinstance(text, str):
         return _of_rig(text.name, text)
     parts = text.strip().split(":")

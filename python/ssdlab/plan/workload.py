@@ -181,10 +181,8 @@ def read_trace(
 
 
 def place(columns: Columns, fit: str, capacity: int) -> Stream:
-    """Where a replay puts the requests on a target of ``capacity`` bytes, in whole sectors.
-
-    Raises InputError where the trace reaches beyond it and ``fit`` is ``as-is``.
-    """
+    """Where a replay puts the requests on a target of ``capacity`` bytes, in whole sectors;
+    InputError where the trace reaches beyond it and ``fit`` is ``as-is``."""
     offset, span = one_behind_another(columns)
     if span > capacity and fit == "as-is":
         gib = 1 << 30

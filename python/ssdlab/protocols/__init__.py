@@ -26,10 +26,7 @@ def protocols() -> tuple[Protocol, ...]:
 
 
 def find(name: str) -> Protocol:
-    """The protocol called ``name``.
-
-    Raises UnknownNameError where there is none.
-    """
+    """The protocol called ``name``; UnknownNameError where there is none."""
     known = {protocol.name: protocol for protocol in protocols()}
     more = '; "ssdlab list protocols" describes them'
     return known[known_name("protocol", name, known, more)]

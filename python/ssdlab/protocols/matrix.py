@@ -67,10 +67,8 @@ PRESETS = {
 
 
 def planes(setup: Setup) -> list[Plane]:
-    """The planes of the preset, with the lists that the parameters name instead of its own.
-
-    Raises InputError where a list is none, or nothing remains that the target can do.
-    """
+    """The planes of the preset, with the lists that the parameters name instead of its own;
+    InputError where a list is none, or nothing remains that the target can do."""
     given: dict[str, Any] = {}
     if setup.text("blocks"):
         given["blocks"] = setup.blocks("blocks")

@@ -69,10 +69,7 @@ NARROW = 4
 
 
 def render(answer: Answer, place: Place, *, title: str | None = None) -> None:
-    """Writes the page.
-
-    Raises as :class:`ssdlab.output.Output` does.
-    """
+    """Writes the page; raises as :class:`ssdlab.output.Output` does."""
     write_to(place, page(answer, title))
 
 

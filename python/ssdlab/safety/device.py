@@ -94,10 +94,8 @@ def claim(device: BlockDevice, work: Work, destroy: str | None) -> Iterator[Held
 
 @contextlib.contextmanager
 def look(device: BlockDevice) -> Iterator[Held]:
-    """Holds ``device`` to be read; for that nobody need be asked.
-
-    Raises InputError where it cannot be opened for reading.
-    """
+    """Holds ``device`` to be read; for that nobody need be asked; InputError where it cannot be
+    opened for reading."""
     with descriptor_of(device.path, os.O_RDONLY) as descriptor:
         yield Held(
             device.path, descriptor, device.capacity_bytes, device.name, sequence=device.sequence

@@ -55,10 +55,8 @@ class Held:
                 self.shown.unlink()
 
     def check(self) -> None:
-        """Asked before each step: it is still there, still what was checked, and nobody else's.
-
-        Raises RefusedError where it is not.
-        """
+        """Asked before each step: it is still there, still what was checked, and nobody else's;
+        RefusedError where it is not."""
         try:
             same = key_of(self.shown.stat()) == key_of(os.fstat(self.descriptor))
         except OSError:

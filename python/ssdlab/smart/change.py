@@ -101,11 +101,8 @@ def _struck(serial: str) -> bool:
 
 
 def compare(before: Health, after: Health) -> HealthChange:
-    """What passed between ``before`` and ``after``.
-
-    Raises:
-        InputError: they are of two drives, or in the wrong order.
-    """
+    """What passed between ``before`` and ``after``; InputError where they are of two drives, or in
+    the wrong order."""
     if not same_drive(before, after):
         raise InputError(
             f"the snapshots are of different drives ({_named(before)} and {_named(after)})"

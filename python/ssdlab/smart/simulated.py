@@ -14,11 +14,8 @@ from ssdlab.wear import Stretch
 
 
 def from_wear(about: Mapping[str, Any], name: str) -> Health:
-    """The drive of a simulated run; ``about`` is the object ``ssdlab`` of its result.
-
-    Raises:
-        InputError: the rig has no SSD, or an older version wrote the result.
-    """
+    """The drive of a simulated run; ``about`` is the object ``ssdlab`` of its result; InputError
+    where the rig has no SSD, or an older version wrote the result."""
     wear = at(about, "wear")
     if not isinstance(wear, Mapping):
         raise InputError(

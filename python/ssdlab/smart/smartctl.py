@@ -37,11 +37,7 @@ _EXIT_NOT_ALL = 0b100
 
 
 def read_document(content: str, name: str) -> dict[str, Any]:
-    """The JSON object in ``content``.
-
-    Raises:
-        InputError: it is no JSON, or no object.
-    """
+    """The JSON object in ``content``; InputError where it is no JSON, or no object."""
     if not content.strip():
         raise InputError(f"{name}: is empty; {HOW_TO}")
     try:
@@ -61,11 +57,8 @@ def read_document(content: str, name: str) -> dict[str, Any]:
 
 
 def parse(document: Mapping[str, Any], name: str) -> Health:
-    """The drive that a document of ``smartctl --json`` describes.
-
-    Raises:
-        InputError: it is not from smartctl, says that smartctl failed, or holds no SMART data.
-    """
+    """The drive that a document of ``smartctl --json`` describes; InputError where it is not from
+    smartctl, says that smartctl failed, or holds no SMART data."""
     if not isinstance(document.get("smartctl"), dict):
         hint = "it is a result of fio without SMART data; " if "fio version" in document else ""
         raise InputError(f'{name}: is not from smartctl (no "smartctl" in it); {hint}{HOW_TO}')

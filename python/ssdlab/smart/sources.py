@@ -177,10 +177,8 @@ def of_protocol(folder: Path, name: str) -> Iterator[Health]:
 
 
 def protocol_snapshots(folder: Path) -> dict[str, dict[str, Any]]:
-    """The snapshots as they are kept, by ``before`` and ``after``; none where nothing was kept.
-
-    Raises InputError where their file is damaged.
-    """
+    """The snapshots as they are kept, by ``before`` and ``after``; none where nothing was kept;
+    InputError where their file is damaged."""
     path = folder / PROTOCOL_SNAPSHOTS
     if not path.exists():
         return {}

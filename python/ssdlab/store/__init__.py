@@ -144,10 +144,8 @@ class RunStore:
             ) from None
 
     def adopt(self, run_id: str, files: Mapping[str, bytes]) -> Path:
-        """Keeps a run that was made in another store, as :func:`files_of` has it; its folder.
-
-        Raises as :meth:`create`.
-        """
+        """Keeps a run that was made in another store, as :func:`files_of` has it; its folder;
+        raises as :meth:`create`."""
         with self._filled(run_id) as part:
             for name, content in files.items():
                 (part / name).parent.mkdir(parents=True, exist_ok=True)
@@ -260,10 +258,8 @@ def _partial() -> str:
 
 
 def open_run(path: Path) -> RunFolder:
-    """The run in a folder, also of an older form.
-
-    Raises InputError where there is none, its manifest is damaged, or a newer version wrote it.
-    """
+    """The run in a folder, also of an older form; InputError where there is none, its manifest is
+    damaged, or a newer version wrote it."""
     from ssdlab import documents
     from ssdlab.store import legacy
     from ssdlab.store.folder import SCHEMA, Manifest, RunFolder

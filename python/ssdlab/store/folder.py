@@ -197,10 +197,7 @@ class RunFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else continues the run meanwhile.
-
-        Raises InputError where somebody does already.
-        """
+        """Nobody else continues the run meanwhile; InputError where somebody does already."""
         with (self.path / "lock").open("w") as file:
             for place in range(LOCK_TRIES):
                 try:
@@ -223,9 +220,7 @@ class RunFolder:
 
     def journal(self) -> list[JournalEntry]:
         """The finished steps in order. A line cut short by a power failure was never finished.
-
-        Raises InputError where a whole line is none of a journal.
-        """
+        Raises InputError where a whole line is none of a journal."""
         path = self.path / JOURNAL
         lines = documents.read_bytes(path).split(b"\n")[:-1]
         return [_entry(number, line, path) for number, line in enumerate(lines, 1)]

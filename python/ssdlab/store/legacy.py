@@ -12,10 +12,8 @@ from ssdlab.store.folder import JOB, SCHEMA, JournalEntry, Manifest, RunFolder
 
 
 def opened(path: Path, manifest: Mapping[str, Any], place: Path) -> RunFolder:
-    """The folder of an old run, by its ``manifest`` of the file ``place``.
-
-    Raises InputError where it is none.
-    """
+    """The folder of an old run, by its ``manifest`` of the file ``place``; InputError where it is
+    none."""
     if "protocol" in manifest:
         found = documents.checked({"id": path.name, **manifest, "schema": SCHEMA}, Manifest, place)
         return RunFolder(path, found)

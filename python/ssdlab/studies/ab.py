@@ -100,10 +100,7 @@ def conduct(
 
 
 def command(text: str) -> None:
-    """Runs a command by the shell, because the user gave it.
-
-    Raises ExperimentError where it fails.
-    """
+    """Runs a command by the shell, because the user gave it; ExperimentError where it fails."""
     try:
         done = subprocess.run(  # noqa: S602 - the user's own command line
             text,

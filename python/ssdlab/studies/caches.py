@@ -196,11 +196,8 @@ class MissRatioStudy:
     seed: int = 1
 
     def carry_out(self, progress: ProgressCallback) -> MissRatios | ObjectsFound:
-        """Plays the trace through every cache.
-
-        Raises InputError as :func:`ssdlab.traces.open`, and for a size that cannot be; Interrupted
-        on Ctrl-C, and where ``progress`` answers False.
-        """
+        """Plays the trace through every cache; InputError as :func:`ssdlab.traces.open`, and for a
+        size that cannot be; Interrupted on Ctrl-C, and where ``progress`` answers False."""
         if self.block is None and named(existing(self.trace), self.reading):
             return self._objects(progress)
         block = self.block or BLOCK

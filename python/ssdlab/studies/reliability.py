@@ -315,10 +315,8 @@ class Study:
 
 
 def study(question: Question, progress: ProgressCallback | None = None) -> Study:
-    """Answers a question.
-
-    Raises InputError where values are out of range or do not fit each other, Interrupted.
-    """
+    """Answers a question; InputError where values are out of range or do not fit each other,
+    Interrupted."""
     arrays, hazards = question.arrays(), question.hazards()
     if not (math.isfinite(question.years) and 0 < question.years <= 1000):
         raise InputError(f"the years asked for are above 0 and at most 1000: {question.years:g}")

@@ -128,10 +128,8 @@ def _checked(key: str) -> str:
 
 
 def grouped(axes: Sequence[Axis], groups: Sequence[Sequence[str]]) -> list[Axis]:
-    """The axes, those of a group (keys) together; the others have each of their values once.
-
-    Raises InputError where a group names what does not vary, or its axes are of different lengths.
-    """
+    """The axes, those of a group (keys) together; the others have each of their values once;
+    InputError where a group names what does not vary, or its axes are of different lengths."""
     known = {one.key: one for one in axes}
     of: dict[str, str] = {}
     for group in groups:
@@ -164,10 +162,8 @@ def point(values: Mapping[str, str]) -> AxisPoint:
 
 
 def with_options(job: JobText, options: Mapping[str, str]) -> JobText:
-    """The job with these options in each of its sections, in the place of its own.
-
-    Raises InputError where a part of the job stands in another file.
-    """
+    """The job with these options in each of its sections, in the place of its own; InputError where
+    a part of the job stands in another file."""
     if not options:
         return job
     added = [f"{name}={value}" for name, value in options.items()]

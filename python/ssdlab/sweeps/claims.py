@@ -27,10 +27,8 @@ _MACHINE = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Claims:
-    """The claims of this process in a folder; closed, it leaves none. Threads may share it.
-
-    Raises InputError where the folder cannot be written.
-    """
+    """The claims of this process in a folder; closed, it leaves none. Threads may share it. Raises
+    InputError where the folder cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -111,10 +111,8 @@ class Dataset:
             claims.close()
 
     def take(self, key: str) -> bool:
-        """Whether a run is to be done by this process: it is not done, and nobody else does it.
-
-        Raises as :meth:`done`.
-        """
+        """Whether a run is to be done by this process: it is not done, and nobody else does it;
+        raises as :meth:`done`."""
         claims = self._claims
         if claims is None:
             return True
@@ -127,10 +125,8 @@ class Dataset:
         return True
 
     def done(self) -> set[str]:
-        """Keys of the runs that are in it, also of what other processes wrote.
-
-        Raises InputError where a part cannot be read, or is one of another sweep.
-        """
+        """Keys of the runs that are in it, also of what other processes wrote; InputError where a
+        part cannot be read, or is one of another sweep."""
         with self._lock:
             found = self._look(self._parts, [axis.key for axis in self._axes])
             if self._courses is not None:

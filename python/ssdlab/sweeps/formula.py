@@ -63,19 +63,15 @@ class Condition:
     _holds: _Node
 
     def holds(self, names: Names) -> bool:
-        """Whether it does; False where something that it compares is not known.
-
-        Raises InputError where a time is held against a number, and the like.
-        """
+        """Whether it does; False where something that it compares is not known; InputError where a
+        time is held against a number, and the like."""
         held = self._holds(names)
         return held is not None and bool(held.value)
 
 
 def condition(text: str, where: str, known: Collection[str]) -> Condition:
-    """Reads a condition over the ``known`` names.
-
-    Raises InputError that says where in the text something else was expected.
-    """
+    """Reads a condition over the ``known`` names; InputError that says where in the text something
+    else was expected."""
     parser = _Parser(text, where, known)
     node = parser.condition()
     parser.end()

@@ -54,10 +54,8 @@ def names() -> list[str]:
 
 
 def goal(text: str) -> Goal:
-    """``waf``, or with the way ``max:iops``, ``min:read.p99``.
-
-    Raises InputError where there is no such measure.
-    """
+    """``waf``, or with the way ``max:iops``, ``min:read.p99``; InputError where there is no such
+    measure."""
     way, colon, name = text.strip().rpartition(":")
     if colon and way not in ("min", "max"):
         raise InputError(f'--search "{text}": expected MEASURE, min:MEASURE or max:MEASURE')

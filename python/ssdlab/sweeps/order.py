@@ -61,10 +61,8 @@ class SweepOrder:
 
     @property
     def axes(self) -> list[Axis]:
-        """What varies; a sample is drawn, while a search keeps its ranges.
-
-        Raises InputError where one is none, or they cannot go together.
-        """
+        """What varies; a sample is drawn, while a search keeps its ranges; InputError where one is
+        none, or they cannot go together."""
         open_ = self.sample is not None or bool(self.search)
         found = [axis(f"{key}={values}", spans=open_) for key, values in self.vary.items()]
         found = grouped(found, self.zip)
@@ -98,10 +96,8 @@ class SweepOrder:
 
 
 def read_order(path: Path) -> SweepOrder:
-    """The order in a file (TOML).
-
-    Raises InputError, with the place in the file, where it says something else.
-    """
+    """The order in a file (TOML); InputError, with the place in the file, where it says something
+    else."""
     try:
         table = tomllib.loads(read_text(path, "sweep file"))
     except tomllib.TOMLDecodeError as error:

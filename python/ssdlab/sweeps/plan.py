@@ -52,11 +52,8 @@ class SweepRun:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A question: what varies, and what all runs have in common.
-
-    Raises InputError where nothing varies, nothing is left, a condition cannot be read, or there
-    are more runs than ``runs_max``.
-    """
+    """A question: what varies, and what all runs have in common; InputError where nothing varies,
+    nothing is left, a condition cannot be read, or there are more runs than ``runs_max``."""
 
     job: JobText
     target: str
@@ -113,11 +110,8 @@ class Sweep:
         return self.runs()
 
     def check(self) -> int:
-        """The most memory that a run takes, in bytes.
-
-        Raises InputError as :meth:`runs`, where the job is none with one of the options, and where
-        no rig can be built.
-        """
+        """The most memory that a run takes, in bytes; InputError as :meth:`runs`, where the job is
+        none with one of the options, and where no rig can be built."""
         try:
             return self._checked()
         except InputError as error:
@@ -160,10 +154,8 @@ class Sweep:
             raise InputError(f"{JOB if varied else f'{self.job.name}: '}{text}") from None
 
     def runs(self) -> Iterator[SweepRun]:
-        """The runs; those that can share a prepared drive stand together.
-
-        Raises InputError where a key or value is none of the rig, or an option none of the job.
-        """
+        """The runs; those that can share a prepared drive stand together; InputError where a key or
+        value is none of the rig, or an option none of the job."""
         inner = {axis.key for block in self.blocks() if _of_job(block) for axis in block}
         for _, alike in itertools.groupby(
             self._values(), key=lambda values: [v for key, v in values.items() if key not in inner]
@@ -173,10 +165,7 @@ class Sweep:
                 yield from (self.run(values, seed) for values in group)
 
     def run(self, values: Mapping[str, str], seed: int) -> SweepRun:
-        """The run of a value of each axis.
-
-        Raises as :meth:`runs`.
-        """
+        """The run of a value of each axis; raises as :meth:`runs`."""
         axis_point = point(values)
         target = self._rig(values.get("target", self.target), axis_point.rig).target
         job = with_options(self.job, axis_point.job)

@@ -82,11 +82,8 @@ def sources(folders: Sequence[Path] = ()) -> Sources:
 
 
 def ask(sql: str, asked: Sources, progress: ProgressCallback | None = None) -> Rows:
-    """Answers a question.
-
-    Raises InputError where DuckDB is missing, the SQL is wrong, or it does more than read;
-    Interrupted on Ctrl-C.
-    """
+    """Answers a question; InputError where DuckDB is missing, the SQL is wrong, or it does more
+    than read; Interrupted on Ctrl-C."""
     try:
         import duckdb
     except ImportError:

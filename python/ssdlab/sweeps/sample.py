@@ -23,10 +23,8 @@ class Sample:
 
 
 def sample(text: str) -> Sample:
-    """``lhs:200``, or with a seed ``sobol:256:7``.
-
-    Raises InputError where it is neither, or a Sobol sequence would be cut short.
-    """
+    """``lhs:200``, or with a seed ``sobol:256:7``; InputError where it is neither, or a Sobol
+    sequence would be cut short."""
     match = re.fullmatch(r"(\w+):(\d{1,7})(?::(\d{1,9}))?", text.strip(), re.ASCII)
     if match is None or match[1] not in METHODS or int(match[2]) < 1:
         raise InputError(
@@ -43,10 +41,8 @@ def sample(text: str) -> Sample:
 
 
 def sampled(axes: Sequence[Axis], asked: Sample) -> list[Axis]:
-    """The axes, with values drawn for those that are ranges; these go together.
-
-    Raises InputError where no axis is a range, or scipy is missing.
-    """
+    """The axes, with values drawn for those that are ranges; these go together; InputError where no
+    axis is a range, or scipy is missing."""
     open_ = [axis for axis in axes if axis.span is not None]
     if not open_:
         raise InputError(

@@ -18,10 +18,8 @@ def sim(target: Target) -> Sim | None:
 
 
 def real(target: Target, otherwise: str) -> Fio:
-    """The target where it is a file or a device.
-
-    Raises InputError, which says ``otherwise``, where it is simulated.
-    """
+    """The target where it is a file or a device; InputError, which says ``otherwise``, where it is
+    simulated."""
     if not isinstance(target, Fio):
         raise InputError(otherwise)
     return target

@@ -122,10 +122,8 @@ class Fio:
 
     @contextlib.contextmanager
     def open(self, terms: Terms) -> Iterator[RealSession]:
-        """Holds the target, and sets it up.
-
-        Raises InputError where it cannot be held, RefusedError where it must not be.
-        """
+        """Holds the target, and sets it up; InputError where it cannot be held, RefusedError where
+        it must not be."""
         device, path = self.device(), self.path.absolute()
         with self._held(terms, device) as held:
             system = System()
@@ -146,10 +144,8 @@ class Fio:
                 yield replace(session, held=held, capacity=size, setup=done)
 
     def preview(self, job: JobText, settings: Settings) -> Preview:
-        """What :meth:`run` would do and what would be refused; changes nothing.
-
-        Raises InputError where the job is wrong, or a value of the setup is none.
-        """
+        """What :meth:`run` would do and what would be refused; changes nothing; InputError where
+        the job is wrong, or a value of the setup is none."""
         tuning.preview(System().disk_below(self.path), self.setup)
         device = self.device()
         plan = self._seen(job, settings, device).plan
@@ -175,10 +171,7 @@ class Fio:
         setup: Mapping[str, Any] | None = None,
     ) -> Result:
         """Runs ``job`` on what the caller holds and has set up as ``setup`` says, after asking
-        again whether it may be written.
-
-        Raises as :meth:`run`.
-        """
+        again whether it may be written; raises as :meth:`run`."""
         held.check()
         real_job = fio_job.rewrite(
             job,
@@ -211,10 +204,8 @@ class Fio:
         settings: Settings,
         file_bytes: int = 0,
     ) -> Terms:
-        """What a job does to the target as it is now; a file is made at least that large.
-
-        Raises InputError where the job is none for a plain file.
-        """
+        """What a job does to the target as it is now; a file is made at least that large;
+        InputError where the job is none for a plain file."""
         plan, path = real_job.plan, self.path
         notice = settings.notice or Terms.notice
         if device is not None:

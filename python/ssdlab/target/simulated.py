@@ -61,10 +61,8 @@ class Sim:
         return sim_shapes(job.read())
 
     def open(self, terms: Terms) -> SimSession:
-        """The drive, built.
-
-        Raises InputError where the rig is wrong, MemoryShortError where it takes too much memory.
-        """
+        """The drive, built; InputError where the rig is wrong, MemoryShortError where it takes too
+        much memory."""
         return SimSession(self, terms)
 
     def run(self, job: JobText, settings: Settings) -> Result:
@@ -152,18 +150,13 @@ class SimSession(AbstractContextManager["SimSession"]):
         logs: bool = False,
         phases: Sequence[str] = (),
     ) -> Result:
-        """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was.
-
-        Raises InputError, and Interrupted on Ctrl-C or where ``progress`` answers False.
-        """
+        """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was;
+        InputError, and Interrupted on Ctrl-C or where ``progress`` answers False."""
         output = self._play(job, progress, seed, interval_ms, logs=logs, phases=phases)
         return sim_result(self.name, job, output, self.target.shapes(job) if logs else [])
 
     def begin(self, job: JobText, *, seed: int, most_work: int) -> Begun:
-        """Runs a job as far as ``most_work`` goes.
-
-        Raises InputError, and Interrupted on Ctrl-C.
-        """
+        """Runs a job as far as ``most_work`` goes; InputError, and Interrupted on Ctrl-C."""
         output = self._play(job, None, seed, 1000, most_work=most_work)
         return Begun(sim_result(self.name, job, output, []), output.work, output.cut)
 

@@ -34,10 +34,8 @@ class _Line:
 
 
 def preview(name: str | None, text: str, system: System | None = None) -> list[Record]:
-    """What ``--setup`` would do to drive ``name`` and its system; changes nothing.
-
-    Raises InputError where ``text`` is no setup, or has a value that there is not.
-    """
+    """What ``--setup`` would do to drive ``name`` and its system; changes nothing; InputError where
+    ``text`` is no setup, or has a value that there is not."""
     own = system or System()
     request = parse(text)
     lines = _plan(

@@ -395,11 +395,8 @@ def block_bytes(value: str) -> int:
 
 
 def parse(text: str) -> SetupRequest:
-    """Reads ``pts``, ``none``, or ``NAME=VALUE`` joined by commas; later ones win.
-
-    Raises:
-        InputError: no such preset, setting or value.
-    """
+    """Reads ``pts``, ``none``, or ``NAME=VALUE`` joined by commas; later ones win; InputError where
+    there is no such preset, setting or value."""
     known = {setting.name: setting for setting in SETTINGS}
     wishes: dict[str, SetupWish] = {}
     for part in _parts(text):

@@ -77,10 +77,7 @@ LONGEST = 100
 
 
 def parts_of(setup: Setup) -> list[str]:
-    """The benchmarks that are asked for, in order.
-
-    Raises InputError for a name that is none.
-    """
+    """The benchmarks that are asked for, in order; InputError for a name that is none."""
     if setup.text("gentle") == "yes":
         return list(READS)
     names = [one.strip() for one in setup.text("parts").split(",") if one.strip()]
