@@ -39,13 +39,9 @@ class Said:
 
 
 def run(command: Sequence[str], waiting: Callable[[float], None] | None = None) -> Said:
-    """Runs ``command`` to its end; ``waiting`` is told the seconds passed meanwhile.
-
-    An erase cannot be called back once the drive has it, so a Ctrl-C does not reach the program:
-    it is raised here, after the program has ended.
-
-    Raises MissingProgramError where it is not installed.
-    """
+    """Runs ``command`` to its end; ``waiting`` is told the seconds passed meanwhile. An erase
+    cannot be called back once the drive has it, so a Ctrl-C does not reach the program, but is
+    raised here after its end. Raises MissingProgramError where it is not installed."""
     program = system_program(command[0])
     if program is None:
         package = _PACKAGES.get(command[0], command[0])
@@ -208,10 +204,8 @@ def nvme_namespaces(text: str) -> int | None:
 
 
 def nvme_sanitize(text: str) -> Sanitize | None:
-    """Reads ``nvme sanitize-log -o json`` of any version; None where it is no such answer.
-
-    The status comes as a number, or as a text that begins with it, below a name that differs.
-    """
+    """Reads ``nvme sanitize-log -o json`` of any version, whose status is a number or a text that
+    begins with it, below a name that differs; None where it is no such answer."""
     answer = object_in(text)[0]
     body = answer if "sprog" in answer else next(iter(answer.values()), None)
     if not isinstance(body, dict) or "sprog" not in body:

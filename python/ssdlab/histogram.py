@@ -138,11 +138,9 @@ class Histogram:
         return max(self.min_ns, min(value, self.max_ns or value))
 
     def slower(self) -> tuple[Floats, Floats]:
-        """Latencies in ns, ascending, and the share of I/Os slower than each (CCDF).
-
-        It begins with all of them at the quickest. The slowest I/O has the share 1/n, not zero, so
-        that it can be drawn on a log axis.
-        """
+        """Latencies in ns, ascending, and the share of I/Os slower than each (CCDF), from all of
+        them at the quickest on; the slowest has the share 1/n, not zero, so that it can be drawn on
+        a log axis."""
         used = np.flatnonzero(self.counts)
         if not len(used):
             return np.zeros(0), np.zeros(0)

@@ -21,10 +21,7 @@ def limit_process(most: int | None) -> None:
 
 def available_bytes(most: int | None = None) -> int | None:
     """The least of what is free, what the container may still take, what the process may, and
-    ``most``.
-
-    None where the system does not tell.
-    """
+    ``most``; None where the system does not tell."""
     amounts = (_free(), _of_container(), _of_process(), most)
     known = [amount for amount in amounts if amount is not None]
     return max(0, min(known)) if known else None

@@ -163,10 +163,8 @@ class Output:
 
     def write(self, content: str | bytes) -> None:
         """Writes the whole document and closes the place; a reader that has left is no error.
-
         Raises ExperimentError where the disk is full or breaks, InputError where the place is no
-        longer what it was.
-        """
+        longer what it was."""
         # A name that came from a file system need not be text.
         data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
         with writing(self):

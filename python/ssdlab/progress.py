@@ -88,12 +88,9 @@ def heard(
     *,
     phases: Sequence[str] = (),
 ) -> T:
-    """What ``work`` of the core gives, to which the callback is handed that it reports to.
-
-    ``phases`` are those that it goes through, where it tells how far each of them is.
-
-    Raises Interrupted on Ctrl-C, and where ``progress`` answers False.
-    """
+    """What ``work`` of the core gives, to which the callback is handed that it reports to;
+    ``phases`` are those that it goes through, where it tells how far each of them is. Raises
+    Interrupted on Ctrl-C, and where ``progress`` answers False."""
     stopped = False
 
     def report(news: _core.Progress) -> bool:

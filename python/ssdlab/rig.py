@@ -90,10 +90,8 @@ def capacity_of(drive: str) -> int:
 
 
 def reduced(drive: str, factor: int, *, fewest: int = 1) -> dict[str, str]:
-    """Overrides that make a profile ``factor`` times smaller, of at least ``fewest`` superblocks.
-
-    Every ratio is kept (:meth:`ssdlab._core.Rig.scale`); none for a factor of 1.
-    """
+    """Overrides that make a profile ``factor`` times smaller, every ratio kept
+    (:meth:`ssdlab._core.Rig.scale`), of at least ``fewest`` superblocks; none for a factor of 1."""
     return dict(profile(drive).rig().scale(factor, fewest=fewest))
 
 
@@ -162,11 +160,9 @@ def resolve(
     redact: bool = False,
     setup: str = "none",
 ) -> Target:
-    """The target that ``target`` names.
-
-    Tried in order: a shipped profile, a rig file (``*.toml``), a block device, a plain file. A
-    plain file needs a folder or a dot in its name, so that a misspelt profile is not made a file.
-    """
+    """The target that ``target`` names: a shipped profile, a rig file (``*.toml``), a block device
+    or a plain file, tried in this order. A plain file needs a folder or a dot in its name, so that
+    a misspelt profile is not made a file."""
     from ssdlab import tuning
 
     if isinstance(target, (str, Path)):

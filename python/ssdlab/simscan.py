@@ -25,12 +25,8 @@ def scan_simulated(
     progress: ProgressCallback | None = None,
 ) -> Scan:
     """Reads a simulated drive as a scan reads a real one; all of it if ``wanted_bytes`` is None.
-
     Errors are not simulated, and nothing but the scan is at work, so what is slow is slow each
-    time: no piece is read twice.
-
-    Raises InputError for a wrong rig, and Interrupted.
-    """
+    time: no piece is read twice. Raises InputError for a wrong rig, and Interrupted."""
     keys = dict(overrides or {})
     probe = target.run(_job("size=1m"), Settings(overrides=keys))
     capacity = int(probe.ssdlab["target"]["capacity_bytes"])

@@ -32,11 +32,9 @@ def sim_shapes(described: Mapping[str, Any]) -> list[JobShape]:
 
 
 def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
-    """The latency histograms of a simulated run against time, see docs/results.md.
-
-    A row per segment, job, direction and kind, with the I/Os of each of fio's bins as the lists
-    ``bins`` and ``counts``, and by latency class where their time went.
-    """
+    """The latency histograms of a simulated run against time (docs/results.md): a row per segment,
+    job, direction and kind, with the I/Os of each of fio's bins as the lists ``bins`` and
+    ``counts``, and by latency class where their time went."""
     columns = dict(output.latency)
     bins = np.asarray(columns.pop("offsets"), np.int64)
     classes = np.asarray(columns.pop("class_offsets"), np.int64)
@@ -65,10 +63,8 @@ def _lists(name: str, flat: Any, borders: Ints, kind: pl.List) -> pl.Series:
 def sim_result(
     name: str, job: JobText, output: _core.RunOutput, shapes: Sequence[JobShape] = ()
 ) -> Result:
-    """The result of what the core measured in virtual time.
-
-    ``shapes`` are the sections whose logs are wanted.
-    """
+    """The result of what the core measured in virtual time; ``shapes`` are the sections whose logs
+    are wanted."""
     device = pl.DataFrame(output.device_series)
     document = json.loads(output.json)
     about = document["ssdlab"]

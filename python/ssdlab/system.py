@@ -167,10 +167,8 @@ def printed(command: list[str]) -> tuple[int, str]:
 
 class System:
     """Reads /sys, /proc and /etc below ``root``; never anything outside it, and writes nothing.
-
-    ``space`` tells the room of a mounted file system, which no file does; by default the running
-    system is asked, and a recorded one has no answer.
-    """
+    ``space`` tells the room of a mounted file system, which no file does: by default the running
+    system is asked, and a recorded one has no answer."""
 
     def __init__(
         self, root: Path | str = "/", space: Callable[[str], FileSystemSpace | None] | None = None

@@ -212,10 +212,8 @@ def _scaled(value: float | None, units: Sequence[tuple[float, str]]) -> str:
 
 
 def parse_bytes(where: str, text: str) -> int:
-    """A size in bytes, such as ``8g`` or ``8GiB`` (binary) or ``1.5GB`` (decimal).
-
-    Parts of a byte are dropped. Raises InputError, beginning with ``where``, for anything else.
-    """
+    """A size in bytes, such as ``8g`` or ``8GiB`` (binary) or ``1.5GB`` (decimal), parts of a byte
+    dropped; InputError, beginning with ``where``, for anything else."""
     size = _bytes(text)
     if size is None:
         raise InputError(f'{where} "{text}": write it as a size, such as 8g, 512MiB or 1.5GB')
@@ -237,11 +235,9 @@ def sizes(
 
 
 def counts(where: str, text: str, expected: str, fits: Callable[[int], bool]) -> list[int]:
-    """The whole numbers of a list, each once, ascending; shares may be written with a ``%``.
-
-    Raises InputError where one is no whole number or does not fit; ``expected`` says what would be
-    right.
-    """
+    """The whole numbers of a list, each once, ascending; shares may be written with a ``%``;
+    InputError where one is no whole number or does not fit; ``expected`` says what would be
+    right."""
     return sorted(set(_numbers(where, text, expected, _whole, round, fits)))
 
 
@@ -274,12 +270,9 @@ class Span:
 
 
 def span(where: str, text: str) -> Span | None:
-    """What ``0.07..0.5``, ``1..256x`` (evenly by factors) or ``4k..64k`` stands for; None where
-    the text is none of these.
-
-    Whole ends mean whole values, sizes multiples of 4 KiB or of 512 bytes where both ends are.
-    Raises InputError where the range does not go up.
-    """
+    """What ``0.07..0.5``, ``1..256x`` (evenly by factors) or ``4k..64k`` stands for, whole values
+    between whole ends, sizes in multiples of 4 KiB or of 512 bytes where both ends are; None where
+    the text is none of these, InputError where the range does not go up."""
     match = _OPEN_RANGE.fullmatch(text.strip())
     kind = None if match is None else next((k for k in _KINDS if _reads(k[0], match)), None)
     if match is None or kind is None:
@@ -324,12 +317,9 @@ def quantity(text: str) -> tuple[float, str] | None:
 
 
 def values(where: str, text: str, *, once: bool = True) -> list[str]:
-    """The values of a list of anything, in their order, as text; each once if ``once``.
-
-    A range of numbers, sizes (``4k..64kx2``, in bytes then) or percentages (``10%..100%/8``) is
-    written out; what is no range stands as it is. Raises InputError where one is empty, or a range
-    is none.
-    """
+    """The values of a list of anything, in their order, as text, each once if ``once``. A range of
+    numbers, sizes (``4k..64kx2``, in bytes then) or percentages (``10%..100%/8``) is written out;
+    what is no range stands as it is. Raises InputError where one is empty, or a range is none."""
     found: list[str] = []
     for part in _parts(where, text):
         span = _RANGE.fullmatch(part)

@@ -75,11 +75,9 @@ class Flash:
 
 @dataclass(frozen=True)
 class Smart:
-    """The counters of a SMART / Health Information log page, since the drive was new.
-
-    Of a rig with several SSDs ``percentage_used``, ``erases_mean`` and ``rated_pe_cycles`` are
-    those of the most worn one; the rest is of all together.
-    """
+    """The counters of a SMART / Health Information log page, since the drive was new; of a rig with
+    several SSDs ``percentage_used``, ``erases_mean`` and ``rated_pe_cycles`` are those of the most
+    worn one, the rest of all together."""
 
     percentage_used: int
     """Of the rated cycles, in percent, rounded down; may exceed 100."""

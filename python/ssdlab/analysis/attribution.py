@@ -67,11 +67,9 @@ def breakdowns(parts: Sequence[str], direction: Mapping[str, Any]) -> list[Break
 
 
 def of_direction(result: Result, direction: Direction) -> tuple[list[Breakdown], bool]:
-    """The breakdowns of one direction of a job in its measurement window, and whether they cover
-    other jobs of the run as well. Old runs know them for the whole job only.
-
-    Empty where the target does not tell where the time goes.
-    """
+    """The breakdowns of one direction of a job in its measurement window (of old runs, in the whole
+    job), and whether they cover other jobs of the run as well; empty where the target does not tell
+    where the time goes."""
     found = result.attribution
     if not found:
         return [], False

@@ -100,11 +100,9 @@ class DifferenceRow:
 
 
 def quantities(sides: Sequence[Sequence[Result]]) -> list[ComparedQuantity]:
-    """What ordinary runs are compared by: for each job and direction the numbers of its measurement
-    window. A side is one run, or repeats of the same.
-
-    Jobs are aligned as in a report: by name, else by what they do.
-    """
+    """What ordinary runs are compared by: for each job (aligned as in a report, by name or else by
+    what it does) and direction the numbers of its measurement window. A side is one run, or repeats
+    of the same."""
     flat = [(place, result) for place, side in enumerate(sides) for result in side]
     compared_quantities: list[ComparedQuantity] = []
     for group in comparison.align([result.document for _, result in flat]):

@@ -300,11 +300,8 @@ class _Lives:
         self.due[rows, member], self.renews[rows, member] = self._ends(self.wear, endurance, origin)
 
     def _press(self, rows: Ints, group: Ints, until: Floats) -> None:
-        """Makes wear frequent among what is left of a group while it is rebuilt.
-
-        What a member can still write is drawn anew, from what is known of it: that it has not
-        worn out so far.
-        """
+        """Makes wear frequent among what is left of a group while it is rebuilt: what a member can
+        still write is drawn anew, from what is known of it, that it has not worn out so far."""
         wear = self.wear
         if not self.accelerated or wear is None or wear.alike:
             return

@@ -83,11 +83,8 @@ def _last_lag(correlation: Floats, n: int) -> int:
 def resample(
     values: npt.ArrayLike, weights: npt.ArrayLike | None = None, seed: int = 1
 ) -> Sampled | None:
-    """Draws means of a series anew, weighted (mean latency: by I/Os) or plain.
-
-    None where the series is too short, or shorter than three of its own blocks. The same series
-    gives the same draws.
-    """
+    """Draws means of a series anew, weighted (mean latency: by I/Os) or plain; the same series
+    gives the same draws. None where it is too short, or shorter than three of its own blocks."""
     y = np.asarray(values, dtype=np.float64)
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     known = np.isfinite(y) & (w > 0)

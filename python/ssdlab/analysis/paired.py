@@ -97,11 +97,9 @@ def effect(
     drifts: bool = True,
     resolution: float = 0.0,
 ) -> Effect:
-    """What the change did to a number that was measured in these runs.
-
-    `drifts` is False where nothing can drift, as in simulated time; `resolution` the relative
-    standard error of a value from how coarsely it is told.
-    """
+    """What the change did to a number that was measured in these runs. `drifts` is False where
+    nothing can drift, as in simulated time; `resolution` the relative standard error of a value
+    from how coarsely it is told."""
     known = [t for t in sorted(trials, key=lambda t: t.place) if t.value is not None]
     a = [float(t.value) for t in known if t.side == "A" and t.value is not None]
     b = [float(t.value) for t in known if t.side == "B" and t.value is not None]

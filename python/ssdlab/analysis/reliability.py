@@ -86,11 +86,9 @@ class Array:
         return self.group_size - self.tolerance
 
     def written_share(self, *, full_stripes: bool = False) -> float:
-        """Bytes that each member writes per byte that the host writes, evenly spread.
-
-        Mirrors write every copy. With parity, a small write writes the data and one or two
-        parities; a full stripe writes each parity once for all of its data.
-        """
+        """Bytes that each member writes per byte that the host writes, evenly spread: every copy of
+        a mirror; with parity, of a small write the data and one or two parities, of a full stripe
+        each parity once for all of its data."""
         if self.level in ("0", "1", "10") or full_stripes:
             return self.capacity_bytes / self.usable_bytes
         return (1 + self.tolerance) / self.members

@@ -10,10 +10,8 @@ from ssdlab.wear import by_path
 
 
 def losses_of_power(counters: Mapping[str, Any]) -> list[str]:
-    """A sentence if the rig of a result with these counters (by path and name) ever lost power.
-
-    I/Os are counted where the host's arrive, bytes in all devices.
-    """
+    """A sentence if the rig of a result with these counters (by path and name) ever lost power;
+    I/Os are counted where the host's arrive, bytes in all devices."""
     devices = by_path(counters)
     own = [devices[path] for path in sorted(devices) if "power_losses" in devices[path]]
     if not own:
@@ -37,9 +35,8 @@ def losses_of_power(counters: Mapping[str, Any]) -> list[str]:
 
 
 def volatile_writes(about: Mapping[str, Any]) -> str | None:
-    """What a simulated drive promises of the writes that it answers; None where that is not known.
-
-    ``about`` is what a result says of its run."""
+    """What a simulated drive promises of the writes that it answers, by what a result says
+    ``about`` its run; None where that is not known."""
     if (volatile := about.get("volatile_writes")) is None:
         return None
     if volatile:

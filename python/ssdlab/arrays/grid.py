@@ -116,10 +116,8 @@ def _of_case(check: Check, case: ArrayCase, cases: Mapping[Key, ArrayCase]) -> C
 def shapes(
     levels: Iterable[str], counts: Iterable[int], chunks: Sequence[int]
 ) -> tuple[list[ArrayShape], list[ArrayShape]]:
-    """Every array of a grid that is possible, and those that have too few members.
-
-    A level that is not striped has no chunk, and stands once.
-    """
+    """Every array of a grid that is possible, and those that have too few members; a level that is
+    not striped has no chunk, and stands once."""
     grid = dict.fromkeys(
         ArrayShape(level, count, chunk)
         for level in levels

@@ -134,12 +134,8 @@ def array_of(
 
 
 def array_rig(drive: Sim, shape: ArrayShape, attachment: Attachment = DIRECT) -> str:
-    """The rig of an array of drives like ``drive``, as text, behind ``attachment``.
-
-    What the drive's rig says is passed on as it is, sources included.
-
-    Raises InputError where the drive's rig is none.
-    """
+    """The rig of an array of drives like ``drive``, as text, behind ``attachment``, with what the
+    drive's rig says passed on as it is, sources included; InputError where that is none."""
     name, summary = (
         f"{LEVELS[shape.level]}-{shape.count}-{drive.name}",
         f"{shape.name}: {drive.name}",

@@ -68,11 +68,9 @@ def run(variants: Sequence[Variant[T]], progress: ProgressCallback | None = None
 def run_each(
     variants: Sequence[Variant[T]], take: Take[T], progress: ProgressCallback | None = None
 ) -> None:
-    """Hands over what comes of the variants as it comes, in any order, and keeps none of it.
-
+    """Hands over what comes of the variants as it comes, in any order, and keeps none of it:
     ``take`` is called in the thread that asks, with the place of the variant. Raises as
-    :func:`run`, and what ``take`` raises; what it had been handed before is done.
-    """
+    :func:`run`, and what ``take`` raises; what it had been handed before is done."""
     if (reuse := _reuse.get()) is not None:
         variants, take = reuse.offered(variants), reuse.counting(take)
     with answering_ctrl_c():
@@ -82,11 +80,8 @@ def run_each(
 @contextlib.contextmanager
 def on(address: str | None, notice: Notice = lambda _: None) -> Iterator[None]:
     """Has all variants run meanwhile on a Dask cluster, ``tcp://HOST:PORT`` or ``local:N`` for N
-    worker processes of this machine; None: in threads, as ever.
-
-    Raises InputError where the address is none, nobody answers there, or what does has another
-    version of ssdlab.
-    """
+    worker processes of this machine; None: in threads, as ever. Raises InputError where the address
+    is none, nobody answers there, or what does has another version of ssdlab."""
     if address is None:
         yield
         return

@@ -70,10 +70,8 @@ class Cluster:
             raise InputError(wrong)
 
     def workers(self) -> dict[str, tuple[int, int]]:
-        """Threads and memory limit (bytes; 0 for none) of each worker that can be used.
-
-        A new one that cannot is told of. Raises OSError where the scheduler does not answer.
-        """
+        """Threads and memory limit (bytes; 0 for none) of each worker that can be used; a new one
+        that cannot is told of. Raises OSError where the scheduler does not answer."""
         found, wrong = self._look()
         for sentence in wrong:
             self.notice(f"{sentence}; it is left out")

@@ -22,10 +22,8 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 def content_of(job: JobText) -> str:
     """A text that is the same for jobs that do the same: traces are named by what is in them,
-    included files and variables of the environment stand beside.
-
-    Raises InputError where a file cannot be read.
-    """
+    included files and variables of the environment stand beside; InputError where a file cannot be
+    read."""
     text = _REPLAYED.sub(lambda match: f"read_iolog={_hash(job, match[1])}", job.text)
     beside = list(_beside(job, job.text, DEPTH_MAX))
     if job.replay != Replay():

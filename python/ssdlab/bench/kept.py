@@ -54,10 +54,8 @@ def place() -> Path | None:
 
 
 def question(target: Sim, job: JobText, settings: Settings) -> str | None:
-    """All that the result of a run depends on; None where it is not known or nothing is kept.
-
-    The texts of rig and job stand in it as they are too, since a result has them.
-    """
+    """All that the result of a run depends on, with the texts of rig and job as they are, since a
+    result has them; None where it is not known or nothing is kept."""
     if settings.logs:
         return None
     try:

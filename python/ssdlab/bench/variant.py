@@ -28,11 +28,9 @@ class WorkerLostError(ExperimentError):
 
 
 class Shelf:
-    """Files that several variants begin on, such as the state of a prepared drive.
-
-    Each is made once. It is removed after the last use where ``uses`` says how many there are;
-    else only the ``most`` files that were used last are kept.
-    """
+    """Files that several variants begin on, such as the state of a prepared drive, each made once.
+    It is removed after the last use where ``uses`` says how many there are; else only the ``most``
+    files that were used last are kept."""
 
     def __init__(
         self, folder: Path, uses: Mapping[str, int] | None = None, most: int | None = None
@@ -121,11 +119,9 @@ class Seat:
 
 @dataclass(frozen=True)
 class Variant(Generic[T]):
-    """One of many: ``body`` runs it and says what came of it.
-
-    The body is a function of a module, with what it needs by :func:`functools.partial`: it may run
-    in another process. Nothing that it is given is shared with others there.
-    """
+    """One of many: ``body`` runs it and says what came of it. It is a function of a module, with
+    what it needs by :func:`functools.partial`: it may run in another process, and nothing that it
+    is given is shared with others there."""
 
     body: Callable[[Seat], T]
     cost: float = 1.0
@@ -182,10 +178,8 @@ class Engine(Protocol):
 
 
 class Agenda:
-    """Which variants are next: the longest first, so that nobody is left alone with one at the end.
-
-    Those with the same start go to one holder after another, while there are others to begin.
-    """
+    """Which variants are next: the longest first, so that nobody is left alone with one at the end;
+    those with the same start go to one holder after another, while there are others to begin."""
 
     def __init__(
         self, variants: Sequence[Variant[Any]], places: Iterable[int] | None = None

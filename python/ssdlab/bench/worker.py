@@ -86,10 +86,8 @@ def keep(content: bytes) -> bytes:
 
 
 def work(content: bytes, parcels: Mapping[str, bytes]) -> bytes:
-    """Runs a packed :class:`WorkBatch`; a packed list of :class:`Outcome`, one of each.
-
-    It ends with the first that fails, but those that need more memory.
-    """
+    """Runs a packed :class:`WorkBatch` up to the first that fails, but those that need more memory;
+    a packed list of :class:`Outcome`, one of each."""
     worker = get_worker()
     room, key = _room(worker), worker.get_current_task()
     batch: WorkBatch = unpack(content, parcels, room.folder)

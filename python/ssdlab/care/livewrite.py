@@ -41,11 +41,9 @@ def step_bytes(path: Path) -> int:
 
 
 def write_past_cache(descriptor: int, view: memoryview, offset: int, step: int) -> int:
-    """Writes ``view`` where no page is cached; how many bytes were left alone.
-
-    ``offset`` is on a page. Raises OSError where writing fails, InputError where the device cannot
-    be asked not to wait.
-    """
+    """Writes ``view`` at ``offset``, which is on a page, where no page is cached; how many bytes
+    were left alone. Raises OSError where writing fails, InputError where the device cannot be asked
+    not to wait."""
     left = 0
     for start in range(0, len(view), step):
         left += _step(descriptor, view[start : start + step], offset + start)

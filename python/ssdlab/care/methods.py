@@ -88,10 +88,8 @@ class Method:
 
 
 def available(device: BlockDevice) -> list[Method]:
-    """Every way to purge that such a device may have, strongest first, with what is in the way.
-
-    Asks the drive what it can do; changes nothing.
-    """
+    """Every way to purge that such a device may have, strongest first, with what is in the way;
+    asks the drive what it can do and changes nothing."""
     bus = _bus(device)
     methods: list[Method] = []
     if bus == "NVMe":

@@ -204,11 +204,8 @@ def blank(
 
 
 def limits(ns: Floats, zero: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Median and the time beyond which a piece is suspect, from the pieces that hold data.
-
-    Blocks without data are answered by a drive without touching flash: where enough others were
-    read, they alone say what is usual.
-    """
+    """Median and the time beyond which a piece is suspect; where enough pieces that hold data were
+    read, they alone say so, for a drive answers the others without touching flash."""
     read = np.isfinite(ns)
     data = ns[read & ~zero]
     used = data if len(data) >= FEW else ns[read]
@@ -227,11 +224,9 @@ def scan(
     clock: Clock = time.perf_counter_ns,
     rest_s: float = REST_S,
 ) -> Scan:
-    """Reads all that ``found`` wants with ``reader`` and writes down what happens.
-
-    Ctrl-C, a callback that returns False, or a device that goes away end it early: what was found
-    so far is kept, and ``stopped`` says why.
-    """
+    """Reads all that ``found`` wants with ``reader`` and writes down what happens. Ctrl-C, a
+    callback that returns False, or a device that goes away end it early: what was found so far is
+    kept, and ``stopped`` says why."""
     began = time.monotonic()
     passed: float | None = None
     try:
@@ -340,10 +335,8 @@ def suspect(found: Scan, slow_place: bool | None = None) -> None:
 def _repeat(
     reader: Reader, found: Scan, progress: ProgressCallback | None, clock: Clock, rest_s: float
 ) -> None:
-    """Reads suspects again, after the pass: right away the drive's memory might answer.
-
-    In rounds with rests between them, so that one burst of other work does not meet them all.
-    """
+    """Reads suspects again, after the pass (right away the drive's memory might answer), in rounds
+    with rests between them, so that one burst of other work does not meet them all."""
     _, limit = found.limits
     left = sorted(range(len(found.slow)), key=lambda i: -found.slow[i].ns)[:REPEATED_MAX]
     for number in range(_rounds(found)):
@@ -361,10 +354,8 @@ def _repeat(
 
 
 def _rounds(found: Scan) -> int:
-    """Rounds after which no piece is left that was late by chance alone.
-
-    If the suspects were all late by chance, their share is the chance of being late.
-    """
+    """Rounds after which no piece is left that was late by chance alone: if all suspects were,
+    their share is the chance of being late."""
     count = len(found.slow)
     chance = count / max(1, int(np.isfinite(found.ns).sum()))
     if not 0 < chance < 1:

@@ -165,12 +165,9 @@ def facts(
     judged: bool = False,
     noise: bool = False,
 ) -> Facts:
-    """The facts of a result.
-
-    ``capacity``, ``rig`` and ``surroundings`` are those of the session where it knows them;
-    ``judged`` asks whether each series is steady, which takes longer than all the rest, and
-    ``noise`` how sure its rate is.
-    """
+    """The facts of a result. ``capacity``, ``rig`` and ``surroundings`` are those of the session
+    where it knows them; ``judged`` asks whether each series is steady, which takes longer than all
+    the rest, and ``noise`` how sure its rate is."""
     about = result.ssdlab
     size = capacity or about.get("target", {}).get("capacity_bytes")
     bare = _bare(result.job_text)

@@ -97,16 +97,11 @@ class View(Group):
         most: int | None = None,
         document: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the
-        command that goes on from here.
-
-        The first section is printed whole if ``whole`` says so, at ``most`` so many rows of a
-        table. ``document`` is written by
-        ``--json`` instead of the answer's own. Where ``quiet`` and nothing is written, the first
-        sentence is left.
-
-        Raises as :class:`ssdlab.output.Output` does.
-        """
+        """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the command
+        that goes on from here. The first section is printed whole if ``whole`` says so, at ``most``
+        so many rows of a table; ``document`` is written by ``--json`` instead of the answer's own.
+        Where ``quiet`` and nothing is written, the first sentence is left. Raises as
+        :class:`ssdlab.output.Output` does."""
         with keeping(kept):
             self.write(answer, document)
         if self.quiet:

@@ -26,11 +26,8 @@ FILES = frozenset({"drives", "controllers"})
 
 
 def asks_for_words(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether a command line can only be answered by help or completions.
-
-    So it is where the first option is ``--help``: what comes before is no option that could take
-    that as its value.
-    """
+    """Whether a command line can only be answered by help or completions, as where its first option
+    is ``--help``: what comes before is no option that could take that as its value."""
     if COMPLETE in environment or not arguments:
         return True
     first = next((argument for argument in arguments if argument.startswith("-")), "")

@@ -43,11 +43,8 @@ def argument(metavar: str, help: str, *, default: Any = ..., **more: Any) -> Any
 
 
 def option(metavar: str, help: str, *names: str, default: Any = None, **more: Any) -> Any:
-    """An option with a value, which has to be given where the ``default`` is ``...``.
-
-    Where it has no ``names`` it is called as its parameter is; ``more`` is as for
-    :func:`typer.Option`.
-    """
+    """An option with a value, which has to be given where the ``default`` is ``...``, called as its
+    parameter is unless it has ``names``; ``more`` is as for :func:`typer.Option`."""
     return typer.Option(default, *names, metavar=metavar, help=help, **more)
 
 

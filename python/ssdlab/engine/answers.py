@@ -146,11 +146,8 @@ def distribution(
 
 
 def charts(*figures: Figure) -> list[Figure]:
-    """The charts of which something was measured, without their empty curves.
-
-    A log axis has no place for zeros, so those points are left out. Of a line through few points
-    the points are shown too.
-    """
+    """The charts of which something was measured, without empty curves and, on log axes, zeros,
+    which have no place there; of a line through few points the points are shown too."""
     kept = []
     for one in figures:
         curves = [_drawable(each, one.log_x, one.log_y) for each in one.curves]

@@ -69,10 +69,8 @@ class SimOpening:
 
 @dataclass
 class FileOpening:
-    """A plain file; made unless the run goes on with the one it has.
-
-    The file stays: whoever runs the protocol removes it when all is done.
-    """
+    """A plain file; made unless the run goes on with the one it has. It stays: whoever runs the
+    protocol removes it when all is done."""
 
     target: Fio
     size: int | None = None
@@ -228,11 +226,8 @@ def of(
     memory_bytes: int | None = None,
     reads_only: bool = False,
 ) -> Opening:
-    """A target for a run that starts.
-
-    ``overrides``, ``seed`` and ``memory_bytes`` are of a simulated drive, ``size`` and ``quick`` of
-    a file, ``reads_only`` of both kinds of real ones.
-    """
+    """A target for a run that starts: ``overrides``, ``seed`` and ``memory_bytes`` are of a
+    simulated drive, ``size`` and ``quick`` of a file, ``reads_only`` of both kinds of real ones."""
     if (drive := sim(target)) is not None:
         return SimOpening(drive, Terms(overrides or {}, seed, memory_bytes))
     fio = real(target, f"{target.name}: is neither simulated nor real")

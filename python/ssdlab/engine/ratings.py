@@ -81,10 +81,8 @@ def _by_profile(model: str | None, capacity: int) -> Rating | None:
 
 
 def of_profile(profile: Profile, capacity: int) -> Rating | None:
-    """What the flash of a shipped SSD of so many bytes takes, None of a disk.
-
-    At reduced size it has more to spare in name, and would seem to live longer.
-    """
+    """What the flash of a shipped SSD of so many bytes takes (at reduced size it has more to spare
+    in name, and would seem to live longer), None of a disk."""
     rig = profile.rig()
     cycles, spare = rig.get("nand.rated_pe_cycles"), rig.get("ftl.over_provisioning")
     if cycles is None or spare is None:
@@ -107,10 +105,8 @@ def under_random_writes(
     drive: Sim, capacity: int, seed: int, progress: ProgressCallback | None
 ) -> Rating:
     """What the host can write to a simulated drive of ``capacity`` bytes in steady 4 KiB random
-    writes, simulated at reduced size, until the rated cycles of its flash are used up.
-
-    Raises InputError where no SSD alone is written to, and Interrupted.
-    """
+    writes, simulated at reduced size, until the rated cycles of its flash are used up; InputError
+    where no SSD alone is written to, and Interrupted."""
     name = drive.source or drive.name
     factor = max(1, capacity // SIMULATED_BYTES)
     keys = smaller_rig(drive.rig, name, factor, fewest=SUPERBLOCKS_MIN)

@@ -83,10 +83,8 @@ class Series:
     """Length of an interval, seconds."""
 
     def records(self, seconds: float) -> tuple[Floats, Floats, Floats]:
-        """Means over records of so many seconds: their ends, IOPS and MB/s.
-
-        A last record of less than half of that is left out.
-        """
+        """Means over records of so many seconds: their ends, IOPS and MB/s; a last one of less than
+        half of that is left out."""
         each = max(1, round(seconds / self.step))
         whole = len(self.time) // each
         cuts = [slice(n * each, (n + 1) * each) for n in range(whole)]
@@ -101,11 +99,9 @@ class Series:
 
 @dataclass
 class Records(Mapping[str, Result]):
-    """Results by the key of their job, in the order in which they were measured.
-
-    Their values are None where a step was not run or moved nothing. ``ddir`` and ``job`` pick a
-    direction and one of the jobs of a step; without them it is all that the step did.
-    """
+    """Results by the key of their job, in the order in which they were measured; values are None
+    where a step was not run or moved nothing. ``ddir`` and ``job`` pick a direction and one of the
+    jobs of a step; without them it is all that the step did."""
 
     load: Callable[[str], Result]
     """Reads the result of a key from where it is kept."""

@@ -101,13 +101,10 @@ def go_on(
     use_existing: bool = False,
     rating: Rating | None = None,
 ) -> ProtocolRun:
-    """Goes on with a run from its last finished step.
-
-    ``destroy`` and ``use_existing`` allow once more what the run was allowed at its start; that is
-    needed where nothing proves that the medium is still the same.
-
-    Raises as :func:`begin`, and InputError where the run is complete or its target has gone.
-    """
+    """Goes on with a run from its last finished step. ``destroy`` and ``use_existing`` allow once
+    more what the run was allowed at its start, as is needed where nothing proves that the medium is
+    still the same. Raises as :func:`begin`, and InputError where the run is complete or its target
+    has gone."""
     manifest = folder.manifest
     plans.require_unfinished(folder)
     what = plans.rest(folder, find(manifest.protocol), rating)

@@ -107,11 +107,9 @@ class Setup:
         return units.counts(where, text, expected, lambda number: 1 <= number <= most)
 
     def blocks(self, name: str) -> list[int]:
-        """A parameter of block sizes in bytes (:mod:`ssdlab.units` says how), each once, ascending.
-
-        Sizes below the target's logical block are left out: no I/O can have them.
-        Raises InputError where it is no such list, or nothing remains of it.
-        """
+        """A parameter of block sizes in bytes (:mod:`ssdlab.units` says how), each once, ascending,
+        without those below the target's logical block, which no I/O can have; InputError where it
+        is no such list, or nothing remains of it."""
         text = self.text(name)
         expected = "block sizes in whole sectors of 512 bytes, such as 512,4k,1m or 4k..1mx2"
         where = f"--param {name}={text}:"
@@ -139,10 +137,8 @@ class Setup:
         return QUICK_ROUNDS if self.quick else ROUNDS_MAX
 
     def seconds(self, whole: float) -> float:
-        """How long something that takes so long at full size takes here.
-
-        In a quick run never less than `LEAST_REAL_S` or `LEAST_SIM_S`.
-        """
+        """How long something that takes so long at full size takes here, in a quick run never less
+        than `LEAST_REAL_S` or `LEAST_SIM_S`."""
         if self.divisor == 1:
             return whole
         scaled = whole / self.divisor

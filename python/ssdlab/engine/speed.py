@@ -193,13 +193,9 @@ _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 10, "mi": 1 << 20, "gi
 
 
 def assumed(text: str) -> Speeds:
-    """The speeds that ``--assume-speed`` gives: ``200MB/s``, ``5000iops``, or both.
-
-    Sequential I/O goes by the bandwidth. Random I/O goes by the IOPS as long as its bytes are not
-    more than the bandwidth.
-
-    Raises InputError where it is none.
-    """
+    """The speeds that ``--assume-speed`` gives: ``200MB/s``, ``5000iops``, or both. Sequential I/O
+    goes by the bandwidth, random I/O by the IOPS as long as its bytes are not more than that.
+    Raises InputError where it is none."""
     said: dict[str, float] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)(i?)(b/s|iops)\s*", part, re.IGNORECASE)

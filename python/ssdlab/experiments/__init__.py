@@ -15,10 +15,8 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
 
 
 def find(names: list[str]) -> list[Experiment]:
-    """The experiments of these names, each once, in the order asked for; all without names.
-
-    Names of drives are those that ``measured`` is about.
-    """
+    """The experiments of these names, among them those of drives that ``measured`` is about, each
+    once, in the order asked for; all without names."""
     known = {experiment.name: experiment for experiment in EXPERIMENTS}
     drives = [name for name in dict.fromkeys(names) if name in measured.DRIVES]
     if drives:

@@ -161,10 +161,8 @@ class Experiment:
         return ". ".join(self.articles)
 
     def job_files(self) -> dict[str, str]:
-        """The job files at full size, as they run on a real drive, by file name.
-
-        Drives that run the same job share a file.
-        """
+        """The job files at full size, as they run on a real drive, by file name; drives that run
+        the same job share one."""
         files: dict[str, str] = {}
         for task in self.plan(1):
             if task.job not in files.values():

@@ -89,10 +89,8 @@ def task(setting: CardLoad, drive: str, factor: int) -> Task:
 
 
 def drawn(course: Course, name: str, colour: int, style: Style = "line") -> Curve:
-    """A course as a curve: a point a second at first, then ever longer means.
-
-    The first second is left out: it is shorter than an access, for latencies are not scaled.
-    """
+    """A course as a curve: a point a second, then ever longer means, without the first second,
+    which is shorter than an access, for latencies are not scaled."""
     edges = [*np.arange(1.0, 20.0), *np.geomspace(20.0, float(course.time[-1]), 90)]
     return Curve(name, *thinned(course.time, course.values, edges), style, colour)
 

@@ -52,11 +52,8 @@ ORDER_WHY = (
 
 
 def switch_job(factor: int) -> str:
-    """Writes until everything is warm, then next to nothing while the cache is emptied.
-
-    Neighbours are destaged together, so that here the hot blocks are a smaller area of smaller
-    disks.
-    """
+    """Writes until everything is warm, then next to nothing while the cache is emptied. Here the
+    hot blocks are a smaller area of smaller disks, for neighbours are destaged together."""
     hot = f"size={HOT_BYTES // factor // BLOCK * BLOCK}"
     pause, rest = milliseconds(10, factor), milliseconds(REST_S, factor)
     return job_file(

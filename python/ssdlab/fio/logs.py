@@ -86,11 +86,9 @@ class Frames:
 
 
 def entries(titles: Sequence[str], document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    """The document's jobs of each section, of which ``titles`` are the names.
-
-    A section makes ``numjobs`` entries in a row, or one where group_reporting folds it; sections
-    folded together have theirs under the first.
-    """
+    """The document's jobs of each section, of which ``titles`` are the names. A section makes
+    ``numjobs`` entries in a row, or one where group_reporting folds it; sections folded together
+    have theirs under the first."""
     found: list[list[Mapping[str, Any]]] = [[] for _ in titles]
     position = 0
     for job in document.get("jobs", []):
@@ -119,10 +117,8 @@ def _title(section: JobSection) -> str:
 def _starts(
     sections: Sequence[JobSection], jobs: Sequence[Sequence[Mapping[str, Any]]]
 ) -> list[float]:
-    """When each section's measurement began, in seconds from the start of the run.
-
-    fio's logs count from the start of their own job, which may wait for all before.
-    """
+    """When each section's measurement began, in seconds from the start of the run; fio's logs count
+    from the start of their own job, which may wait for all before."""
     starts: list[float] = []
     stage_start = stage_end = 0.0
     stage = 0

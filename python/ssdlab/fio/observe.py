@@ -173,11 +173,9 @@ class Observer:
 
 
 def unwritten(file: Path) -> dict[str, Any] | None:
-    """How much of a file holds no data: holes, and extents set aside but never written.
-
+    """How much of a file holds no data (holes, and extents set aside but never written):
     ``{"bytes": size, "unwritten_bytes": n, "cells": share of each of 64 equal pieces}``, the cells
-    only where something is unwritten. None where the file system does not tell.
-    """
+    only where something is unwritten; None where the file system does not tell."""
     try:
         with file.open("rb", buffering=0) as opened:
             size = os.fstat(opened.fileno()).st_size

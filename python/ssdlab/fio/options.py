@@ -142,10 +142,8 @@ class JobLine:
 
 
 def without_included(error: SsdlabError, included: Mapping[str, JobLine]) -> SsdlabError:
-    """``error``, or its place alone where it quotes what an included file says.
-
-    ``included`` are the words of included files: names and values.
-    """
+    """``error``, or its place alone where it quotes what an included file says, of which
+    ``included`` are the words: names and values."""
     for word, place in included.items():
         if word and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", error.message):
             return place.error("", type(error))
@@ -163,10 +161,8 @@ class Known(Protocol):
 def checked(
     place: JobLine, raw: str, environment: Mapping[str, str], known: Known | None
 ) -> tuple[str, str | None]:
-    """The option's canonical name and value, once it is known to stay on the target.
-
-    ``known`` is the fio that will run the job, where one will.
-    """
+    """The option's canonical name and value, once it is known to stay on the target; ``known`` is
+    the fio that will run the job, where one will."""
 
     def variable(match: re.Match[str]) -> str:
         if match[1] not in environment:

@@ -86,9 +86,7 @@ def _drive(disk: str, *, redact: bool) -> dict[str, Any]:
 
 def smartctl_answer(disk: str, amount: str = "-a") -> dict[str, Any]:
     """What smartctl says of a disk, its complaints included; empty where it says nothing.
-
-    ``amount``: ``-a`` for what a drive of its kind tells, ``-x`` for all of it.
-    """
+    ``amount``: ``-a`` for what a drive of its kind tells, ``-x`` for all of it."""
     program = system_program("smartctl")
     if program is None:
         return {}

@@ -254,11 +254,9 @@ def text(table: pl.DataFrame) -> str:
 
 
 def observations(run: Result, state: str | None = None) -> list[Observation]:
-    """One for each job of a run that does more than fill the drive, in its measurement window.
-
-    A job that does not say what it does (as some of imported runs), and one of several block sizes,
-    has none. ``state`` is that of the drive at its start; None for the usual one of such a job.
-    """
+    """One for each job of a run that does more than fill the drive, in its measurement window, but
+    those that do not say what they do (as some of imported runs) or have several block sizes.
+    ``state`` is that of the drive at its start; None for the usual one of such a job."""
     measured = run.measurement
     last = measured.jobs[-1].name if measured.jobs else ""
     jobs = [job for job in measured.jobs if not job.workload.fills(last)]

@@ -162,9 +162,7 @@ class FitSpace:
     ) -> FitSpace:  # fmt: skip
         """The parameters that these observations could show; ``widths`` are those of parameters of
         ``start`` that are known better than of other drives, ``apart`` those over other choices.
-
-        Raises InputError where a fixed key is none of the rig.
-        """
+        Raises InputError where a fixed key is none of the rig."""
         rig = with_keys(start, fixed)
         writes = any(observation.load.reads < 1 for observation in observed)
         reads = any(observation.load.reads > 0 for observation in observed)

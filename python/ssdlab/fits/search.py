@@ -206,11 +206,9 @@ class SearchEnd:
 def search(
     space: FitSpace, target: FitTarget, evaluate: Evaluate, start: Floats, rounds: int
 ) -> SearchEnd:
-    """The best parameters within so many rounds from ``start``.
-
-    The derivatives take an evaluation for each parameter, at the start and at the end, each round
-    one for each of :data:`DAMPINGS`, by which the derivatives are corrected.
-    """
+    """The best parameters within so many rounds from ``start``. The derivatives take an evaluation
+    for each parameter, at the start and at the end, each round one for each of :data:`DAMPINGS`, by
+    which they are corrected."""
     low, high = space.bounds
     vector = np.clip(start, low, high)
     logs = target.take(evaluate([vector])[0])

@@ -42,11 +42,8 @@ class Gathered:
 
 def gather(places: Sequence[str]) -> Gathered:
     """The observations of tables (``*.csv``), data sheets (``*.toml``), runs, documents of fio, and
-    folders of tables and runs or of such documents, in the order given.
-
-    Raises InputError where a place is none of these, has nothing measured, or where runs are of
-    several drives.
-    """
+    folders of tables and runs or of such documents, in the order given; InputError where a place is
+    none of these, has nothing measured, or where runs are of several drives."""
     drives: dict[tuple[str, int | None], str] = {}
     found: list[Observation] = []
     concluded: list[Conclusion] = []

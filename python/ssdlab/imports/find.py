@@ -176,10 +176,8 @@ def scan(
     progress: Callable[[int, int, Path], None] = lambda *_: None,
 ) -> ImportScan:
     """What the files and folders hold. ``name`` is what the runs are called; ``progress`` is told
-    the file that is looked at, and which of how many it is.
-
-    Raises InputError where a path does not exist or cannot be read.
-    """
+    the file that is looked at, and which of how many it is. Raises InputError where a path does not
+    exist or cannot be read."""
     asked = {file: path.is_file() for path in paths for file in _files(path)}
     found: dict[str, tuple[ForeignDocument, Mapping[Path, Log]]] = {}
     refused: list[Refused] = []

@@ -42,12 +42,9 @@ class Keeper:
 
 
 def foreign_documents(path: Path | str, *, name: str | None = None) -> list[ForeignDocument]:
-    """The documents in a file or folder of others, in the order of their names.
-
-    ``name``: what their runs are called, instead of the drive as far as it is known.
-
-    Raises InputError where there is none; what else could not be read is left out.
-    """
+    """The documents in a file or folder of others, in the order of their names, with runs called
+    ``name``, instead of the drive as far as it is known; InputError where there is none; what else
+    could not be read is left out."""
     import_scan = scan([Path(path)], name=name)
     if not import_scan.found:
         why = (

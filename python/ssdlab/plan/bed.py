@@ -104,13 +104,10 @@ class JobOutcome:
 
 class Bed:
     """A device that keeps its state from job to job; each step reports to the next of ``reports``.
-
     Each job has a seed of its own, unless ``seed_step`` is 0: who writes the same places in the
     same order once more finds them in the cache, and side by side in the flash. ``place`` is where
-    the storage stands in the rig whose counters are told: behind RAM, if not outermost.
-
-    Raises InputError where the rig is wrong or takes more memory than the seat has.
-    """
+    the storage stands in the rig whose counters are told: behind RAM, if not outermost. Raises
+    InputError where the rig is wrong or takes more memory than the seat has."""
 
     def __init__(
         self, rig: str, name: str, seed: int, seat: Seat, reports: Iterator[ProgressCallback],
@@ -234,13 +231,9 @@ class Passes:
 
 
 def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "fob") -> Passes:
-    """Runs all passes on one device that lives through them.
-
-    A job is measured in the first pass, which begins with what the stages before have left, or
-    empty, and then goes on.
-
-    Raises InputError where the rig is wrong or the load does not fit on it, Interrupted.
-    """
+    """Runs all passes on one device that lives through them; a job is measured in the first, which
+    begins with what the stages before have left, or empty, and then goes on. Raises InputError
+    where the rig is wrong or the load does not fit on it, Interrupted."""
     load = order.load
     count = 1 if load.is_job else order.passes
     steps = count + (state != "fob") + (load.recorded is not None)
@@ -287,11 +280,8 @@ def _goes_on(passes: Passes, asked: int, further: int) -> bool:
 
 def _going_on(load: Load, before: Sequence[JobOutcome]) -> JobText:
     """The next pass: of a trace the same; of a job what comes after twice the time that it has had,
-    for as long as the first pass took.
-
-    The same seed finds the same hot spots. It draws the same places at first, too, which are long
-    past when the measured part begins.
-    """
+    for as long as the first pass took. The same seed finds the same hot spots, and draws the same
+    places at first, too, which are long past when the measured part begins."""
     job = load.full_speed
     if not load.is_job:
         return job
@@ -318,10 +308,8 @@ class SsdWear:
 
 
 def wear_of(ran: JobOutcome, *, cache: bool) -> SsdWear | None:
-    """The wear of the SSD that is written most: of the cache's, or of the others.
-
-    None where there is none, or where it was written nothing.
-    """
+    """The wear of the SSD that is written most, of the cache's or of the others; None where there
+    is none, or it was written nothing."""
     rig = ran.stretch.wear
     wears = [
         SsdWear(member.endurance.write_amplification, member.endurance.dwpd_5_years, member.share)

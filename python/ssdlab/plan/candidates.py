@@ -87,12 +87,9 @@ def sub_block(block: int) -> int:
 
 
 def part(fast: Store, size: int, moved: int | None = None) -> Store:
-    """The first ``size`` bytes of a fast device; what is left of it acts as spare.
-
-    A shipped drive that is more than :data:`ROOMY` times as large, or larger than all that a load
-    moves, is simulated with fewer blocks per die: it has room to spare either way, and every rate
-    and time stays.
-    """
+    """The first ``size`` bytes of a fast device; what is left of it acts as spare. A shipped drive
+    more than :data:`ROOMY` times as large, or larger than all that a load moves, is simulated with
+    fewer blocks per die: it has room to spare either way, and every rate and time stays."""
     if size >= fast.capacity_bytes:
         return fast
     least, reserve = float(ROOMY * size), reserve_share(fast)
@@ -180,11 +177,9 @@ def estimate(candidate: CacheCandidate, curve: HitCurve, cost: Costs) -> float:
 
 
 class ShortList:
-    """The caches of a grid that are worth simulating, and why the others are not.
-
-    ``curves`` are by policy and block, as far as anything is known of the load; ``costs`` by the
-    text of a fast device.
-    """
+    """The caches of a grid that are worth simulating, and why the others are not; ``curves`` are by
+    policy and block, as far as anything is known of the load, ``costs`` by the text of a fast
+    device."""
 
     def __init__(
         self, asked: CacheGrid, curves: Mapping[tuple[str, int], HitCurve],

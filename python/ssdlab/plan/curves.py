@@ -168,11 +168,9 @@ def curve(
     exact_max: int = EXACT_MAX,
     progress: ProgressCallback | None = None,
 ) -> HitCurve:
-    """The curve of a policy at the sizes given (bytes), or from 16 blocks to all of the footprint.
-
-    LRU takes one pass for all sizes, the others one for each. Beyond ``exact_max`` look-ups blocks
-    are sampled. Raises Interrupted on Ctrl-C, and where ``progress`` answers False.
-    """
+    """The curve of a policy at the sizes given (bytes), or from 16 blocks to all of the footprint:
+    of LRU in one pass for all sizes, of others in one for each. Beyond ``exact_max`` look-ups
+    blocks are sampled. Raises Interrupted on Ctrl-C, and where ``progress`` answers False."""
     rate = 1.0
     if seen.total > exact_max:
         rate = max(exact_max / 2 / SAMPLES / seen.total, 1e-4)

@@ -62,10 +62,8 @@ class AgedDrive:
 
     @staticmethod
     def of(candidate: CacheCandidate, passes: Passes) -> AgedDrive | None:
-        """That of a cache; None where its drive is no shipped one.
-
-        Shares that are as good as equal are, so that few drives are simulated.
-        """
+        """That of a cache, of shares that are as good as equal one, so that few drives are
+        simulated; None where its drive is no shipped one."""
         if candidate.fast.profile is None:
             return None
         share = min(1.0, candidate.size / candidate.fast.capacity_bytes)
@@ -96,11 +94,8 @@ def mean_write_bytes(passes: Passes) -> int:
 def life(
     candidate: CacheCandidate, passes: Passes, span_s: float, known: Amplification
 ) -> CacheLife | None:
-    """The life of the drives of a cache; None where it has no SSD.
-
-    ``span_s`` is what a pass takes in reality: that of the recording, or 0 to take the time it
-    took.
-    """
+    """The life of the drives of a cache, where a pass takes ``span_s`` in reality (that of the
+    recording; 0: the time it took); None where it has no SSD."""
     stretch = wear.Stretch.since_new(passes.last.counters)
     rig = stretch.wear
     members = (

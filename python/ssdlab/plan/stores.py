@@ -102,12 +102,10 @@ class Store:
         return self.drive_bytes if size is None else int(size.removesuffix("B"))
 
     def resized(self, bytes_min: int | None = None, *, disk_cache: bool = False) -> _core.Rig:
-        """Its rig with SSDs of about ``bytes_min`` each; None leaves them as they are.
-
-        SSDs keep their dies, channels and reserve and have fewer blocks: no rate depends on those.
-        Disks keep their size, since their rates depend on how far the heads go, and have no
-        volatile write cache unless ``disk_cache``: what is acknowledged is to be safe.
-        """
+        """Its rig with SSDs of about ``bytes_min`` each (None: as they are), with their dies,
+        channels and reserve and fewer blocks: no rate depends on those. Disks keep their size,
+        since their rates depend on how far the heads go, and have no volatile write cache unless
+        ``disk_cache``: what is acknowledged is to be safe."""
         rig = self.tree.copy()
         if not disk_cache:
             set_all(rig, "hdd", {"write_cache_enabled": "false"})

@@ -66,12 +66,9 @@ class WarmUp:
 
 
 def warm_up(ramps: Sequence[Ramp]) -> WarmUp:
-    """When the speed was within 90 % of the final one.
-
-    With several passes of one load each part of a pass is compared with the same part of the last
-    pass, for parts of a load differ in speed by themselves. A single pass is compared with the mean
-    of its last quarter.
-    """
+    """When the speed was within 90 % of the final one: each part of a pass by the same part of the
+    last, for parts of a load differ in speed by themselves; a single pass by the mean of its last
+    quarter."""
     good = [ramp for ramp in ramps if len(ramp.time_s)]
     if not good:
         return WarmUp()
@@ -93,11 +90,9 @@ def warm_up(ramps: Sequence[Ramp]) -> WarmUp:
 def warm_up_of_job(
     parts: Sequence[tuple[float, Ramp]], rate: float, length: float, *, rising: bool
 ) -> WarmUp:
-    """When a job that goes on came to 90 % of its final ``rate`` (I/Os a second).
-
-    ``parts`` are what was measured of it, each with the time of its start; ``length`` is that of
-    all of it (s), ramp included.
-    """
+    """When a job that goes on came to 90 % of its final ``rate`` (I/Os a second). ``parts`` are
+    what was measured of it, each with the time of its start; ``length`` is that of all of it (s),
+    ramp included."""
     for start, ramp in parts:
         times = ramp.times(WINDOWS * 4)
         wanted = float(ramp.ios.sum()) / len(times) / rate / WARM if rate else 0.0

@@ -132,12 +132,10 @@ class Columns:
 def moves(
     path: Path, reading: Reading, each_bytes: int, too_many: str, progress: ProgressCallback | None
 ) -> Iterator[tuple[ssdlab.traces.Batch, npt.NDArray[np.bool_]]]:
-    """The batches of a trace, and which of their requests read or write anything.
-
-    Raises InputError as :func:`ssdlab.traces.open`, where there are none, and where they do not
-    fit into memory at so many bytes each (``too_many`` ends the sentence); KeyboardInterrupt where
-    ``progress`` answers False.
-    """
+    """The batches of a trace, and which of their requests read or write anything; InputError as
+    :func:`ssdlab.traces.open`, where there are none, and where they do not fit into memory at so
+    many bytes each (``too_many`` ends the sentence); KeyboardInterrupt where ``progress`` answers
+    False."""
     room, kept, requests = available_bytes(), 0, 0
     for batch in ssdlab.traces.open(path, reading):
         moving = (batch.kind <= ssdlab.traces.WRITE) & (batch.length > 0)
@@ -228,10 +226,8 @@ def one_behind_another(columns: Columns, align: int = DEVICE_ALIGN) -> tuple[Int
 def trace_load(
     path: Path, reading: Reading, fit: str, capacity: int, depth: int, timed_max: int = TIMED_MAX
 ) -> Load:
-    """The load of a trace on a pool of ``capacity`` bytes, ``depth`` in flight at full speed.
-
-    Of a trace with more than ``timed_max`` requests only the first are run in time.
-    """
+    """The load of a trace on a pool of ``capacity`` bytes, ``depth`` in flight at full speed; of
+    more than ``timed_max`` requests only the first are run in time."""
     file = existing(path)
     if any(c in str(file) for c in ";#\n") or "${" in str(file):
         raise InputError(f"{file}: a job file cannot carry this path; rename the trace")
@@ -288,11 +284,9 @@ def job_load(job: JobText) -> Load:
 def job_capture(
     load: Load, capacity: int, pool_ios: int, seconds: float, seed: int
 ) -> bench.Variant[Load]:
-    """The load of a fio job: its I/Os are written down by a device without a cache of its own.
-
-    ``pool_ios`` and ``seconds`` are what the job did on the pool: they bound what is written down,
-    for a job that runs for a time does more where I/Os take less.
-    """
+    """The load of a fio job, whose I/Os are written down by a device without a cache of its own, as
+    far as what the job did on the pool (``pool_ios``, ``seconds``): one that runs for a time does
+    more where I/Os take less."""
     job = load.full_speed
     Sim("pool", _null(capacity, 100_000)).check(job)
     wanted = min(CAPTURED_MAX, max(50 * pool_ios, 10_000))

@@ -129,10 +129,8 @@ def rounds(setup: Setup) -> int:
 
 
 def precondition(setup: Setup, suffix: str = "") -> list[Step]:
-    """Purge, and workload-independent preconditioning: sequential writes, twice the active range.
-
-    A quick run writes it once, which leaves no block unwritten.
-    """
+    """Purge, and workload-independent preconditioning: sequential writes, twice the active range;
+    once in a quick run, which leaves no block unwritten."""
     times = min(1.0, setup.number("fill")) if setup.quick else setup.number("fill")
     steps: list[Step] = [Purge(f"purge{suffix}")]
     if times:
@@ -173,9 +171,7 @@ def mix_job(
     options: Mapping[str, str | int] | None = None,
 ) -> Job:
     """I/Os of one size and one mix; ``read_percent`` of 0 and 100 are plain writes and reads.
-
-    Depth, threads and seconds are those of the settings and parameters unless they are given.
-    """
+    Depth, threads and seconds are those of the settings and parameters unless given."""
     pure = {0: "write", 100: "read"}.get(read_percent)
     kind = pure or "rw"
     order = "SEQ" if sequential else "RND"
@@ -250,10 +246,8 @@ def mean_of_rounds(records: Records, what: str, keys: Sequence[str]) -> Cell:
 
 
 def histogram_curve(name: str, histogram: Histogram, colour: int = 0) -> Curve:
-    """The outline of a histogram of latencies on two logarithmic axes: us and I/Os.
-
-    Eight bars to a power of two. An empty bar stands at half an I/O, below a single one.
-    """
+    """The outline of a histogram of latencies on two logarithmic axes, us and I/Os: eight bars to a
+    power of two, of which an empty one stands at half an I/O, below a single one."""
     bars: Counter[int] = Counter()
     for place in np.flatnonzero(histogram.counts):
         bars[math.floor(BARS * math.log2(max(int(VALUES[place]), 1)))] += int(

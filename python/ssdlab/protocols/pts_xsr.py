@@ -108,12 +108,9 @@ def _random(setup: Setup, phase: Phase) -> list[Job]:
 
 
 def _after(setup: Setup, phase: Phase, done: int, passes: int, before: float) -> Then:
-    """What follows ``done`` pieces; all but the last took ``before`` seconds, the last consists
-    of so many ``passes``.
-
-    Every piece writes the range from its start to its end: pieces of a fixed length would all
-    write the start alone.
-    """
+    """What follows ``done`` pieces; all but the last took ``before`` seconds, the last consists of
+    so many ``passes``. Every piece writes the range from its start to its end: pieces of a fixed
+    length would all write the start alone."""
     return Then(
         f"{phase.name}-after{done:03d}",
         lambda records: _next(records, setup, phase, done, passes, before),

@@ -15,10 +15,8 @@ def keep_extremes(
     columns: Sequence[npt.NDArray[np.float64]], limit: int = LIMIT
 ) -> npt.NDArray[np.intp]:
     """Positions to keep, ascending, at most `limit`: in each of equal stretches the lowest and the
-    highest point of every column, and the first and the last point of all.
-
-    NaN is neither low nor high. The columns have equal lengths.
-    """
+    highest point of every column (of equal lengths; NaN is neither), and the first and the last
+    point of all."""
     n = len(columns[0])
     if n <= limit:
         return np.arange(n)

@@ -44,11 +44,9 @@ Columns = Mapping[str, npt.NDArray[np.object_]]
 def groups(
     name: str, figures: Sequence[Figure], drawn: dict[str, figure], marked: Collection[str] = ()
 ) -> list[Mapping[str, Any]]:
-    """Figures under one heading stand side by side; those without a group stand alone.
-
-    What the template needs of them; the charts themselves go into ``drawn``. A figure that shows
-    a step among ``marked`` says so.
-    """
+    """What the template needs of figures: those under one heading stand side by side, those without
+    a group alone, and one that shows a step among ``marked`` says so; the charts themselves go into
+    ``drawn``."""
     found: list[Mapping[str, Any]] = []
     axes = _Axes()
     shown = [

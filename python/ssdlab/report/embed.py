@@ -20,10 +20,8 @@ LARGE = 20_000
 
 
 def portable(figures: Mapping[str, figure]) -> tuple[Markup, Mapping[str, str]]:
-    """The charts as JSON, and the element of each by its id. `figures` is by element.
-
-    The ids are counted from the page's start, so that the same results give the same bytes.
-    """
+    """The charts (``figures``, by element) as JSON, and the element of each by its id, counted from
+    the page's start, so that the same results give the same bytes."""
     document = Document()
     with document.models.freeze():  # else every figure makes bokeh walk through all before it
         for chart in figures.values():

@@ -97,10 +97,8 @@ def compare(
     at_rest: bool,
 ) -> Likeness:
     """Whether the medium with the ids ``now`` and the fingerprint ``found`` is that of ``before``.
-
     ``at_rest``: the run wrote nothing after its fingerprint ``written`` was taken, so that all of
-    it must still be there.
-    """
+    it must still be there."""
     same_boot = before.get("boot") == now.get("boot")
     for what, value in before.items():
         bound = what in ("boot", "disk sequence", "file system", "backing file system")

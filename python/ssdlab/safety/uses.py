@@ -67,11 +67,9 @@ def of_file(system: System, path: str) -> list[Use]:
 
 
 def open_elsewhere(path: Path) -> bool:
-    """Whether anybody has a plain file open for writing, the kernel included.
-
-    Answered by a read lease (fcntl(2), F_SETLEASE), which the kernel grants only where nobody has,
-    and which is given back at once. False also where the file system knows no leases.
-    """
+    """Whether anybody has a plain file open for writing, the kernel included, by a read lease
+    (fcntl(2), F_SETLEASE), which the kernel grants only where nobody has, and which is given back
+    at once. False also where the file system knows no leases."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         # Should somebody open it just now, the signal that tells of it must not end this process.
@@ -241,11 +239,9 @@ def openers_of(path: Path) -> list[Opener]:
 
 
 def openers(system: System, wanted: Key) -> list[Opener]:
-    """The other processes that have open what ``wanted`` identifies.
-
-    In a recorded system the descriptors are links to the names of devices and files there. A
-    system is looked at once: who asks again makes another one.
-    """
+    """The other processes that have open what ``wanted`` identifies; in a recorded system the
+    descriptors are links to the names of devices and files there. A system is looked at once: who
+    asks again makes another one."""
     mapped = (pid for pid, _ in _mapped(system, system.maps, wanted))
     found = []
     for pid in sorted({*system.descriptors.get(wanted, ()), *mapped}):

@@ -99,9 +99,7 @@ def _usual(one: Mapping[str, Any]) -> str:
 
 
 def meaning_of(number: int, name: str, family: str, known: bool) -> Meaning | None:
-    """What an attribute means on a drive of that family and model; None where nobody says.
-
-    ``known``: whether the drive is in smartctl's database, so that the names are its own.
-    """
+    """What an attribute means on a drive of that family and model, ``known`` where it is in
+    smartctl's database, so that the names are its own; None where nobody says."""
     fitting = (meaning for meaning in meanings() if meaning.fits(number, name, family, known))
     return next(fitting, None)

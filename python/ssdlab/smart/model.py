@@ -53,10 +53,8 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Health:
-    """A drive at one moment. None means that the drive does not tell.
-
-    Counters are since the drive was new. Bytes are bytes, temperatures degrees Celsius.
-    """
+    """A drive at one moment; None means that it does not tell. Counters are since it was new, bytes
+    are bytes, temperatures degrees Celsius."""
 
     model: str | None = None
     family: str | None = None

@@ -70,11 +70,9 @@ class RunStore:
         *,
         ending: str | None = None,
     ) -> RunFolder:
-        """A new run with these finished steps.
-
-        ``about`` are the fields of its :class:`ssdlab.store.folder.Manifest`, ``rig`` is that which
-        was asked for, ``ending`` that of its name instead of some letters by chance.
-        """
+        """A new run with these finished steps; ``about`` are the fields of its
+        :class:`ssdlab.store.folder.Manifest`, ``rig`` is that which was asked for, ``ending`` that
+        of its name instead of some letters by chance."""
         from ssdlab.store.folder import JOB, JOURNAL, RIG, SCHEMA, Manifest, RunFolder
 
         known = {
@@ -102,10 +100,8 @@ class RunStore:
     def save(
         self, result: Result, *, made: datetime | None = None, ending: str | None = None
     ) -> Path:
-        """Keeps the result of a job file as a run of its own; its folder.
-
-        ``made`` is when it was measured, if not now; ``ending`` as in :meth:`create`.
-        """
+        """Keeps the result of a job file as a run of its own; its folder. ``made`` is when it was
+        measured, if not now; ``ending`` as in :meth:`create`."""
         from ssdlab.store.folder import JOB, JournalEntry
 
         target = result.ssdlab.get("target", {})

@@ -76,13 +76,10 @@ def conduct(
     start: str | None,
     undoable: bool,
 ) -> list[TrialRun]:
-    """Carries out the runs in their order; ``switch`` brings the system to a side before a run.
-
-    ``start`` is the side that the system is known to be on; None: it is switched first. A system
-    that can go back is back at A when this ends, however it ends.
-
-    Raises whatever a run or a switch raises; runs that are finished stay in the store.
-    """
+    """Carries out the runs in their order; ``switch`` brings the system to a side before a run,
+    from ``start``, the side that it is known to be on (None: it is switched first). A system that
+    can go back is back at A when this ends, however it ends. Raises whatever a run or a switch
+    raises; runs that are finished stay in the store."""
     runs: list[TrialRun] = []
     now = start
     try:
@@ -158,10 +155,8 @@ def verdict(one: Effect) -> str:
 
 
 def sentences(trial_outcome: TrialOutcome, text: Callable[[Difference], str]) -> list[str]:
-    """Whether the change mattered, in a sentence, and what stands beside it.
-
-    ``text`` writes a difference with its interval.
-    """
+    """Whether the change mattered, in a sentence, and what stands beside it; ``text`` writes a
+    difference with its interval."""
     tested = [e for e in trial_outcome.effects if e.difference is not None]
     seen = [e for e in tested if e.difference is not None and e.difference.seen]
     if not tested:

@@ -221,13 +221,9 @@ class Comparison:
 def load(
     sides: Sequence[Sequence[str | Result]], store: RunStore, *, each: bool = False
 ) -> Comparison:
-    """The comparison of sides: kept runs by their names, results in memory; several are repeats.
-
-    Runs of the same job on the same target are taken for repeats where there are others to
-    compare them with, unless ``each`` keeps every run apart.
-
-    Raises InputError where runs cannot be compared.
-    """
+    """The comparison of sides: kept runs by their names, results in memory; several are repeats,
+    and so are runs of the same job on the same target where there are others to compare them with,
+    unless ``each`` keeps every run apart. Raises InputError where runs cannot be compared."""
     found = [
         [one if isinstance(one, Result) else store.find(one) for one in side]
         for side in sides

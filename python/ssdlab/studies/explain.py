@@ -129,11 +129,8 @@ def attempt(
     tried: Sequence[RigChange],
     progress: ProgressCallback | None = None,
 ) -> list[ChangeOutcome]:
-    """Repeats the run once per change; the outcomes in the order of ``tried``.
-
-    A change that the rig cannot take (too little spare for it, say) is left out. Raises
-    Interrupted, and MemoryShortError.
-    """
+    """Repeats the run once per change; the outcomes in the order of ``tried``, without changes that
+    the rig cannot take (too little spare for it, say). Raises Interrupted, and MemoryShortError."""
     if result.rig_toml is None:
         return []
     about, target = result.ssdlab, Sim(result.name, result.rig_toml)

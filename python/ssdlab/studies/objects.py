@@ -114,11 +114,9 @@ def named(path: Path, reading: Reading) -> bool:
 
 
 def read_objects(path: Path, reading: Reading, progress: ProgressCallback) -> Objects:
-    """All reads and writes of a trace that names objects.
-
-    Raises InputError as :func:`ssdlab.plan.workload.moves`; Interrupted on Ctrl-C, and where
-    ``progress`` answers False.
-    """
+    """All reads and writes of a trace that names objects; InputError as
+    :func:`ssdlab.plan.workload.moves`, Interrupted on Ctrl-C, and where ``progress`` answers
+    False."""
     too_many = "requests do not fit into memory; take a part of it (--window)"
     parts = []
     try:

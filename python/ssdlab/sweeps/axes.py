@@ -90,13 +90,9 @@ class AxisPoint:
 
 
 def axis(text: str, *, spans: bool = False) -> Axis:
-    """``KEY=VALUES`` as an axis, such as ``job.iodepth=1..256x2``.
-
-    With ``spans``, ranges that do not say how many values they have stand for all of them.
-
-    Raises InputError where it is none, or the job has no such option; which keys a rig has is
-    known only to the rig.
-    """
+    """``KEY=VALUES`` as an axis, such as ``job.iodepth=1..256x2``; with ``spans``, ranges that do
+    not say how many values they have stand for all of them. Raises InputError where it is none, or
+    the job has no such option; which keys a rig has is known only to the rig."""
     key, equals, values = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f'--vary "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')

@@ -76,10 +76,8 @@ class RunOutcome:
 
 class Dataset:
     """Rows by run and job, and with ``series`` also by time. Runs may be added from several
-    threads, and by several processes that share the folder.
-
-    Raises InputError where the folder cannot be made.
-    """
+    threads, and by several processes that share the folder; InputError where that cannot be
+    made."""
 
     def __init__(self, folder: Path, axes: Sequence[Axis], *, series: bool = False) -> None:
         self.folder, self.series = folder, series

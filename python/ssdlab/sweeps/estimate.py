@@ -110,10 +110,7 @@ def forecast(
 ) -> Forecast:
     """What a sweep takes beside what its table has, by trials of some of its runs; what these come
     to is added to the table if ``keep``. ``cores`` are those that will be at work, None where that
-    is not known.
-
-    Raises Interrupted, and as :meth:`ssdlab.sweeps.Dataset.done`.
-    """
+    is not known. Raises Interrupted, and as :meth:`ssdlab.sweeps.Dataset.done`."""
     done = dataset.done() if dataset is not None else set()
     todo = list({run.key: run for run in sweep.runs() if run.key not in done}.values())
     at_once = None if cores is None else max(1, min(cores, len(todo)))

@@ -59,11 +59,9 @@ class Sources:
 
 
 def sources(folders: Sequence[Path] = ()) -> Sources:
-    """What is in these folders: a sweep, a kept run, or a store of runs. Without any: the user's
-    store, and sweeps in the present folder or right below it.
-
-    Raises InputError where a folder is none of these.
-    """
+    """What is in these folders: a sweep, a kept run, or a store of runs; without any, in the user's
+    store and in sweeps of the present folder or right below it. Raises InputError where a folder is
+    none of these."""
     if not folders:
         here = [Path(), *sorted(path for path in Path().iterdir() if path.is_dir())]
         return Sources([path for path in here if _is_sweep(path)], RunStore().entries())

@@ -80,11 +80,8 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched: the best by the goals of what meets the conditions.
-
-    ``sweep`` says what varies; its axes may be ranges. Raises InputError where a goal or condition
-    cannot be read.
-    """
+    """What is searched: the best by the goals of what meets the conditions, among what ``sweep``
+    varies, also in ranges; InputError where a goal or condition cannot be read."""
 
     sweep: Sweep
     goals: Sequence[Goal]
@@ -121,11 +118,9 @@ class Search:
         return Search(sweep, goals, conditions, budget, seed, short)
 
     def carry_out(self, dataset: Dataset, progress: ProgressCallback | None = None) -> SearchResult:
-        """Searches. What is in the table is not run again.
-
-        Raises as :func:`ssdlab.sweeps.carry_out`, and InputError where Optuna is missing, no
-        combination could be run, or none has what is asked for.
-        """
+        """Searches; what is in the table is not run again. Raises as
+        :func:`ssdlab.sweeps.carry_out`, and InputError where Optuna is missing, no combination
+        could be run, or none has what is asked for."""
         study = self._study()
         trials: list[SearchTrial] = []
         ran = before = 0

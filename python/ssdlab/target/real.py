@@ -51,10 +51,8 @@ class Fio:
 
     @property
     def logical_block(self) -> int:
-        """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells.
-
-        Of a device that is to be formatted for the run, those that it will have.
-        """
+        """Bytes of a logical block of a device, those that it will have where it is formatted for
+        the run, or of the one below a file; 512 where nobody tells."""
         wanted = tuning.wanted_block(self.setup)
         return self.present_block if wanted is None else wanted
 

@@ -185,11 +185,9 @@ def _takes_direct(path: Path) -> bool:
 
 
 def _written_since(before: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
-    """Bytes written to a drive between two states; None where nobody counted them.
-
-    The drive's own counter also counts what was written while another system ran; the kernel's
-    begins anew at each start and is the finer one.
-    """
+    """Bytes written to a drive between two states, by its own counter, which also counts what was
+    written while another system ran, or the kernel's, which begins anew at each start and is the
+    finer one; None where nobody counted them."""
     if now["boot"] is not None and now["boot"] == before.get("boot"):
         sectors = now["sectors_written"], before.get("sectors_written")
         if None not in sectors:

@@ -36,11 +36,9 @@ class Sim:
         return _core.Rig(self.rig, rig_name=self.source or self.name)
 
     def smaller(self, factor: int, *, fewest: int = 1) -> dict[str, str]:
-        """Overrides that make its drives ``factor`` times smaller; none for a factor of 1.
-
-        Each keeps at least ``fewest`` superblocks (:meth:`ssdlab._core.Rig.scale`). Raises
-        InputError where that cannot be.
-        """
+        """Overrides that make its drives ``factor`` times smaller, of at least ``fewest``
+        superblocks each (:meth:`ssdlab._core.Rig.scale`); none for a factor of 1. Raises InputError
+        where that cannot be."""
         return dict(self.tree().scale(factor, fewest=fewest))
 
     def for_client(self) -> Sim:

@@ -112,10 +112,8 @@ def restore_left(
     formats: bool = False,
     system: System | None = None,
 ) -> int:
-    """Restores what killed runs have left set; how many of them there were.
-
-    ``name``: only what they left set on this drive or with it. ``formats``: as in :func:`put_back`.
-    """
+    """Restores what killed runs have left set, all or only on or with drive ``name``; how many they
+    were. ``formats``: as in :func:`put_back`."""
     if not any_left():
         return 0
     with undisturbed(), exclusively():
@@ -328,12 +326,9 @@ def put_back(
     system: System, journal: Journal, others: Sequence[Journal], *, formats: bool | None
 ) -> Back:
     """Restores the entries of ``journal``, the last one first, and keeps in it what cannot be.
-
-    ``others`` are the other journals, the oldest first. What another living run holds at the same
-    value stays, and is restored when that run ends.
-    ``formats``: the drive may be formatted, for which the caller holds its claim; None where that
-    is to be left as it is without a word.
-    """
+    ``others`` are the other journals, the oldest first: what another living run holds at the same
+    value stays, and is restored when that run ends. ``formats``: the drive may be formatted, for
+    which the caller holds its claim; None where that is to be left as it is without a word."""
     back, left = Back(), list[SetValue]()
     settled, failed = set[str](), set[str]()
     for entry in reversed(journal.entries):

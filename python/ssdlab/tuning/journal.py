@@ -121,10 +121,8 @@ def exclusively() -> Iterator[None]:
 
 @contextlib.contextmanager
 def started(system: System, target: str, drive: Identity | None) -> Iterator[Journal]:
-    """A new journal, alive as long as this lasts; within :func:`exclusively`.
-
-    It is not on the disk before it is saved, and whoever ends it removes it.
-    """
+    """A new journal, alive as long as this lasts, within :func:`exclusively`; not on the disk
+    before it is saved, and removed by whoever ends it."""
     stem = f"{os.getpid()}-{secrets.token_hex(4)}"
     path = folder() / f"{stem}.json"
     try:

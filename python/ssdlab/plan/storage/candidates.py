@@ -93,13 +93,9 @@ class Candidate:
 
 
 def candidate(text: str | Sim) -> Candidate:
-    """The candidate that ``text`` means (:data:`SYNTAX`), or that is one rig.
-
-    A cache without a preset or a mode writes back where it is itself redundant, and through
-    where the loss of one drive would lose what it holds.
-
-    Raises InputError where it means none.
-    """
+    """The candidate that ``text`` means (:data:`SYNTAX`), or that is one rig; InputError where it
+    means none. A cache without a preset or a mode writes back where it is itself redundant, and
+    through where the loss of one drive would lose what it holds."""
     if not isinstance(text, str):
         return Candidate(text.name, store(text))
     rest, _, card = text.partition("@")

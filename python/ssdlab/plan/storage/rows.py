@@ -156,10 +156,8 @@ def _years(part: Store, worn: SsdWear, writes_per_day: float) -> float | None:
 
 
 def loss_per_year(candidate: Candidate, dirty: bool) -> float | None:
-    """The chance of losing data within a year; of the cache's too, where only that has some.
-
-    None for arrays of rig files, whose drives are not known.
-    """
+    """The chance of losing data within a year; of the cache's too, where only that has some; None
+    for arrays of rig files, whose drives are not known."""
     pool = _store_loss(candidate.pool)
     if pool is None or candidate.fast is None or not dirty:
         return pool
