@@ -118,7 +118,7 @@ def test_what_needs_more_memory_than_there_is_ends_all() -> None:
     with pytest.raises(MemoryShortError, match="x: needs about 9 GB"):
         bench.run([Variant(body), Variant(lambda _seat: 1)])
     # Where it is what came of it, the others are not lost.
-    found = bench.run([Variant(bench.tolerant(body)), Variant(bench.tolerant(lambda _seat: 1))])
+    found = bench.run([Variant(bench.Tolerant(body)), Variant(bench.Tolerant(lambda _seat: 1))])
     assert isinstance(found[0], MemoryShortError)
     assert found[1] == 1
 

@@ -121,7 +121,7 @@ def test_two_that_hand_out_one_sweep_do_each_run_once(local: Cluster, tmp_path: 
 
 def test_what_kills_its_worker_is_told_and_the_rest_is_done(local: Cluster) -> None:
     bodies: list[Callable[[Seat], Any]] = [partial(echo, n) for n in range(20)]
-    variants = [Variant[Any](bench.tolerant(one)) for one in [*bodies[:7], deadly, *bodies[7:]]]
+    variants = [Variant[Any](bench.Tolerant(one)) for one in [*bodies[:7], deadly, *bodies[7:]]]
     with bench.using(local):
         found = bench.run(variants)
         lost = found.pop(7)

@@ -293,7 +293,7 @@ def test_a_stopped_question_goes_on(tmp_path: Path, folder: Path, simulated: lis
     assert 0 < int(told[1]) <= done, "what ended while it was being stopped is not counted"
     del simulated[:]
     with bench.reusing() as reuse:
-        bench.run([Variant(bench.tolerant(one.body)) for one in variants])
+        bench.run([Variant(bench.Tolerant(one.body)) for one in variants])
     assert (reuse.runs, reuse.reused, len(simulated)) == (6, done, 6 - done)
 
 

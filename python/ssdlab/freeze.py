@@ -123,13 +123,9 @@ class Freezer:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """Freezes for the length of a block. Nothing in it may write to that file system, be it a
-        message to a redirected terminal.
-
-        Raises:
-            InputError: this file system cannot be frozen.
-            ExperimentError: it is frozen already, or the watch has been killed.
-        """
+        """Freezes for the length of a block, in which nothing may write to that file system, be it
+        a message to a redirected terminal. Raises InputError where this file system cannot be
+        frozen, ExperimentError where it is frozen already, or the watch has been killed."""
         # Most of what a freeze waits for is done before it holds anybody up.
         ctypes.CDLL(None).syncfs(self._place)
         with _no_terminal_stop():

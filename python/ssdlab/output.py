@@ -119,12 +119,8 @@ def write_rigs(folder: Path, rigs: Mapping[str, str]) -> None:
 
 class Output:
     """The place of one document, opened: that it can be written is proved, nothing is written yet.
-
-    Raises:
-        InputError: there is no such folder, no permission, or the place is a folder.
-        RefusedError: it is a block device.
-        ExperimentError: the disk is full.
-    """
+    Raises InputError where there is no such folder, no permission, or the place is a folder;
+    RefusedError where it is a block device; ExperimentError where the disk is full."""
 
     is_stdout = False
     """Whether the document goes where the program's standard output goes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ssdlab.answer import Answer, Cell, Section, Table, Verdict, table
@@ -38,14 +39,12 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
         title="Why",
         verdict=_verdict(outcomes),
     )
-    return Answer(
+    return replace(
+        whole,
         title=f"Why {whole.title} came out so",
         kind="explanation",
         sections=[lead],
-        checks=whole.checks,
-        marks=whole.marks,
-        facts=whole.facts,
-        texts=whole.texts,
+        notes=(),
         data={**whole.data, **_data(own, outcomes)},
     )
 

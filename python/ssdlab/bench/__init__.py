@@ -18,9 +18,9 @@ from ssdlab.bench.variant import (
     Engine,
     Seat,
     Take,
+    Tolerant,
     Variant,
     WorkerLostError,
-    tolerant,
 )
 from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c
 

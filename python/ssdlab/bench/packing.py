@@ -16,7 +16,6 @@ from ssdlab import _core
 from ssdlab.jobfile import Carried, JobText
 from ssdlab.opened import opening
 from ssdlab.output import write_to
-from ssdlab.tracefile import Replay
 
 LARGE_BYTES = 1 << 16
 """What is larger is sent once to each process, not with each variant."""
@@ -95,7 +94,8 @@ class _Packer(pickle.Pickler):
         if type(obj) is JobText and (self._parcels is None) != (obj.carried is None):
             # What came from elsewhere goes back as it was there.
             needs = None if self._parcels is None else obj.needs()
-            return _job, (obj.name, obj.text, obj.folder, obj.replay, _to_send(needs), obj.stages)
+            given = obj.name, obj.text, obj.folder, obj.replay, _to_send(needs), obj.stages
+            return JobText, given
         return NotImplemented
 
 
@@ -130,10 +130,3 @@ def _attachment(name: str, values: list[tuple[str, str]]) -> _core.Attachment:
     for key, value in values:
         attachment = attachment.having(key, value, name=name)
     return attachment
-
-
-def _job(
-    name: str, text: str, folder: Path, replay: Replay, carried: Carried | None,
-    stages: tuple[int, int] | None,
-) -> JobText:  # fmt: skip
-    return JobText(name, text, folder, replay, carried, stages)

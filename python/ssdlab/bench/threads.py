@@ -152,7 +152,7 @@ class _Crew:
         return self._tell(place, news.fraction or 0.0)
 
     def _tell(self, place: int, fraction: float) -> bool:
-        if not self._tally.tell(place, fraction):
+        if not self._tally.note({place: fraction}):
             self._stop.set()
         return not self._stop.is_set()
 

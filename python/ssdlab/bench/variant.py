@@ -145,7 +145,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Tolerant(Generic[T]):
-    """A body whose InputError is what came of it, and not the end of all."""
+    """A body whose InputError is what came of it, and not the end of all; so is that it ended
+    every process in which it was tried (WorkerLostError)."""
 
     body: Callable[[Seat], T]
 
@@ -159,12 +160,6 @@ class Tolerant(Generic[T]):
             return error
         except InputError as error:
             return error
-
-
-def tolerant(body: Callable[[Seat], T]) -> Tolerant[T]:
-    """A body whose InputError is what came of it, and not the end of all; so is that it ended
-    every process in which it was tried (WorkerLostError)."""
-    return Tolerant(body)
 
 
 class Engine(Protocol):
@@ -227,27 +222,15 @@ class BatchProgress:
         self._finished = 0
         self._lock = threading.Lock()
 
-    def tell(self, place: int, fraction: float) -> bool:
-        """Notes how far a variant is; False where the callback wants all to stop."""
-        with self._lock:
-            self._note(place, fraction)
-            return self._say()
-
     def note(self, fractions: Mapping[int, float]) -> bool:
-        """The same of several."""
+        """Notes how far variants are; False where the callback wants all to stop."""
         with self._lock:
             for place, fraction in fractions.items():
-                self._note(place, fraction)
-            return self._say()
-
-    def _note(self, place: int, fraction: float) -> None:
-        before = self._done[place]
-        self._done[place] = max(before, fraction)  # steps may begin anew
-        self._whole += self._variants[place].cost * (self._done[place] - before)
-        self._finished += before < 1.0 <= fraction
-
-    def _say(self) -> bool:
-        if self._progress is None:
-            return True
-        text = f"{self._finished} of {len(self._done)} runs done"
-        return self._progress(Progress(min(self._whole / self._cost, 1.0), text=text))
+                before = self._done[place]
+                self._done[place] = max(before, fraction)  # steps may begin anew
+                self._whole += self._variants[place].cost * (self._done[place] - before)
+                self._finished += before < 1.0 <= fraction
+            if self._progress is None:
+                return True
+            text = f"{self._finished} of {len(self._done)} runs done"
+            return self._progress(Progress(min(self._whole / self._cost, 1.0), text=text))

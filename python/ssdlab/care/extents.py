@@ -91,14 +91,10 @@ class Hold:
 
 @contextlib.contextmanager
 def alone_with(descriptor: int, path: Path) -> Iterator[Hold]:
-    """Holds everybody else off an open file with a write lease (fcntl(2), F_SETLEASE).
-
-    Whoever opens it meanwhile waits until this ends, which should be soon after :meth:`Hold.held`
-    turns False. On a file system without leases /proc is asked instead.
-
-    Raises:
-        RefusedError: others have the file open, or nobody could be held off.
-    """
+    """Holds everybody else off an open file with a write lease (fcntl(2), F_SETLEASE): whoever
+    opens it waits until this ends, which should be soon after :meth:`Hold.held` turns False. On a
+    file system without leases /proc is asked instead. Raises RefusedError where others have the
+    file open, or nobody could be held off."""
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread is told by a signal.
         yield _unleased(path)

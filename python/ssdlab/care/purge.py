@@ -113,12 +113,9 @@ def purge_claimed(
 def purge_file(
     path: Path, *, progress: ProgressCallback | None = None, allowed: bool = False
 ) -> Purged:
-    """Makes all of a plain file a hole; its size stays, its data are lost. No real purge.
-
-    Raises:
-        RefusedError: not ``allowed``, or somebody uses the file.
-        InputError: no plain file, no permission, or a file system without holes.
-    """
+    """Makes all of a plain file a hole; its size stays, its data are lost. No real purge. Raises
+    RefusedError where that is not ``allowed`` or somebody uses the file, InputError where it is no
+    plain file, without permission, or on a file system without holes."""
     if path.is_symlink() or not path.is_file():
         raise InputError(f"{path}: is neither a plain file nor a block device")
     if not allowed:

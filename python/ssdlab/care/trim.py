@@ -63,14 +63,10 @@ class Trimmed:
 
 
 def trim(path: Path, *, min_bytes: int = 0, dry_run: bool = False) -> Trimmed:
-    """Trims the free space of the file system that holds ``path`` (ioctl FITRIM, as fstrim(8)).
-
-    ``min_bytes``: shorter stretches of free space are left alone.
-
-    Raises:
-        RefusedError: the path is a block device, whose blocks are not known to be free.
-        InputError: no such path, no permission, or nothing there can be trimmed.
-    """
+    """Trims the free space of the file system that holds ``path`` (ioctl FITRIM, as fstrim(8)), but
+    stretches shorter than ``min_bytes``. Raises RefusedError where the path is a block device,
+    whose blocks are not known to be free; InputError where there is no such path, no permission, or
+    nothing that can be trimmed."""
     mount = _mount(path)
     room = space(mount.point)
     layers = way_down(mount)
@@ -193,14 +189,9 @@ def _cannot_trim(mount: Mount, error: OSError) -> Exception:
 
 
 def discard(descriptor: int, offset: int, length: int, *, secure: bool = False) -> None:
-    """Deallocates blocks of an open block device, which must be held by a claim.
-
-    ``secure`` asks for the copies too that the device made of them (eMMC and SD cards know that).
-
-    Raises:
-        UnsupportedError: the device knows no discard.
-        ExperimentError: it failed.
-    """
+    """Deallocates blocks of an open block device, which must be held by a claim; ``secure`` asks
+    for the copies too that the device made of them (eMMC and SD cards know that). Raises
+    UnsupportedError where the device knows no discard, ExperimentError where it failed."""
     request = BLKSECDISCARD if secure else BLKDISCARD
     try:
         fcntl.ioctl(descriptor, request, struct.pack("QQ", offset, length))

@@ -43,14 +43,10 @@ def begin(
     announce: Announce,
     examine: Examine = lambda _execution: (),
 ) -> ProtocolRun:
-    """Runs a protocol from its start.
-
-    Raises:
-        InputError: the order cannot be carried out as it is.
-        RefusedError: going on could destroy data that is not to be destroyed.
-        Interrupted: Ctrl-C; what is finished is kept, and :func:`go_on` goes on.
-        ExperimentError: a step failed; the same holds.
-    """
+    """Runs a protocol from its start. Raises InputError where the order cannot be carried out as it
+    is, RefusedError where going on could destroy data that is not to be destroyed; Interrupted on
+    Ctrl-C, and ExperimentError where a step failed: what is finished is kept, and :func:`go_on`
+    goes on."""
     values = order.protocol.values(order.given)
     check(order)
     order = replace(order, target=set_up_for(order.target, values))

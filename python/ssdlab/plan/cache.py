@@ -215,7 +215,7 @@ class CachePlanner(CacheQuestion):
                 run_passes, small, store.text, replace(order, load=own), state="sequential"
             )
             # A fast device that cannot be simulated alone is no reason to stop.
-            return bench.Variant(bench.tolerant(run))
+            return bench.Variant(bench.Tolerant(run))
 
         did, *found = yield Round([bench.Variant(pool), *map(alone, self.fasts)], self._until[0])
         row = self.row("pool", "pool alone", self.pool, did, rig)

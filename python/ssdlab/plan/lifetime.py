@@ -77,7 +77,7 @@ class AgedDrive:
 
     def variant(self) -> bench.Variant[float | SsdlabError]:
         """Its write amplification; an error where it cannot be made small enough."""
-        return bench.Variant(bench.tolerant(partial(_aged, self)))
+        return bench.Variant(bench.Tolerant(partial(_aged, self)))
 
 
 Amplification = Mapping[AgedDrive, float | SsdlabError]

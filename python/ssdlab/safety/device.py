@@ -73,12 +73,9 @@ def inspect(path: Path) -> BlockDevice:
 
 @contextlib.contextmanager
 def claim(device: BlockDevice, work: Work, destroy: str | None) -> Iterator[Held]:
-    """Holds ``device`` for ``work``; its sentence says what will be lost.
-
-    Raises:
-        RefusedError: the device is in use, holds data, or is not named by ``destroy``.
-        InputError: no permission to open it, or it is read-only.
-    """
+    """Holds ``device`` for ``work``; its sentence says what will be lost. Raises RefusedError where
+    the device is in use, holds data, or is not named by ``destroy``; InputError without permission
+    to open it, or where it is read-only."""
     # Before the claim for the clearer sentence (kernels answer a mounted drive with EBUSY or
     # EPERM), and under it for certain.
     _refuse_if_used(device)

@@ -28,13 +28,9 @@ def make_file(
     path: Path, size: int, *, shown: Path | None = None, reserve: bool = True, keep: bool = False
 ) -> Iterator[Held]:
     """A new file of ``size`` bytes at an absolute path, removed at the end unless ``keep``.
-
     ``reserve`` takes its space at once, as fio does by default; else it is a hole. fio never makes
-    it longer, for it would remove it first and make another.
-
-    Raises:
-        InputError: it exists, or cannot be made there, or there is no room for it.
-    """
+    it longer, for it would remove it first and make another. Raises InputError where it exists,
+    cannot be made there, or there is no room for it."""
     name = shown or path
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -62,12 +58,9 @@ def make_file(
 
 @contextlib.contextmanager
 def hold_file(path: Path, *, shown: Path | None = None, size: int = 0) -> Iterator[Held]:
-    """A file that is there, to be overwritten; made as long as ``size`` where it is shorter.
-
-    Raises:
-        InputError: it is no plain file, or may not be written.
-        RefusedError: somebody uses it, or its content has other names too.
-    """
+    """A file that is there, to be overwritten; made as long as ``size`` where it is shorter. Raises
+    InputError where it is no plain file, or may not be written; RefusedError where somebody uses
+    it, or its content has other names too."""
     name = shown or path
     info = _plain(path, name)
     if info.st_nlink > 1:

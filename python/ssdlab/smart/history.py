@@ -66,14 +66,10 @@ def in_order(snapshots: Sequence[Health]) -> list[Health]:
 
 
 def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Projection:
-    """Carries the wear of one drive on.
-
-    ``tbw_bytes``: what the host may write by the maker's rating; without it the wear that the
-    drive tells is carried on. One snapshot, or several within a day, give the average since new.
-
-    Raises:
-        InputError: the snapshots are of several drives, or their counters go back.
-    """
+    """Carries the wear of one drive on. ``tbw_bytes``: what the host may write by the maker's
+    rating; without it the wear that the drive tells is carried on. One snapshot, or several within
+    a day, give the average since new. Raises InputError where the snapshots are of several drives,
+    or their counters go back."""
     ordered = in_order(snapshots)
     last = ordered[-1]
     since = compare(ordered[0], last) if len(ordered) > 1 else None

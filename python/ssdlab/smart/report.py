@@ -72,13 +72,9 @@ def survey(
     redact: bool = False,
 ) -> Iterator[Reading]:
     """The drives in order, each as it is read; one that cannot be read keeps none of them back.
-
     ``earlier``: snapshots by the place they are from, which are put to each drive by model and
-    serial number; ``tbw_bytes``: the maker's rating of host writes.
-
-    Raises:
-        InputError: once all drives are read, for a place that holds snapshots of none of them.
-    """
+    serial number; ``tbw_bytes``: the maker's rating of host writes. Raises InputError, once all
+    drives are read, for a place that holds snapshots of none of them."""
     places = earlier or {}
     unmatched, failed = set(places), False
     names = [name for target in targets for name in members(target)]

@@ -70,22 +70,15 @@ def members(target: str) -> list[str]:
 
 def load(target: str, store: RunStore) -> list[Snapshots]:
     """The drives that ``target`` names: as :func:`read`, and every document in a folder of them.
-
-    Raises:
-        InputError: one of them cannot be read.
-        MissingProgramError: a drive is to be asked, and smartctl is not installed.
-    """
+    Raises InputError where one of them cannot be read, MissingProgramError where a drive is to be
+    asked and smartctl is not installed."""
     return [read(member, store) for member in members(target)]
 
 
 def read(target: str, store: RunStore) -> Snapshots:
     """One drive: a block device, a document of smartctl, ``-`` for one on standard input, a run's
-    folder or id, or a result of ssdlab.
-
-    Raises:
-        InputError: it is none of these, or cannot be read.
-        MissingProgramError: a drive is to be asked, and smartctl is not installed.
-    """
+    folder or id, or a result of ssdlab. Raises InputError where it is none of these or cannot be
+    read, MissingProgramError where a drive is to be asked and smartctl is not installed."""
     if target == "-":
         return _of_document(_standard_input(), "standard input")
     if "\x00" in target:
@@ -113,12 +106,9 @@ def read(target: str, store: RunStore) -> Snapshots:
 
 
 def live(path: Path) -> Health:
-    """Asks the drive at ``path``, or the drive that it is a partition of.
-
-    Raises:
-        MissingProgramError: smartctl is not installed.
-        InputError: it is no drive with SMART, or there is no permission.
-    """
+    """Asks the drive at ``path``, or the drive that it is a partition of. Raises
+    MissingProgramError where smartctl is not installed, InputError where it is no drive with SMART
+    or there is no permission."""
     name = System().device_called(str(path))
     if name is None:
         raise InputError(f"{path}: the kernel does not know this block device")

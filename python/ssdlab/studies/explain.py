@@ -143,7 +143,7 @@ def attempt(
             overrides=change.overrides,
         )
         side = direction.job, direction.ddir
-        return bench.Variant(bench.tolerant(partial(_attempt, target, job, settings, side, change)))
+        return bench.Variant(bench.Tolerant(partial(_attempt, target, job, settings, side, change)))
 
     found = bench.run([variant(change) for change in tried], progress)
     return [one for one in found if isinstance(one, ChangeOutcome)]

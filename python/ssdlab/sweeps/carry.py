@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ssdlab import bench
-from ssdlab.bench import Seat, Variant, tolerant
+from ssdlab.bench import Seat, Tolerant, Variant
 from ssdlab.errors import InputError, Interrupted, SsdlabError
 from ssdlab.progress import ProgressCallback, phases_of, tell
 from ssdlab.sweeps.dataset import Dataset, RunOutcome
@@ -39,13 +39,9 @@ def carry_out(
     asked: Iterable[SweepRun], dataset: Dataset, progress: ProgressCallback | None = None
 ) -> SweepOutcome:
     """Runs what is not done; runs that can share a prepared drive stand together. What is done when
-    it is stopped stays in the table.
-
-    Raises:
-        Interrupted: Ctrl-C, or the progress callback returned False.
-        InputError: a key, value or option that does not exist.
-        ExperimentError: the disk is full, or a cluster is gone.
-    """
+    it is stopped stays in the table. Raises Interrupted on Ctrl-C or where the progress callback
+    returned False, InputError for a key, value or option that does not exist, ExperimentError where
+    the disk is full or a cluster is gone."""
     done = dataset.done()
     runs = list({run.key: run for run in asked}.values())
     todo = [run for run in runs if run.key not in done]
@@ -106,7 +102,7 @@ def _variant(run: SweepRun, dataset: Dataset) -> Variant[RunOutcome | SsdlabErro
     start = None
     if run.prepare != FRESH:
         start = hashlib.sha256("\0".join(map(str, run.start)).encode()).hexdigest()[:20]
-    body = tolerant(partial(_measure, run, dataset.series))
+    body = Tolerant(partial(_measure, run, dataset.series))
     return Variant(body, start=start, wanted=partial(dataset.take, run.key))
 
 

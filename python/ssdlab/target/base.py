@@ -104,9 +104,11 @@ class Target(Protocol):
         ...
 
     def smaller(self, factor: int, *, fewest: int = 1) -> dict[str, str]:
-        """Overrides that make simulated drives ``factor`` times smaller, of at least ``fewest``
-        superblocks each; none for 1. Raises InputError where that cannot be, and for a real
-        target."""
+        """Overrides that make simulated drives ``factor`` times smaller; none for 1.
+
+        Each keeps at least ``fewest`` superblocks. Raises InputError where that cannot be, and for
+        a real target.
+        """
         ...
 
 

@@ -51,8 +51,10 @@ class Fio:
 
     @property
     def logical_block(self) -> int:
-        """Bytes of a logical block of a device, those that it will have where it is formatted for
-        the run, or of the one below a file; 512 where nobody tells."""
+        """Bytes of a logical block of a device, or of the one below a file; 512 where nobody tells.
+
+        Of a device that is to be formatted for the run, those that it will have.
+        """
         wanted = tuning.wanted_block(self.setup)
         return self.present_block if wanted is None else wanted
 
@@ -120,8 +122,10 @@ class Fio:
 
     @contextlib.contextmanager
     def open(self, terms: Terms) -> Iterator[RealSession]:
-        """Holds the target, and sets it up; InputError where it cannot be held, RefusedError where
-        it must not be."""
+        """Holds the target, and sets it up.
+
+        Raises InputError where it cannot be held, RefusedError where it must not be.
+        """
         device, path = self.device(), self.path.absolute()
         with self._held(terms, device) as held:
             system = System()
@@ -142,8 +146,10 @@ class Fio:
                 yield replace(session, held=held, capacity=size, setup=done)
 
     def preview(self, job: JobText, settings: Settings) -> Preview:
-        """What :meth:`run` would do and what would be refused; changes nothing; InputError where
-        the job is wrong, or a value of the setup is none."""
+        """What :meth:`run` would do and what would be refused; changes nothing.
+
+        Raises InputError where the job is wrong, or a value of the setup is none.
+        """
         tuning.preview(System().disk_below(self.path), self.setup)
         device = self.device()
         plan = self._seen(job, settings, device).plan
@@ -169,7 +175,10 @@ class Fio:
         setup: Mapping[str, Any] | None = None,
     ) -> Result:
         """Runs ``job`` on what the caller holds and has set up as ``setup`` says, after asking
-        again whether it may be written; raises as :meth:`run`."""
+        again whether it may be written.
+
+        Raises as :meth:`run`.
+        """
         held.check()
         real_job = fio_job.rewrite(
             job,

@@ -36,9 +36,11 @@ class Sim:
         return _core.Rig(self.rig, rig_name=self.source or self.name)
 
     def smaller(self, factor: int, *, fewest: int = 1) -> dict[str, str]:
-        """Overrides that make its drives ``factor`` times smaller, of at least ``fewest``
-        superblocks each (:meth:`ssdlab._core.Rig.scale`); none for a factor of 1. Raises InputError
-        where that cannot be."""
+        """Overrides that make its drives ``factor`` times smaller; none for a factor of 1.
+
+        Each keeps at least ``fewest`` superblocks (:meth:`ssdlab._core.Rig.scale`). Raises
+        InputError where that cannot be.
+        """
         return dict(self.tree().scale(factor, fewest=fewest))
 
     def for_client(self) -> Sim:
@@ -59,8 +61,10 @@ class Sim:
         return sim_shapes(job.read())
 
     def open(self, terms: Terms) -> SimSession:
-        """The drive, built; InputError where the rig is wrong, MemoryShortError where it takes too
-        much memory."""
+        """The drive, built.
+
+        Raises InputError where the rig is wrong, MemoryShortError where it takes too much memory.
+        """
         return SimSession(self, terms)
 
     def run(self, job: JobText, settings: Settings) -> Result:

@@ -31,12 +31,9 @@ def told(progress: ProgressCallback | None) -> Any:
 def profile(
     path: str | Path, reading: Reading | None = None, progress: ProgressCallback | None = None
 ) -> dict[str, Any]:
-    """The characteristics of the trace, as ``ssdlab trace info --json`` writes it.
-
-    Raises:
-        InputError: as :func:`ssdlab.traces.open`.
-        Interrupted: Ctrl-C, or ``progress`` returned False.
-    """
+    """The characteristics of the trace, as ``ssdlab trace info --json`` writes it. Raises
+    InputError as :func:`ssdlab.traces.open`, Interrupted on Ctrl-C or where ``progress`` returned
+    False."""
     file = existing(path)
     options = (reading or Reading()).options()
     with answering_ctrl_c(""):
