@@ -19,6 +19,7 @@ import ssdlab
 from ssdlab.analysis import names
 from ssdlab.analysis.flash import activity
 from ssdlab.answer import Answer, Section, Table, by_name, value_of
+from ssdlab.answers import explanation
 from ssdlab.answers import run as run_answer
 from ssdlab.answers.charts import Trace, first_of_each
 from ssdlab.answers.run import answer
@@ -120,6 +121,26 @@ def test_tiles_and_headline_are_the_summary_of_the_main_job() -> None:
     assert numbers["clat p99"] == told["clat_p99_ns"] / 1e3
     assert numbers["write amplification"] == told["waf"]
     assert f"{told['iops']:,.0f} IOPS at steady state" in found.headline
+
+
+def test_the_head_speaks_of_all_jobs_that_ran_at_the_same_time() -> None:
+    """Of a fill before them it does not, and no more than four of many."""
+    jobs = (
+        "[global]\nbs=4k\nnorandommap\ntime_based\nruntime=2\n[fill]\nrw=write\nbs=1m\n"
+        "[db]\nstonewall\nrw=randrw\nrwmixread=70\n[log]\nrw=write\nfsync=1\n"
+    )
+    result = ssdlab.run(jobs, on="demo-client")
+    found = result.report.answer
+    assert found.title.startswith("log and db on ")
+    assert explanation.answer(result).title.startswith("Why log on demo-client")
+    told = [one.partition(" (")[0] + one.partition("),")[2][:7] for one in found.lead.sentences]
+    assert told == ["log write:", "db read: ", "db write:"]
+    assert {(one.job, one.ddir) for one in found.lead.numbers} == {("log", "write")}
+    assert found.lead.numbers[0].head == "IOPS, log write"
+    assert [figure.title for figure in found.lead.figures] == ["IOPS of log over time"]
+    many = "".join(f"[j{n}]\nrw=randread\nsize=1m\n" for n in range(9))
+    title = ssdlab.run(many, on="demo-client").report.answer.title
+    assert title.startswith("j8, j0, j1 and j2 on ")
 
 
 def test_the_table_of_the_head_is_the_summary() -> None:

@@ -170,12 +170,14 @@ class Number:
     better: Better = ""
     sources: tuple[str, ...] = ()
     ddir: str = ""
-    """The direction that it is of, where there are others beside it."""
+    job: str = ""
+    """The direction and the job that it is of, each where there are others beside it."""
 
     @property
     def head(self) -> str:
-        """What people read above it: ``IOPS, read``."""
-        return f"{self.name}, {self.ddir}" if self.ddir else self.name
+        """What people read above it: ``IOPS, read`` or ``IOPS, log write``."""
+        whose = " ".join(filter(None, (self.job, self.ddir)))
+        return f"{self.name}, {whose}" if whose else self.name
 
 
 class Ranked(StrEnum):
@@ -462,20 +464,19 @@ def in_gigabytes(number: Number) -> Number:
     """The number as people read it beside its unit: bytes as GB."""
     if number.unit != "B":
         return number
-    value = None if number.value is None else number.value / 1e9
-    return replace(number, value=value, unit="GB")
+    return replace(number, value=number.value and number.value / 1e9, unit="GB")
 
 
 def numbers_table(numbers: Sequence[Number]) -> Table:
     """The numbers as a table."""
-    several = any(number.ddir for number in numbers)
-    rows: list[Cells] = [
-        [number.name, *([number.ddir] if several else []), Cell(number.value, number.sources),
-         number.unit]
-        for number in map(in_gigabytes, numbers)
-    ]  # fmt: skip
-    heads = columns(f"number{' | ddir' if several else ''} | value | unit")
-    return Table("Numbers", heads, rows)
+    cells: Mapping[str, Callable[[Number], Cell | str | None]] = {
+        "number": lambda one: one.name,
+        "job": lambda one: one.job or None,
+        "ddir": lambda one: one.ddir or None,
+        "value": lambda one: Cell(one.value, one.sources),
+        "unit": lambda one: one.unit,
+    }
+    return table("Numbers", map(in_gigabytes, numbers), cells, optional=["job", "ddir"])
 
 
 def for_programs(table: Table) -> Table:

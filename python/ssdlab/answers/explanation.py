@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ssdlab.answer import Answer, Cell, Section, Table, Verdict, table
-from ssdlab.answers import charts, run
+from ssdlab.answers import charts, head, run
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.job_tables import causes_table, mix_note, smart_table, time_cell, time_table
 from ssdlab.answers.members import of_members
@@ -22,7 +22,7 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     whole = run.answer([result])
     jobs = run.traces_of([result])
     own = [trace for job in jobs for trace in job if trace.points]
-    first = run.main_of(jobs)
+    first = head.main_of(jobs)
     # Both directions of a mix: what one waits for is not what the other does.
     main = [trace for trace in own if trace.job in [one.job for one in first]]
     tables = [_tried(outcomes, first)] if len(outcomes) > 1 else []
@@ -41,7 +41,7 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     )
     return replace(
         whole,
-        title=f"Why {whole.title} came out so",
+        title=f"Why {head.title([one.run for one in first], first) or whole.title} came out so",
         kind="explanation",
         sections=[lead],
         notes=(),

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ssdlab import tuning, units
 from ssdlab.analysis import names
 from ssdlab.analysis.comparison import align
-from ssdlab.analysis.measurement import Window
-from ssdlab.answer import WORDS, Answer, Cell, Check, Figure, Number, Section, Table, Verdict, table
+from ssdlab.answer import Answer, Check, Section
 from ssdlab.answers import charts
 from ssdlab.answers.charts import WORTH, ShownResult, Trace
+from ssdlab.answers.head import doing, largest, lead, main_of, title, told_of
 from ssdlab.answers.job_tables import (
     causes_table,
     evenness_table,
     kinds_table,
     smart_table,
-    time_cell,
     time_table,
 )
-from ssdlab.answers.members import of_members
-from ssdlab.answers.power import losses_of_power, volatile_writes
+from ssdlab.answers.power import volatile_writes
 from ssdlab.checks import examine, of_result
 from ssdlab.errors import InputError
-from ssdlab.histogram import NOTHING, PERCENTILES, Histogram
 from ssdlab.results import SYNC, Result
 from ssdlab.wear import Wear
 
-ALWAYS = ("p50", "p99", "p999")
-"""Percentiles that have a column even where there are too few I/Os for them."""
-NAMED = 2
-"""So many parts are named in a sentence."""
 RIPPLE = 0.05
 """A rate that repeats itself within less of its highest is called even."""
-RATE_TOLD = ("steady", "recorded")
-"""Of a window: whose rate it is, the steady drive's or the trace's, so that nothing is open."""
 STALL_SHARE = 0.01
 """Stalls are worth a sentence from this share of seconds below half of the mean."""
-TAIL_FACTOR = 1.5
-"""Tails of two runs that differ by less are not worth a sentence."""
 
 
 def answer(results: Sequence[Result]) -> Answer:
@@ -51,7 +40,7 @@ def answer(results: Sequence[Result]) -> Answer:
     runs = _runs(results)
     jobs = _jobs(runs)
     main = main_of(jobs)
-    sections = [_lead(runs, jobs, main)]
+    sections = [lead(runs, jobs, main)]
     last = jobs[-1][0].job.name if jobs else ""
     for number, traces in enumerate(jobs):
         leads = bool(main) and main[0].job.name == traces[0].job.name
@@ -61,9 +50,8 @@ def answer(results: Sequence[Result]) -> Answer:
     if (smart := smart_table(list(worn.values()))).rows:
         # Of the end of the run, whichever job it is asked of.
         sections[-1] = replace(sections[-1], tables=[*sections[-1].tables, smart])
-    labels = units.listed([f"{run.label}{run.result.resized}" for run in runs])
     return Answer(
-        title=f"{main[0].job.name} on {labels}" if main else labels,
+        title=title(runs, told_of(jobs, main)),
         kind="run",
         sections=sections,
         checks=_checks(runs),
@@ -102,15 +90,6 @@ def _jobs(runs: Sequence[ShownResult]) -> list[list[Trace]]:
     return found
 
 
-def main_of(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
-    """What the head speaks of: the last job that does more than fill, its main direction on
-    each run."""
-    tested = [t for t in jobs if not t[0].job.workload.fills(jobs[-1][0].job.name)] or jobs
-    widest = max((len({t.run.place for t in traces}) for traces in tested), default=0)
-    chosen = [traces for traces in tested if len({t.run.place for t in traces}) == widest]
-    return charts.first_of_each(chosen[-1]) if chosen else []
-
-
 def _checks(runs: Sequence[ShownResult]) -> list[Check]:
     """What the checks say, under the run's name where there are several."""
     if len(runs) == 1:
@@ -121,152 +100,6 @@ def _checks(runs: Sequence[ShownResult]) -> list[Check]:
         for check in run.checks
         if check.trouble
     ]
-
-
-# --- the head ---------------------------------------------------------------------------------
-
-
-def _lead(
-    runs: Sequence[ShownResult], jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]
-) -> Section:
-    traces = [trace for job in jobs for trace in job]
-    tables = [
-        _summary(shown, title, kind, several=len(runs) > 1)
-        for title, kind, flushes in (
-            ("Measured", "clat", False),
-            ("Measured", "lat", False),
-            ("Flushes", "lat", True),
-        )
-        if (
-            shown := [
-                t
-                for t in traces
-                if t.measured.kind == kind and (t.measured.ddir == SYNC) == flushes
-            ]
-        )
-    ]
-    said = _compared(main) if len(main) > 1 else [_headline(main[0])] if main else []
-    for run in runs:
-        label = f"{run.label}: " if len(runs) > 1 else ""
-        counters = run.result.ssdlab.get("counters") or {}
-        told = [*losses_of_power(counters), *of_members(run.result)]
-        said += [f"{label}{sentence}" for sentence in told]
-    return Section(
-        sentences=said,
-        numbers=_numbers(main) if len(runs) == 1 else [],
-        tables=tables,
-        figures=_leading(jobs, main),
-        key="summary",
-        title="Summary",
-        verdict=_verdict(main),
-    )
-
-
-def _leading(jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> list[Figure]:
-    """IOPS of the main job over time, all its directions."""
-    own = [job for job in jobs if main and job[0].job.name == main[0].job.name]
-    return charts.over_time([t for t in own[0] if t.measured.ddir != SYNC]) if own else []
-
-
-def _verdict(main: Sequence[Trace]) -> Verdict:
-    if not main:
-        return Verdict("nothing-measured")
-    found = {t.measured.window.verdict for t in main}
-    alike = next((code for code in RATE_TOLD if found == {code}), "not-steady")
-    return Verdict(alike, {f"{t.run.label}: iops": t.measured.iops for t in main})
-
-
-def _headline(trace: Trace) -> str:
-    """What the job does, and how fast, in a sentence."""
-    direction = trace.measured
-    what = f"{direction.job} ({_what(trace)}), {direction.ddir}"
-    rate = f"{units.iops(direction.iops)} {direction.window.told}"
-    return f"{what}: {'; '.join(filter(None, (rate, trace.doubt)))}."
-
-
-def _compared(main: Sequence[Trace]) -> list[str]:
-    """Which run is the faster, and whose tail is the longer and why."""
-    alike = [t for t in main if t.measured.ddir == main[0].measured.ddir and t.measured.iops]
-    if len(alike) < 2:
-        return [_headline(trace) for trace in main]
-    fast = max(alike, key=lambda t: t.measured.iops or 0.0)
-    slow = min((t for t in alike if t is not fast), key=lambda t: t.measured.iops or 0.0)
-    factor = (fast.measured.iops or 0.0) / (slow.measured.iops or 1.0)
-    by_word = {
-        word: [t.run.label for t in (fast, slow) if t.doubt == word] for word in WORDS.values()
-    }
-    doubts = [f"; {word}: {units.listed(labels)}" for word, labels in by_word.items() if labels]
-    said = [
-        f"{fast.run.label}: {units.iops(fast.measured.iops)}, {units.number(factor)} times "
-        f"{slow.run.label} ({units.iops(slow.measured.iops)})" + "".join(doubts) + "."
-    ]
-    tails = [(p, t) for t in alike if (p := (t.measured.latency or NOTHING).percentile_ns(99.9))]
-    if len(tails) > 1:
-        best = min(tails, key=lambda item: item[0])
-        worst = max(tails, key=lambda item: item[0])
-        if worst[0] >= TAIL_FACTOR * best[0]:
-            cause = _largest(worst[1], "p99.9")
-            said.append(
-                f"p99.9 of {worst[1].run.label}: {units.latency(worst[0])}, "
-                f"{units.number(worst[0] / best[0])} times {best[1].run.label}"
-                + (f"; {cause}." if cause else ".")
-            )
-    unsteady = [t.run.label for t in alike if t.measured.window.verdict not in RATE_TOLD]
-    if unsteady:
-        said.append(f"Not at steady state: {units.listed(unsteady)}.")
-    return said
-
-
-def _numbers(main: Sequence[Trace]) -> list[Number]:
-    """The tiles of a single run."""
-    numbers: list[Number] = []
-    for trace in main:
-        direction, latency = trace.measured, trace.measured.latency or NOTHING
-        own = ((trace.source,), "" if trace.alone else direction.ddir)
-        numbers = [
-            Number("IOPS", direction.iops, "IOPS", "higher", *own),
-            Number("throughput", _mb(direction.bw_bytes), "MB/s", "higher", *own),
-            Number(f"{direction.kind} p99", latency.percentile_us(99.0), "us", "lower", *own),
-            Number(f"{direction.kind} p99.9", latency.percentile_us(99.9), "us", "lower", *own),
-            Number("write amplification", direction.waf, "", "lower", *own),
-        ]
-    return [number for number in numbers if number.value is not None]
-
-
-def _mb(bytes_per_s: float | None) -> float | None:
-    return None if bytes_per_s is None else bytes_per_s / 1e6
-
-
-def _summary(traces: Sequence[Trace], title: str, kind: str, *, several: bool) -> Table:
-    """A row per job, run and direction: its window, rates and latencies."""
-
-    def time(of: Callable[[Histogram], float | None]) -> Callable[[Trace], Cell | None]:
-        return lambda trace: time_cell(of(trace.measured.latency or NOTHING), (trace.source,))
-
-    def percentile(percent: float) -> Callable[[Trace], Cell | None]:
-        return time(lambda latency: latency.percentile_ns(percent))
-
-    shown: dict[str, Callable[[Trace], Cell | str | None]] = {
-        "job": lambda trace: trace.measured.job,
-        "run": lambda trace: trace.run.label if several else None,
-        "ddir": lambda trace: trace.measured.ddir,
-        "IOPS": lambda trace: Cell(trace.measured.iops, (trace.source,)),
-        "MB/s [=MB/s]": lambda trace: Cell(_mb(trace.measured.bw_bytes), (trace.source,)),
-        f"{kind} mean [=us]": time(lambda latency: latency.mean_ns),
-        **{f"p{percent:g} [=us]": percentile(percent) for percent in PERCENTILES.values()},
-        "max [=us]": time(lambda latency: latency.max_ns if latency.ios else None),
-        "WA": lambda trace: Cell(trace.measured.waf, (trace.source,)),
-        "from": lambda trace: _from(trace.measured.window),
-    }
-    deep = [f"p{percent:g}" for name, percent in PERCENTILES.items() if name not in ALWAYS]
-    note = "from: start of the measurement window, seconds into the job, which reaches to its end."
-    return table(title, traces, shown, note, optional=["run", "MB/s", "WA", *deep])
-
-
-def _from(window: Window) -> str:
-    if window.verdict in ("recorded", "unknown"):
-        return "whole job"
-    return units.duration(window.start_s) if window.steady else "whole job, not steady"
 
 
 # --- one job ----------------------------------------------------------------------------------
@@ -292,28 +125,13 @@ def _section(key: str, traces: Sequence[Trace], *, leads: bool, brief: bool) -> 
         tables=[table for table in tables if table.rows],
         figures=[figure for figure in figures if charts.drawn(figure.curves)],
         key=key,
-        title=f"{job.name}: {_what(traces[0])}",
+        title=f"{job.name}: {doing(traces[0])}",
     )
-
-
-def _what(trace: Trace) -> str:
-    """What the job does, in a line: randwrite, bs 4k, iodepth 32, 60 s."""
-    workload = trace.job.workload
-    said = [workload.rw] if workload.rw else []
-    told = {
-        "bs": workload.option("bs"),
-        "iodepth": workload.option("iodepth"),
-        "numjobs": str(workload.workers),
-        # May be that of all jobs, without meaning here.
-        "rwmixread": workload.option("rwmixread") if workload.mixes else "",
-    }
-    said += [f"{name} {value}" for name, value in told.items() if value not in ("", "1")]
-    return ", ".join([*said, units.duration(trace.measured.window.end_s)])
 
 
 def reasons(trace: Trace) -> list[str]:
     """What the time is spent on, what is written to flash and why, and how long that lasts."""
-    said = [units.sentence(line) for at in ("mean", "p99.9") if (line := _largest(trace, at))]
+    said = [units.sentence(line) for at in ("mean", "p99.9") if (line := largest(trace, at))]
     if trace.measured.waf is not None:
         parts = [
             f"{share:.2f} {names.cause(cause)}"
@@ -346,19 +164,6 @@ def _sentences(trace: Trace) -> list[str]:
             every, length = units.duration(cycle.period), units.duration(cycle.width)
             said.append(f"{what} repeat every {every} and last {length}.")
     return said + reasons(trace)
-
-
-def _largest(trace: Trace, point: str) -> str:
-    """What most of the time of the mean, or of the slowest I/Os, is spent on."""
-    breakdown = next((breakdown for breakdown in trace.points if breakdown.point == point), None)
-    if breakdown is None:
-        return ""
-    ranked = sorted(breakdown.shares.items(), key=lambda item: -item[1])[:NAMED]
-    told = [f"{units.percent(s)} {names.part_phrase(p)}" for p, s in ranked if s >= WORTH]
-    own = "" if trace.alone else f" of {trace.measured.ddir}s"
-    of = f"of the mean latency{own}" if point == "mean" else f"of the latency{own} at {point}"
-    whole = " (whole job)" if breakdown.whole and not trace.measured.window.whole else ""
-    return f"{of}{whole}: {', '.join(told)}" if told else ""
 
 
 def _wear_sentences(wear: Wear) -> list[str]:
