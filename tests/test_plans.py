@@ -276,6 +276,8 @@ def test_a_drive_is_probed_before_a_long_run(
     guessed = estimate.of(find("pts-wsat").plan(what.setup), GUESS, what.setup.kind).never
     assert what.estimate.never.high / what.estimate.never.low < guessed.high / guessed.low / 5
     assert (folder.manifest.speeds or {})["source"] == "probe"
+    # All its jobs were probed.
+    assert GUESS.words not in what.assumption
 
 
 # --- bytes and endurance

@@ -237,11 +237,8 @@ def _announced(
 
 
 def at_speeds(what: Announcement, steps: Sequence[Expected], speeds: Speeds) -> Announcement:
-    """The same, now that more is known of the drive's speed."""
-    setup = what.setup
-    whole = estimate.of(steps, speeds, setup.kind)
-    parts = _parts(what.protocol, steps, speeds, setup)
-    return replace(what, speeds=speeds, estimate=whole, parts=parts)
+    """The same before its first step, now that more is known of the drive's speed."""
+    return _announced(what.protocol, what.target, what.setup, steps, speeds, what.rating)
 
 
 def _parts(
