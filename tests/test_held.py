@@ -19,6 +19,8 @@ from conftest import MIB, Loop, Outcome, needs_fio
 from ssdlab import safety
 from ssdlab.care.blockio import all_zero
 from ssdlab.errors import ExperimentError, InputError, RefusedError
+from ssdlab.safety import uses
+from ssdlab.system import System
 
 WORK = safety.Work("the job", "writes")
 WRITES = "[w]\nrw=write\nbs=64k\nsize=4m\nioengine=psync\n"
@@ -36,9 +38,10 @@ def writes(tmp_path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def opened(path: Path, flags: int) -> Iterator[None]:
-    """Another process that has the path open."""
-    hold = "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print(1, flush=True); input()"
+def opened(path: Path, flags: int, then: str = "") -> Iterator[None]:
+    """Another process that has the path open, as ``f``, and does something with it."""
+    hold = f"import mmap, os, sys; f = os.open(sys.argv[1], int(sys.argv[2])); {then}"
+    hold += "\nprint(1, flush=True); input()"
     command = [sys.executable, "-c", hold, str(path), str(flags)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
@@ -89,6 +92,16 @@ def test_a_drive_that_another_program_writes_is_refused(
     assert outcome.status == 3, outcome
     assert "is open for writing by python" in outcome.err
     assert loop.backing.read_bytes() == before
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("kind", "found"), [("SHARED", ["open"]), ("PRIVATE", [])])
+def test_a_drive_that_another_program_maps_is_in_use_where_what_it_writes_reaches_it(
+    loop: Loop, kind: str, found: list[str]
+) -> None:
+    then = f"m = mmap.mmap(f, 4096, mmap.MAP_{kind}); os.closerange(3, 99)"
+    with opened(loop.path, os.O_RDWR, then):
+        assert [one.kind for one in uses.of_device(System(), loop.name)] == found
 
 
 @needs_fio()

@@ -43,10 +43,14 @@ FEWER = {
     "matrix": {**GRID, "settle_s": "0"},
 }
 """Fewer cases, which are alike."""
+DEPTHS = {"depths": "1,4"}
+SERVERS = ("database", "file-server", "web-server", "workstation")
 PARAMETERS = {
     "alignment": {"blocks": "4k,16k", "turns": "1"},
+    "as-ssd": {"data": "random"},
     "block-size": {"blocks": "4k,64k"},
-    "queue-depth": {"depths": "1,4"},
+    "queue-depth": DEPTHS,
+    **({} if LONG else dict.fromkeys(SERVERS, DEPTHS)),
     "crystaldiskmark": {"runs": "1", "data": "random"},
     "fragmentation": {"amounts_mib": "50"},
     "pts-wsat": {"times": "1"},
@@ -54,7 +58,7 @@ PARAMETERS = {
     "characterise": {"parts": "flush,size,fill"},
     **FEWER,
 }
-"""Fewer repetitions, and a series of more than one second where there is one."""
+"""Fewer repetitions and depths, and a series of more than one second where there is one."""
 
 
 def begun(order: ProtocolOrder, store: Path, examine: Examine = examine_run) -> RunFolder:

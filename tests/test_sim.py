@@ -122,9 +122,10 @@ def test_a_simulated_run_is_stored_and_read_back_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("drive", profiles(), ids=lambda one: one.name)
 def test_every_shipped_profile_is_a_rig_named_after_its_file_and_runs_a_job(drive: Profile) -> None:
     assert tomllib.loads(drive.text)["name"] == drive.name
-    job = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nnumber_ios=200\nsize=100%\n"
+    # Each falls on other pages of the tables of a whole drive, which the kernel has to clear.
+    job = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nnumber_ios=40\nsize=100%\n"
     result = ssdlab.run(job, on=drive.name)
-    assert result.frame()["ios"].item() == 200
+    assert result.frame()["ios"].item() == 40
     assert result.ssdlab["target"]["summary"] == drive.summary != ""
 
 

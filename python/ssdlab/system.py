@@ -21,6 +21,7 @@ from pathlib import Path
 from ssdlab.units import size_text
 
 CLASS = "sys/class/block"
+_PAGE = 1 << 16
 SECTOR = 512
 """The unit of sizes and starts in /sys, whatever the drive's own."""
 COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2", "f2fs"})
@@ -280,10 +281,17 @@ class System:
 
     def maps_of(self, pid: int) -> bytes:
         """What a process maps now (proc(5)); empty where it has ended, or is another user's."""
+        # By descriptor: what Python's files ask besides takes half as long again.
         try:
-            return (self.root / f"proc/{pid}/maps").read_bytes()
+            descriptor = os.open(f"{self.root}/proc/{pid}/maps", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return b""
+        try:
+            return b"".join(iter(lambda: os.read(descriptor, _PAGE), b""))
+        except OSError:
+            return b""
+        finally:
+            os.close(descriptor)
 
     def mounts_everywhere(self) -> Iterator[tuple[int | None, Mount]]:
         """What is mounted in any mount namespace that /proc shows: the own one first, with None,

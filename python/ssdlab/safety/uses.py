@@ -26,8 +26,9 @@ from ssdlab.system import CLASS, Key, System, key_of
 _LOOP_GET_STATUS64 = 0x4C05
 _DEEPEST = 16
 _CONFIG = "sys/kernel/config"
-# Of a file: address, mode, offset, device, inode and path (proc(5)).
-_MAPPING = re.compile(rb"^(\S+) (\S+) \S+ (\S+) ([0-9]+) +/", re.MULTILINE)
+# Of a file, behind the address: mode, offset, device, inode and path (proc(5)).
+_MAPPING = re.compile(rb" (\S{4}) \S+ (\S+) ([0-9]+) +/")
+_SHARED = re.compile(rb" (\S{3}s) \S+ (\S+) ([0-9]+) +/")
 
 
 @dataclass(frozen=True)
@@ -290,10 +291,13 @@ def _mapped(
         # Those of a file have its inode. The maps of a machine are megabytes.
         if not block and b" %d " % wanted[2] not in maps:
             continue
-        for place, mode, device, inode in _MAPPING.findall(maps):
+        # What is written to a private mapping of a device does not reach it.
+        for found in (_SHARED if block else _MAPPING).finditer(maps):
+            mode, device, inode = found.groups()
             if (device, inode) in others:
                 continue
             if block:
+                place = maps[maps.rfind(b"\n", 0, found.start()) + 1 : found.start()]
                 key = system.key(f"/proc/{pid}/map_files/{os.fsdecode(place)}")
             else:
                 key = stat.S_IFREG, _device(device), int(inode)
