@@ -12,6 +12,7 @@ import pytest
 
 import browser
 from conftest import Outcome
+from scheduling import LONG
 from ssdlab import _core
 from ssdlab.answer import Curve, Figure, Section
 from ssdlab.arrays.performance import Performance
@@ -35,6 +36,7 @@ from ssdlab.rig import capacity_of, profile
 Cli = Callable[..., Outcome]
 DISKS = "raid1:2:seagate-constellation-es3-1000"
 SSDS = "raid1:2:intel-dc-s3700-200"
+HOT_MIB = 256 if LONG else 64
 
 
 def null(path: Path, us: float, capacity: str = "1GiB") -> Path:
@@ -380,7 +382,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
     folder = tmp_path_factory.mktemp("page")
     arguments = ["plan", "storage", "--quick", "-q", "--candidate", DISKS, "--candidate", SSDS,
-                 "--candidate", f"{DISKS} + {SSDS} @ adaptec-3152-8i", "--hot", "256MiB",
+                 "--candidate", f"{DISKS} + {SSDS} @ adaptec-3152-8i", "--hot", f"{HOT_MIB}MiB",
                  "-o", folder / "p.html", "--json", folder / "p.json"]  # fmt: skip
     assert run_command([str(one) for one in arguments]) == 0
     return folder / "p.html", json.loads((folder / "p.json").read_text())
@@ -400,7 +402,7 @@ def test_the_json_says_what_the_tables_say(said: tuple[Path, dict[str, Any]]) ->
         assert price["per 1000 read IOPS"] == pytest.approx(row["price"] / iops * 1e3)
     caches = table_of(document, "Caches")
     assert {one["candidate"] for one in caches} == {"C"}
-    assert document["hot_bytes"] == 256 << 20
+    assert document["hot_bytes"] == HOT_MIB << 20
     assert document["currency"] == "USD"
 
 

@@ -317,20 +317,29 @@ def grown(
     """By how much each counter of a device series grew between two instants of the run's clock."""
     if frame.is_empty():
         return {}
-    # All at once: a question to polars for each of dozens of counters costs more than the answer.
-    table = dict(zip(frame.columns, np.nan_to_num(frame.to_numpy().astype(float)).T, strict=True))
-    time = table.pop("time_s")
+    # All at once: a question for each of dozens of counters costs more than the answer.
+    values = np.nan_to_num(frame.to_numpy().astype(float))
+    time = values[:, frame.columns.index("time_s")]
     ends = np.array([time[0] if from_s is None else from_s, time[-1] if to_s is None else to_s])
-    counted = {name: at(time, values, ends) for name, values in table.items()}
-    return {name: float(to - begin) for name, (begin, to) in counted.items()}
+    begin, to = at(time, values, ends)
+    found = dict(zip(frame.columns, (to - begin).tolist(), strict=True))
+    del found["time_s"]
+    return found
 
 
 def at(time: Floats, values: Floats, instants: Floats) -> Floats:
-    """A cumulative counter at some instants, on straight lines between the rows; 0 at time 0 unless
-    there is a row."""
+    """Cumulative counters at some instants, on straight lines between the rows; 0 at time 0 unless
+    there is a row. ``values`` may have a column for each of several counters."""
     if time[0] > 0:
-        time, values = np.concatenate(([0.0], time)), np.concatenate(([0.0], values))
-    return np.interp(instants, time, values)
+        time, values = np.append(0.0, time), np.append(np.zeros_like(values[:1]), values, axis=0)
+    row = np.clip(np.searchsorted(time, instants, side="right"), 1, max(len(time) - 1, 1)) - 1
+    after = np.minimum(row + 1, len(time) - 1)
+    spans, into = time[after] - time[row], np.maximum(instants - time[row], 0.0)
+    each = (-1, *[1] * (values.ndim - 1))
+    slope = (values[after] - values[row]) / np.where(spans > 0, spans, 1.0).reshape(each)
+    found: Floats = slope * into.reshape(each) + values[row]
+    found[instants >= time[-1]] = values[-1]
+    return found
 
 
 def written_over_time(columns: Mapping[str, Floats]) -> FlashWrites | None:

@@ -80,11 +80,12 @@ def of_direction(result: Result, direction: Direction) -> tuple[list[Breakdown],
     points = breakdowns(parts, told) if told else []
     if inside is not None:
         points = [replace(point, whole=direction.window.whole) for point in points]
-    others = any(
+    # Asked only where it matters: the whole run may not have been measured yet.
+    others = by_job is None and any(
         one.job != direction.job and one.ddir == direction.ddir
         for one in result.measurement.directions
     )
-    return points, by_job is None and others
+    return points, others
 
 
 def _by_latency(segments: pl.DataFrame | None, parts: int) -> dict[str, Any] | None:

@@ -298,7 +298,8 @@ def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMe
         rows = every  # of flushes alone
     step = result.interval_s
     start = series.start_s(rows, step)
-    window = _window(rows, step, start, workload, _segments(result, workload.name))
+    together = series.per_second(rows, step, start)
+    window = _window(rows, together, start, workload, _segments(result, workload.name))
     if whole:
         window = replace(window, start_s=0.0)
     parts = [JobResult(workload.name, raw) for raw in workload.jobs]
@@ -309,7 +310,8 @@ def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMe
         ]
         if stats:
             own = rows.filter(pl.col("ddir") == ddir)
-            bins = series.per_second(own, step, start)
+            alone = len(own) == len(rows)
+            bins = together if alone else series.per_second(own, step, start)
             directions.append(_direction(result, stats, own, bins, window, start))
     flushes = histogram.merge(part.sync() for part in parts)
     if flushes is not None:
@@ -324,7 +326,7 @@ def _segments(result: Result, job: str) -> pl.DataFrame | None:
 
 def _window(
     rows: pl.DataFrame,
-    step: float,
+    bins: pl.DataFrame,
     start: float,
     workload: comparison.Workload,
     segments: pl.DataFrame | None,
@@ -336,7 +338,6 @@ def _window(
     end = float(rows["time_s"].max()) - start  # type: ignore[arg-type]
     if workload.recorded:
         return Window(0.0, end, "recorded")
-    bins = series.per_second(rows, step, start)
     time = bins["time_s"].to_numpy()
     steadiness = steady.judge(bins["iops"].to_numpy())
     if not steadiness.steady or steadiness.start == 0:

@@ -61,24 +61,33 @@ def _join_workers(rows: pl.DataFrame, interval_s: float) -> pl.DataFrame:
     number = pl.Float64
     ordered = rows.sort("time_s").with_columns(pl.col("ios", "bytes", *parts).cast(number))
     ends = ordered["time_s"].cast(number).to_numpy()
-    interval = np.cumsum(_new_interval(ordered, ends, interval_s))
-    return (
-        ordered.with_columns(pl.Series("interval", interval, dtype=pl.Int64))
-        .group_by("interval", maintain_order=True)
-        .agg(
-            pl.col("time_s").cast(number).max(),
-            pl.col("ios", "bytes", *parts).sum(),
-            pl.col("iops").cast(number).sum(),
-            _mean_latency(),
-            pl.col("lat_p99_ns", "lat_max_ns").max().cast(number),
+    new = _new_interval(ordered, ends, interval_s)
+    if new[1:].all():
+        # Most jobs have one worker; to group their rows would take longest of all.
+        latency, ios = pl.col("lat_mean_ns").cast(number), pl.col("ios")
+        joined = ordered.select(
+            pl.col("time_s").cast(number),
+            pl.col("ios", "bytes", *parts).fill_null(0.0),
+            pl.col("iops").cast(number).fill_null(0.0),
+            (latency * ios / ios).alias("lat_mean_ns"),
+            pl.col("lat_p99_ns", "lat_max_ns").cast(number),
         )
-        .with_columns(
-            length=pl.when(pl.col("iops") > 0)
-            .then(pl.col("ios") / pl.col("iops"))
-            .otherwise(float(interval_s))
+    else:
+        interval = pl.Series("interval", np.cumsum(new), dtype=pl.Int64)
+        joined = (
+            ordered.with_columns(interval)
+            .group_by("interval", maintain_order=True)
+            .agg(
+                pl.col("time_s").cast(number).max(),
+                pl.col("ios", "bytes", *parts).sum(),
+                pl.col("iops").cast(number).sum(),
+                _mean_latency(),
+                pl.col("lat_p99_ns", "lat_max_ns").max().cast(number),
+            )
+            .drop("interval")
         )
-        .drop("interval", "iops")
-    )
+    length = pl.when(pl.col("iops") > 0).then(pl.col("ios") / pl.col("iops"))
+    return joined.with_columns(length=length.otherwise(float(interval_s))).drop("iops")
 
 
 def _mean_latency() -> pl.Expr:
@@ -120,6 +129,8 @@ def _fill_gaps(
         for at, count in zip(before, missing, strict=False)
         for k in range(count)
     ]
+    if not ends:
+        return joined.with_columns(pl.col("time_s") - start)
     counts = [name for name in joined.columns if name not in ("time_s", "length", *_LATENCIES)]
     zeros = pl.DataFrame({"time_s": pl.Series(ends, dtype=pl.Float64)}).with_columns(
         *(pl.lit(0.0).alias(name) for name in counts), length=pl.lit(float(interval_s))

@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ssdlab.bench.content import content_of
 from ssdlab.bench.kept import KeptRuns, built
@@ -97,7 +97,7 @@ class Session:
         now = drive.core.now_s
         around = Around(before, drive.core.counters(), begin, now, drive.capacity)
         self._took_s += time.monotonic() - began
-        return result, json.dumps(asdict(around))
+        return result, json.dumps(vars(around))
 
     def _catch_up(self) -> SimSession:
         drive = self._built()
