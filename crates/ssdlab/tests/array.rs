@@ -5,7 +5,7 @@ use crate::common;
 
 use common::{Measured, closed_loop, command, counters};
 use ssdlab::array::{Array, ArrayKeys};
-use ssdlab::device::{Build, Device, Op};
+use ssdlab::device::{Build, Command, Device, Op};
 use ssdlab::rig::{Rig, keys_of, take_members};
 use ssdlab::rng::Stream;
 use ssdlab::stats::Part;
@@ -251,6 +251,56 @@ fn raid1_reads_are_shared_out_and_wait_for_one_member_only() {
             assert!((measured.per_second() - 20_000.0).abs() < 100.0, "{balance}");
         }
     }
+}
+
+/// Reads by member after 400 commands of the host, `depth` at a time.
+fn reads_by_member(keys: &str, depth: u64, mut next: impl FnMut() -> Command) -> Vec<u64> {
+    let mut array = array(keys, NULL);
+    closed_loop(&mut array, depth, 400, 0, &mut next, |_, _| {});
+    array.children().iter().map(|(_, child)| counters(*child)["member_reads"]).collect()
+}
+
+#[test]
+fn reads_in_order_stay_with_one_member_of_raid1_as_in_md() {
+    for (balance, all) in [("least-pending", true), ("nearest", true), ("round-robin", false)] {
+        let keys = format!("level = \"raid1\"\ncount = 2\nread_balance = \"{balance}\"");
+        // One stream alone, between writes, and two streams.
+        let mut at = 0..;
+        let one = reads_by_member(&keys, 8, || command(Op::Read, at.next().unwrap() * 2048, 2048));
+        let mut at = 0..;
+        let written = reads_by_member(&keys, 8, || match at.next().unwrap() {
+            n if n % 2 == 0 => command(Op::Read, n / 2 * 4096, 4096),
+            n => command(Op::Write, (n * 37) % 256 * 4096, 4096),
+        });
+        let mut at = 0..;
+        let two = reads_by_member(&keys, 8, || {
+            let n = at.next().unwrap();
+            command(Op::Read, (n / 2 + n % 2 * 40) * 4096, 4096)
+        });
+        if all {
+            assert_eq!((one, written), (vec![400, 0], vec![200, 0]), "{balance}");
+        } else {
+            assert_eq!((one, written), (vec![200; 2], vec![100; 2]), "{balance}");
+        }
+        assert_eq!(two, [200; 2], "{balance}");
+    }
+}
+
+#[test]
+fn nearest_takes_an_idle_member_first_and_the_lowest_address_of_far_copies() {
+    let random = |keys: &str, depth: u64| {
+        let mut rng = Stream::new(1, "reads");
+        let blocks = array(keys, NULL).capacity() / 4096;
+        reads_by_member(keys, depth, || command(Op::Read, rng.below(blocks) * 4096, 4096))
+    };
+    let mirror = "level = \"raid1\"\ncount = 2\nread_balance = \"nearest\"";
+    assert!(random(mirror, 1)[0] > 390, "all idle: the first, but where a read goes on");
+    assert!(random(mirror, 2)[1] > 100, "one busy: the other one");
+    let far = "level = \"raid10\"\ncount = 2\nlayout = \"f2\"\nchunk = \"4KiB\"\nread_balance = \"nearest\"";
+    let mut chunk = 0..;
+    let even =
+        reads_by_member(far, 8, || command(Op::Read, chunk.next().unwrap() % 64 * 8192, 4096));
+    assert_eq!(even, [400, 0], "chunks whose copy of the lower address is on the first");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Commands that go to the members at once: everything but the writes of RAID 5 and 6.
 
-use super::layout::Place;
+use super::layout::{Copies, Layout, Place};
 use super::{Array, Io, Piece, ReadBalance, Task};
 use crate::contract::{Command, Distance, Op};
 use crate::fleet::HostId;
@@ -200,6 +200,10 @@ impl Array {
 
     /// The copy that a read takes.
     fn choose(&mut self, offset: u64, len: u64, copies: u32) -> Option<Place> {
+        let Layout::Mirrored(mirrored) = &self.layout else { unreachable!("no copies") };
+        let near = mirrored.arrangement == Copies::Near;
+        // RAID 1.
+        let in_place = mirrored.rows == 1 && self.read_balance != ReadBalance::RoundRobin;
         let mut best = None;
         for copy in 0..copies {
             let copy = match self.read_balance {
@@ -217,11 +221,16 @@ impl Array {
                     .find(|&place| self.holds(place, len));
             }
             let member = self.member(place.member);
+            if in_place && member.read_end == place.offset {
+                return Some(place);
+            }
             let distance = member.head.abs_diff(place.offset);
             let cost = match self.read_balance {
                 ReadBalance::RoundRobin => (0, 0),
                 ReadBalance::LeastPending => (u64::from(member.pending), distance),
-                ReadBalance::Nearest => (distance, u64::from(member.pending)),
+                ReadBalance::Nearest if !near => (place.offset, 0),
+                ReadBalance::Nearest if member.pending == 0 => (0, 0),
+                ReadBalance::Nearest => (distance, 0),
             };
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, place));

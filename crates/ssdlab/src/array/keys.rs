@@ -58,17 +58,19 @@ impl Level {
     }
 }
 
-/// Which copy of mirrored data a read takes.
+/// Which copy of mirrored data a read takes. But for `round-robin`, a read of RAID 1 that goes on where the last read
+/// of a member ended stays with that member, as in md.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadBalance {
-    /// That on the member with the fewest commands in flight, the nearest of equals (as md does with
-    /// solid-state members).
+    /// That on the member with the fewest commands in flight (as md does with solid-state members), of equals the
+    /// nearest (md: the first).
     #[default]
     LeastPending,
     /// Each copy in turn.
     RoundRobin,
-    /// That on the member whose last command ended nearest (as md does with disks).
+    /// As md does with disks: that on the first idle member, or else on the one whose last command ended nearest; of
+    /// far and offset copies always that with the lowest address.
     Nearest,
 }
 
@@ -91,7 +93,9 @@ pub struct ArrayKeys {
     /// offset, and the number of copies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
-    /// Which copy of mirrored data a read takes.
+    /// Which copy of mirrored data a read takes: of the member with the fewest commands in flight, each in turn, or, as
+    /// md does with disks, of an idle member or else the nearest (of far and offset copies that with the lowest address).
+    /// But for `round-robin`, reads of `raid1` that go on where the last read of a member ended stay with it, as in md.
     #[serde(default)]
     pub read_balance: ReadBalance,
     /// Stripe cache of `raid5` and `raid6` in rows of 4 KiB on every member, as md counts (1 MiB a

@@ -13,6 +13,8 @@ pub struct Member {
     pub dead: bool,
     /// Where the last command ended.
     pub head: u64,
+    /// Where the last read ended.
+    pub read_end: u64,
     in_flight: u32,
     since: u64,
     busy: u64,
@@ -25,7 +27,7 @@ pub struct Member {
 }
 
 persistent!(Member {
-    state { device, pending, dead, head, in_flight, since, busy, commands, counts, purges }
+    state { device, pending, dead, head, read_end, in_flight, since, busy, commands, counts, purges }
 });
 
 impl Member {
@@ -36,6 +38,7 @@ impl Member {
             pending: 0,
             dead: false,
             head: 0,
+            read_end: 0,
             in_flight: 0,
             since: 0,
             busy: 0,
@@ -102,6 +105,9 @@ impl Device for Member {
         self.in_flight += 1;
         self.commands += 1;
         self.head = command.offset + command.len;
+        if command.op == Op::Read {
+            self.read_end = self.head;
+        }
         self.device.submit(now, command);
     }
     fn heeds_hints(&self) -> bool {
