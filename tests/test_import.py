@@ -172,6 +172,14 @@ def test_old_versions_cut_minima_and_maxima_to_microseconds(tmp_path: Path) -> N
     assert not scan([write(tmp_path / "x.json", old(found))]).refused
 
 
+def test_the_idle_entry_that_fio_adds_to_a_group_is_no_job(tmp_path: Path) -> None:
+    found, added = simple(), job("", None)
+    del added["jobname"]
+    found["jobs"].append(added)
+    (only,) = scan([write(tmp_path / "x.json", found)]).found
+    assert [one["jobname"] for one in only.document["jobs"]] == ["reads"]
+
+
 def test_time_of_grouped_threads_is_not_added_up(tmp_path: Path) -> None:
     found = simple(numjobs="8")
     found["jobs"][0]["job_runtime"] = 8000

@@ -174,6 +174,20 @@ def test_sections_folded_into_one_group_are_one_series(tmp_path: Path) -> None:
         assert result.series("a", ddir)["ios"].sum() == total
 
 
+def test_a_group_of_which_only_a_later_section_says_so_is_one_job(tmp_path: Path) -> None:
+    job = (
+        "[global]\nioengine=psync\nsize=4m\ntime_based\nruntime=1100ms\nrate_iops=100\n"
+        "[a]\nrw=write\n[b]\nrw=read\ngroup_reporting\n"
+    )
+    for target in (tmp_path / "s", "lab-reference"):
+        result = ssdlab.run(job, on=target)
+        assert [one.name for one in result.jobs] == ["a"], target
+        assert {one.name for one in result.measurement.jobs} == {"a"}
+        for ddir in ("read", "write"):
+            total = result.frame().filter(ddir=ddir)["ios"].item()
+            assert result.series("a", ddir)["ios"].sum() == total, target
+
+
 def test_the_bins_are_fios_own(tmp_path: Path) -> None:
     document = ssdlab.run(SHORT, on=tmp_path / "s").document
     seen = {int(v) for j in document["jobs"] for v in j["write"]["clat_ns"]["bins"]}

@@ -77,6 +77,17 @@ CLASS_SCHEMA = pl.Schema(
 class and part."""
 
 
+def of_jobs(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Entries of fio's ``jobs`` without the nameless and idle one that it adds where only later
+    sections of a group say group_reporting."""
+    idle = {ddir: {"total_ios": 0} for ddir in DIRECTIONS}
+    return [
+        one
+        for one in entries
+        if one.get("jobname") or any((idle | dict(one))[ddir]["total_ios"] for ddir in DIRECTIONS)
+    ]
+
+
 @dataclass(frozen=True)
 class DirectionStats:
     """What one job did in one direction, from its beginning to its end, as fio's document says."""

@@ -335,9 +335,32 @@ fn reports_are_by_process_or_by_group() {
     let group = play(null("1ms", 8), &text("group_reporting"));
     assert_eq!(group.reports.len(), 1);
     assert_eq!(ios(&group, 0, WRITE), 50);
-    // The series stays by job.
-    assert_eq!(group.series.job, [0, 1]);
-    assert_eq!(group.series.ios, [30, 20]);
+    // So are its series, and where the time went: rows of a job add up to what is reported of it.
+    assert_eq!((group.series.job.as_slice(), group.series.ios.as_slice()), (&[0][..], &[50][..]));
+    let told =
+        |job: usize| group.attribution[job][WRITE].rows().map(|(_, row)| row.ios).sum::<u64>();
+    assert_eq!((told(0), told(1)), (50, 0));
+}
+
+#[test]
+fn rows_of_jobs_reported_together_span_from_the_first_to_the_last() {
+    // One ends before the other begins, a third is ramped, a fourth of the same stage stays by itself.
+    let job = "[global]\nrw=read\nbs=4k\ntime_based\n[a]\nruntime=2\n\
+               [b]\ngroup_reporting\nstartdelay=3\nruntime=2\n\
+               [c]\ngroup_reporting\nramp_time=1\nruntime=1\n[d]\nruntime=1\n";
+    let result = play(null("1ms", 8), job);
+    let jobs: Vec<usize> = result.reports.iter().map(|report| report.job).collect();
+    assert_eq!(jobs, [0, 3]);
+    let rows = |job: u32| {
+        let series = &result.series;
+        let own = (0..series.len()).filter(move |&row| series.job[row] == job);
+        own.map(|row| (series.time_s[row], series.ios[row])).collect::<Vec<_>>()
+    };
+    let (busy, idle) = ([(1.0, 1000), (2.0, 2000)], [(3.0, 0), (4.0, 1000), (5.0, 1000)]);
+    assert_eq!(rows(0), [&busy[..], &idle[..]].concat());
+    assert_eq!(rows(3), [(1.0, 1000)]);
+    assert_eq!((rows(1), rows(2)), (vec![], vec![]));
+    assert_eq!(ios(&result, 0, READ), 5000);
 }
 
 #[test]

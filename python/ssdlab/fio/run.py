@@ -20,7 +20,7 @@ from ssdlab.fio.complaints import failure
 from ssdlab.fio.options import JobLine
 from ssdlab.json_access import object_in
 from ssdlab.progress import Progress, ProgressCallback
-from ssdlab.results import DIRECTIONS
+from ssdlab.results import DIRECTIONS, of_jobs
 
 _OUTPUT = "fio.json"
 _ETA = re.compile(r"\[(\d+(?:\.\d+)?)%\].*?\[eta ([^\]]+)\]")
@@ -192,7 +192,7 @@ def _document(
     said += "\n" + warnings
     failed = next((job for job in document.get("jobs", []) if job.get("error")), None)
     if status == 0 and document.get("jobs") and failed is None:
-        return document
+        return document | {"jobs": of_jobs(document["jobs"])}
     if status == 0 and failed is None:
         raise ExperimentError(
             f"fio ended well but left no whole result in {folder.parent}; "

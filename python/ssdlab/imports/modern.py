@@ -14,7 +14,7 @@ from typing import Any
 from ssdlab import documents
 from ssdlab.errors import InputError
 from ssdlab.histogram import KINDS, VALUES
-from ssdlab.results import DIRECTIONS
+from ssdlab.results import DIRECTIONS, of_jobs
 
 ALL_CLIENTS = "All clients"
 """The name of the sum over clients, which counts everything once more."""
@@ -47,7 +47,7 @@ def modern(document: Mapping[str, Any], place: str) -> dict[str, Any]:
         made = {
             **{name: document[name] for name in KEPT if name in document},
             "global options": _options(document.get("global options")),
-            "jobs": [_job(job, old) for job in jobs],
+            "jobs": of_jobs([_job(job, old) for job in jobs]),
         }
         documents.DOCUMENT.validate_python(made)
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:

@@ -89,6 +89,9 @@ pub struct JobSpan {
 /// Statistics of the processes of one job that report together.
 struct Unit {
     report: usize,
+    /// Whose processes they are.
+    section: usize,
+    /// Under which job rows and attribution go: the first of those that report together.
     job: usize,
     interval: [Tally; 4],
     levels: LatencyLevels,
@@ -112,8 +115,8 @@ impl Sums {
 /// The part of a job's series that is not yet written.
 #[derive(Default)]
 struct Pending {
-    /// Measured time before this instant is in rows or in `held`.
-    from: u64,
+    /// Measured time before this instant is in rows or in `held`; `None` until measuring begins.
+    from: Option<u64>,
     sums: [Sums; 4],
     /// The row before, kept back so that a short rest at the end can be added to it.
     held: Option<Box<Held>>,
@@ -132,6 +135,8 @@ pub(super) struct Recorder {
     units: Vec<Unit>,
     reports: Vec<Report>,
     pending: Vec<Pending>,
+    /// The first of the jobs that report together, by job.
+    leaders: Vec<usize>,
     /// By job, of the interval.
     attribution: Vec<[Attribution; 4]>,
     series: Series,
@@ -164,6 +169,7 @@ impl Recorder {
             units: Vec::new(),
             reports: Vec::new(),
             pending: jobs.jobs.iter().map(|_| Pending::default()).collect(),
+            leaders: (0..jobs.jobs.len()).collect(),
             attribution: vec![Default::default(); jobs.jobs.len()],
             series: Series::default(),
             segments: Segments::new(jobs.jobs.len(), interval_ns),
@@ -191,9 +197,12 @@ impl Recorder {
         } else if thread > 0 {
             return self.units.len() as u32 - 1;
         }
+        let report = self.reports.len() - 1;
+        self.leaders[job] = self.reports[report].job;
         self.units.push(Unit {
-            report: self.reports.len() - 1,
-            job,
+            report,
+            section: job,
+            job: self.leaders[job],
             interval: Default::default(),
             levels: LatencyLevels::default(),
             depths: [0; 7],
@@ -233,7 +242,7 @@ impl Recorder {
 
     /// The job's measuring has begun at `now`.
     pub fn measure(&mut self, job: usize, now: u64) {
-        self.pending[job].from = now;
+        self.pending[self.leaders[job]].from.get_or_insert(now);
     }
 
     /// A process of the unit has ended after `measured_ns` of measuring.
@@ -268,8 +277,16 @@ impl Recorder {
                 unit.interval[ddir].clear();
             }
         }
-        for (job, measured) in measured.iter().enumerate() {
-            if let Some((from, to)) = *measured {
+        let mut together = vec![None; measured.len()];
+        for (&leader, own) in self.leaders.iter().zip(measured) {
+            let span: &mut Option<(u64, u64)> = &mut together[leader];
+            *span = match (*span, *own) {
+                (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+                (some, other) => some.or(other),
+            };
+        }
+        for (job, measured) in together.into_iter().enumerate() {
+            if let Some((from, to)) = measured {
                 let (end, ended) = (to.min(now), to <= now);
                 let covered = end.saturating_sub(from.max(self.interval_from));
                 self.segments.close_interval(job, now, end, covered);
@@ -288,7 +305,8 @@ impl Recorder {
         for (index, report) in self.reports.iter_mut().enumerate() {
             let units = || self.units.iter().filter(|unit| unit.report == index);
             let whole = units().all(|unit| {
-                measured[unit.job].is_some_and(|(from, to)| from <= self.interval_from && now <= to)
+                measured[unit.section]
+                    .is_some_and(|(from, to)| from <= self.interval_from && now <= to)
             });
             if !whole {
                 continue;
@@ -310,7 +328,8 @@ impl Recorder {
     /// anything: a short beginning is added to the row after it, a short end to the row before.
     fn close_job_interval(&mut self, job: usize, to: u64, ended: bool) {
         let pending = &mut self.pending[job];
-        let covered = to.saturating_sub(pending.from);
+        let from = pending.from.unwrap_or(to);
+        let covered = to.saturating_sub(from);
         let short = covered * 2 < self.interval_ns;
         if short && !ended {
             return;
@@ -324,12 +343,12 @@ impl Recorder {
             }
         } else if covered > 0 || pending.sums.iter().any(|sums| sums.tally.ios() > 0) {
             let sums = std::mem::take(&mut pending.sums);
-            let held = Held { from: pending.from, to, sums };
+            let held = Held { from, to, sums };
             if let Some(before) = pending.held.replace(Box::new(held)) {
                 write_rows(&mut self.series, job, &before, &mut pending.seen);
             }
         }
-        pending.from = to.max(pending.from);
+        pending.from = Some(to.max(from));
         if ended && let Some(last) = pending.held.take() {
             write_rows(&mut self.series, job, &last, &mut pending.seen);
         }
