@@ -555,6 +555,22 @@ def test_a_run_that_fails_in_its_first_step_leaves_nothing(
     assert not list((tmp_path / "runs").glob("2*"))
 
 
+def test_a_disk_that_is_full_at_the_end_says_that_the_run_can_go_on(
+    rig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_folder: object, _findings: object) -> None:
+        raise ExperimentError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ssdlab.engine.runs.write", full)
+        with pytest.raises(
+            ExperimentError, match=r"full; \d+ finished steps are kept: .* goes on$"
+        ):
+            run(on(rig), tmp_path / "parts")
+    whole = run(on(rig), tmp_path / "whole").folder
+    assert content(resume(only(tmp_path / "parts")).folder) == content(whole)
+
+
 def test_a_rig_without_flash_has_no_endurance(tmp_path: Path) -> None:
     text = '[device]\nkind = "null"\ncapacity = "64MiB"\nservice_time = "100us"\nservers = 4\n'
     order = ProtocolOrder(small_protocol.PROTOCOL, Sim("null", text))

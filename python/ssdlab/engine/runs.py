@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from ssdlab.engine.findings import Findings, ProtocolRun, write
 from ssdlab.engine.plans import Announcement, ProtocolOrder, check, setup_of
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.runner import Execution, mark
-from ssdlab.errors import InputError, Interrupted, RefusedError, SsdlabError
+from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError, SsdlabError
 from ssdlab.progress import Notice, ProgressCallback
 from ssdlab.rating import Rating
 from ssdlab.safety import medium
@@ -205,6 +206,7 @@ def _execute(
     execution = Execution(what.protocol, what.setup, session, folder, progress, what.speeds)
     try:
         execution.run()
+        findings = _keep(folder, execution, examine, "complete")
     except (Interrupted, KeyboardInterrupt, SsdlabError) as error:
         failed = isinstance(error, SsdlabError) and not isinstance(error, Interrupted)
         if failed and not execution.finished:
@@ -214,7 +216,8 @@ def _execute(
             raise
         if not failed:
             execution.stop()
-        _keep(folder, execution, examine, "failed" if failed else "stopped")
+        with contextlib.suppress(ExperimentError):  # a full disk; going on makes it once more
+            _keep(folder, execution, examine, "failed" if failed else "stopped")
         go_on = f"ssdlab resume {called(folder.path)}"
         are = "is" if execution.finished == 1 else "are"
         kept = f"; {counted(execution.finished, 'finished step')} {are} kept: {go_on} goes on"
@@ -223,7 +226,6 @@ def _execute(
         if isinstance(error, SsdlabError) and failed:
             raise type(error)(error.message + kept) from None
         raise Interrupted("stopped" + kept) from None
-    findings = _keep(folder, execution, examine, "complete")
     session.remove_made()
     for _, path in folder.checkpoints():
         path.unlink(missing_ok=True)
