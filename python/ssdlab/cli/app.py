@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from functools import cache
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -42,8 +43,9 @@ def module_of(arguments: Sequence[str]) -> ModuleType | None:
     return importlib.import_module(f"ssdlab.cli.{MODULES.get(name, name)}")
 
 
+@cache
 def load(name: str) -> Any:
-    """The command, or group of commands, of that name."""
+    """The command, or group of commands, of that name; put together once."""
     module = module_of([name])
     group = getattr(module, "app", None)
     if group is None:
