@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -14,8 +15,10 @@ import pytest
 import browser
 import ssdlab
 from conftest import Outcome, make_result
+from ssdlab import histogram
 from ssdlab.analysis import noise
 from ssdlab.analysis.differences import (
+    BIN_ERROR,
     NONE_SEEN,
     ComparedQuantity,
     Difference,
@@ -149,11 +152,9 @@ def test_repeats_needed_grow_with_the_square_of_the_noise() -> None:
 
 def correlated(source: np.random.Generator, n: int, share: float) -> Any:
     """A series around 100 of which neighbours are alike (AR(1))."""
-    shocks = source.normal(size=n + 200)
-    values = np.zeros(n + 200)
-    for i in range(1, n + 200):
-        values[i] = share * values[i - 1] + shocks[i]
-    return 100 + values[200:]
+    shocks = source.normal(size=n + 500)
+    values = list(itertools.accumulate(shocks, lambda before, shock: share * before + shock))
+    return 100 + np.array(values[500:])
 
 
 @pytest.mark.parametrize(
@@ -171,6 +172,32 @@ def test_intervals_hold_the_truth_as_often_as_they_say(share: float, n: int, lea
     assert least <= held / trials <= 0.985
 
 
+@pytest.mark.parametrize(
+    ("share", "wanders", "n"),
+    [(0.9, 0.0, 60), (0.99, 0.0, 300), (0.98, 2.0, 1000)],
+)
+def test_equal_runs_of_a_long_memory_are_rarely_told_apart(
+    share: float, wanders: float, n: int
+) -> None:
+    """Levels that wander for about as long as a run lasts, also under noise `wanders` times as
+    large as a step: a run knows little of its mean, and says so."""
+    source = np.random.default_rng(5)
+    trials = 200
+
+    def drawn() -> NoisyValue:
+        y = correlated(source, n, share) + wanders * source.normal(size=n)
+        found = noise.resample(y + 900)
+        assert found is not None
+        return NoisyValue(found.value, found.error / found.value, found.df)
+
+    seen = 0
+    for _ in range(trials):
+        pair = ComparedQuantity("", "rate", "IOPS", "higher", ((drawn(),), (drawn(),)))
+        difference = rows_of([pair])[0].differences[0]
+        seen += difference is not None and difference.seen
+    assert seen / trials <= 0.09  # 5 %, and three standard errors
+
+
 def test_a_naive_interval_would_hold_far_less() -> None:
     """What the blocks are for: neighbours that are alike are fewer observations than they seem."""
     source = np.random.default_rng(7)
@@ -180,6 +207,42 @@ def test_a_naive_interval_would_hold_far_less() -> None:
         half = t_quantile(0.975, 599) * math.sqrt(variance_of(list(y)) / 600)
         held += bool(abs(y.mean() - 100) <= half)
     assert held / 200 < 0.6
+
+
+def latencies(source: np.random.Generator, ios: int, level: float, wide: float) -> tuple[Any, Any]:
+    """A minute of `ios` latencies each second, log-normal around `level`, in fio's bins."""
+    columns = np.arange(histogram.bin_index([10**8])[0])
+    drawn = histogram.bin_index(source.lognormal(math.log(level), wide, (60, ios)))
+    counts = np.array([np.bincount(second, minlength=len(columns)) for second in drawn])
+    return counts, histogram.VALUES[columns].astype(float)
+
+
+def seen_of_percentile(percent: float, ios: int, wide: float, times: float) -> float:
+    """The share of pairs that differ, the second `times` as slow; those of unknown noise do not."""
+    source = np.random.default_rng(11)
+    seen, trials = 0, 100
+    for _ in range(trials):
+        level = 1e5 * source.uniform(0.9, 1.1)
+        values = []
+        for factor in (1.0, times):
+            counts, places = latencies(source, ios, level * factor, wide)
+            found = noise.percentile(counts, places, percent)
+            known = (found.error / found.value, found.df) if found else ()
+            values.append(NoisyValue(found.value if found else 1.0, *known))
+        pair = ComparedQuantity("", "p", "us", "lower", tuple((v,) for v in values), BIN_ERROR)
+        difference = rows_of([pair])[0].differences[0]
+        seen += difference is not None and difference.seen
+    return seen / trials
+
+
+def test_a_tail_that_a_run_has_hardly_seen_differs_from_no_other() -> None:
+    """1,200 I/Os, of which the slowest in a thousand is the second or so."""
+    assert seen_of_percentile(99.9, 20, 0.7, 1.0) == 0
+
+
+def test_percentiles_that_differ_by_more_than_their_bins_are_told_apart() -> None:
+    assert seen_of_percentile(50, 500, 0.01, 1.03) >= 0.8
+    assert seen_of_percentile(50, 500, 0.01, 1.0) <= 0.05
 
 
 def test_blocks_grow_with_what_neighbours_share() -> None:

@@ -4,6 +4,8 @@ in blocks.
 The circular block bootstrap (Politis and Romano 1992) draws blocks of neighbours with replacement;
 their length is chosen from the autocorrelation (Politis and White 2004, corrected by Patton,
 Politis and White 2009). A dip that repeats is kept whole: no block is shorter than its period.
+What wanders for longer than blocks of a short series can hold shows in the means of batches, of
+which each is like the next (Law and Carson 1979); the wider of both intervals counts.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ SHORTEST = 0.5
 """No block is shorter than n to this power: in a short series correlation hides in the noise."""
 BLOCKS_MIN = 3
 """A series shorter than so many blocks says next to nothing about its mean."""
+BATCHES_MIN = 20
+"""Batches whose means are held against each other, at least; up to twice as many."""
 BIN = 64
 """fio's bins are so many to a power of two: a percentile is no surer than one of them."""
 
@@ -39,7 +43,7 @@ class Sampled:
     """Standard error, in the unit of the value; of percentiles the value times that of its
     logarithm."""
     df: float
-    """Degrees of freedom of that error: the blocks, less one."""
+    """Degrees of freedom of that error: the blocks that are strangers, less one."""
     block: int
     """Samples in a block."""
 
@@ -104,8 +108,30 @@ def resample(
     draws = top.sum(axis=1) / bottom.sum(axis=1)
     # The draws' own spread is too small where blocks are few.
     df = max(1.0, n / block - 1)
-    error = float(draws.std()) * math.sqrt(n / block / df)
-    return Sampled(float((y * w).sum() / w.sum()), error, df, block)
+    sure = [(float(draws.std()) * math.sqrt(n / block / df), df)]
+    value = float((y * w).sum() / w.sum())
+    batch = n // BATCHES_MIN or 1
+    if cycle is None or batch >= cycle.period:  # dips kept whole are no memory
+        sure.append(_of_batches((y - value) * w / w.mean(), batch))
+    error, df = max(sure, key=lambda one: one[0] * t_quantile(0.5 + CONFIDENCE / 2, one[1]))
+    return Sampled(value, error, df, block)
+
+
+def _of_batches(centred: Floats, batch: int) -> tuple[float, float]:
+    """Standard error of the mean and its degrees of freedom, if the means of batches are an AR(1)
+    process: there are as many strangers among them as have a mean that varies as much."""
+    n = len(centred) // batch
+    means = centred[: n * batch].reshape(n, batch).mean(axis=1)
+    means = means - means.mean()
+    squares = float(means @ means)
+    if squares <= 0:
+        return 0.0, 1.0
+    # A short series hides what its values share (Kendall 1954: by (1 + 4r) / n).
+    alike = (float(means[1:] @ means[:-1]) / squares + 1 / n) / (1 - 4 / n)
+    alike = min(max(alike, 0.0), 1 - 1 / n)
+    each = (1 + alike) / (1 - alike) - 2 * alike * (1 - alike**n) / (n * (1 - alike) ** 2)
+    # The spread around the sample's own mean is short of what that mean varies.
+    return math.sqrt(squares / n * each / (n - each)), max(BLOCKS_MIN - 1.0, n / each - 1)
 
 
 def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -> Sampled | None:
@@ -114,7 +140,8 @@ def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -
 
     The noise is that of the share of I/Os above it, drawn in blocks so that stalls of neighbouring
     segments stay together, carried over to the latencies at both ends (Woodruff, JASA 47, 1952).
-    None as in :func:`resample`.
+    None as in :func:`resample`, and of so few I/Os that an end lies beyond the first or the last: a
+    thousand do not tell how slow the slowest in a thousand mostly is.
     """
     counts = np.asarray(segments, dtype=np.float64)
     places = np.asarray(values, dtype=np.float64)
@@ -128,17 +155,20 @@ def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -
         return None
     # What the blocks cannot show: each I/O is drawn for itself at least.
     share = 1 - percent / 100
-    error = max(above.error, math.sqrt(share * (1 - share) / ios.sum()))
+    alone = math.sqrt(share * (1 - share) / ios.sum())
+    error = max(above.error, alone)
     # Both ends of the interval: between two modes one may be far and the other at hand.
     sure = t_quantile(0.5 + CONFIDENCE / 2, above.df)
+    if sure * alone >= min(share, 1 - share):
+        return None
     low, high = (places[_rank(whole, percent + side * 100 * sure * error)] for side in (-1, 1))
     value = float(places[at])
     if value <= 0:
         return None
     # As factors, which is how differences are told: a straight line through a far end of the
-    # distribution would lead below nothing.
+    # distribution would lead below nothing. Both ends lie somewhere in their bins.
     far = max(math.log(float(high) / value), math.log(value / max(float(low), 1.0)))
-    return Sampled(value, value * (far / sure + 1 / BIN), above.df, above.block)
+    return Sampled(value, value * (far + 1 / BIN) / sure, above.df, above.block)
 
 
 def _rank(counts: Floats, percent: float) -> int:
