@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -679,6 +680,25 @@ def test_steady_and_drifting_runs_are_told_apart() -> None:
     falling = of_result(real(rates=[2000.0 - 45 * second for second in range(SECONDS)]))
     assert of_name(examine(steady), "steady")[0].status == "good"
     assert of_name(examine(falling), "steady")[0].status == "doubt"
+
+
+def test_a_short_window_of_a_run_that_goes_on_falling_is_doubted() -> None:
+    """The rule is kept by the last third of it, as by a short piece of any slope."""
+    source = np.random.default_rng(3)
+    length = 200
+    seconds = np.arange(length)
+
+    def told(levels: Any, noise: float) -> Check:
+        rates = levels * (1 + noise * source.standard_normal(length))
+        return of_name(examine(of_result(real(rates=list(rates)))), "steady")[0]
+
+    falling = told(2000 * (1 - 0.3 * seconds / length), 0.02)
+    assert falling.status == "doubt"
+    moving = r"by the PTS rule, but still falling: by \d\d % in as long as the job took"
+    assert re.search(moving, falling.evidence), falling.evidence
+    assert told(1000 + 3000 * np.exp(-seconds / 15), 0.02).status == "good"
+    alarms = [told(2000 * np.ones(length), 0.1).status for _ in range(40)].count("doubt")
+    assert alarms <= 4
 
 
 def test_many_steps_alike_are_one_sentence() -> None:

@@ -17,7 +17,7 @@ import polars as pl
 
 from ssdlab import histogram, units
 from ssdlab.analysis import comparison, consistency, noise, series, steady
-from ssdlab.analysis.stats import CONFIDENCE, t_quantile
+from ssdlab.analysis.stats import CONFIDENCE, Estimate, t_quantile
 from ssdlab.histogram import BINS, KINDS, NOTHING, VALUES, Histogram
 from ssdlab.numeric import Floats
 from ssdlab.results import DIRECTIONS, SYNC, DirectionStats, JobResult, Result
@@ -277,11 +277,7 @@ def measure(result: Result, *, whole: bool = False) -> Measurement:
 def rate_noise(result: Result, job: JobMeasurement) -> RateNoise | None:
     """How sure the I/Os per second of a job are, all directions together; None where they are as
     recorded, or intervals of the series too few to tell."""
-    rows = result.series(job=job.name).filter(pl.col("ddir").is_in(DIRECTIONS))
-    if rows.is_empty() or job.workload.recorded:
-        return None
-    bins = series.per_second(rows, result.interval_s, job.start_s, bin_s=0.0)
-    rates = bins.filter(pl.col("time_s") > job.window.start_s + NEAR)["iops"].to_numpy()
+    rates = _rates(result, job)
     drawn = noise.resample(rates)
     if drawn is None or not drawn.value > 0:
         return None
@@ -289,6 +285,28 @@ def rate_noise(result: Result, job: JobMeasurement) -> RateNoise | None:
     cycle = consistency.periodicity(rates)
     period = cycle.period * result.interval_s if cycle is not None and cycle.dips else None
     return RateNoise(_sure(drawn.df) * error, error, drawn.df, job.window.seconds, period)
+
+
+def rate_trend(result: Result, job: JobMeasurement) -> Estimate | None:
+    """By how much the rate of a job would change in as long as the job lasted, by its trend in the
+    window, as a share of it; None as in :func:`rate_noise`."""
+    found = noise.trend(_rates(result, job))
+    if found is None:
+        return None
+    longer = job.window.end_s / job.window.seconds
+    return replace(
+        found, value=longer * found.value, low=longer * found.low, high=longer * found.high
+    )
+
+
+def _rates(result: Result, job: JobMeasurement) -> Floats:
+    """I/Os per second of all directions in the window, by interval; none as recorded."""
+    rows = result.series(job=job.name).filter(pl.col("ddir").is_in(DIRECTIONS))
+    if rows.is_empty() or job.workload.recorded:
+        return np.empty(0)
+    bins = series.per_second(rows, result.interval_s, job.start_s, bin_s=0.0)
+    rates: Floats = bins.filter(pl.col("time_s") > job.window.start_s + NEAR)["iops"].to_numpy()
+    return rates
 
 
 def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMeasurement:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.analysis import consistency
-from ssdlab.analysis.stats import CONFIDENCE, t_quantile
+from ssdlab.analysis.stats import CONFIDENCE, Estimate, around, t_quantile
 from ssdlab.numeric import Floats
 
 DRAWS = 2000
@@ -132,6 +132,20 @@ def _of_batches(centred: Floats, batch: int) -> tuple[float, float]:
     each = (1 + alike) / (1 - alike) - 2 * alike * (1 - alike**n) / (n * (1 - alike) ** 2)
     # The spread around the sample's own mean is short of what that mean varies.
     return math.sqrt(squares / n * each / (n - each)), max(BLOCKS_MIN - 1.0, n / each - 1)
+
+
+def trend(values: npt.ArrayLike) -> Estimate | None:
+    """By how much the line through a series rises from its begin to its end, as a share of the
+    mean; None as in :func:`resample`."""
+    y = np.asarray(values, dtype=np.float64)
+    x = np.arange(len(y)) - (len(y) - 1) / 2
+    mean = float(y.mean()) if len(y) else 0.0
+    slope = float(x @ y) / max(1.0, float(x @ x))
+    rest = resample(y - slope * x)
+    if rest is None or mean <= 0:
+        return None
+    # Of a slope the noise is that of the mean times the root of 12 / n^2, if it is one process.
+    return around(slope * len(y) / mean, math.sqrt(12) * rest.error / mean, rest.df)
 
 
 def percentile(segments: npt.ArrayLike, values: npt.ArrayLike, percent: float) -> Sampled | None:

@@ -12,7 +12,8 @@ import polars as pl
 
 from ssdlab import _core
 from ssdlab.analysis.comparison import Workload, workloads
-from ssdlab.analysis.measurement import RateNoise, Window, rate_noise
+from ssdlab.analysis.measurement import RateNoise, Window, rate_noise, rate_trend
+from ssdlab.analysis.stats import Estimate
 from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
 from ssdlab.wear import by_path, unanswered
@@ -71,6 +72,8 @@ class JobFacts(Workload):
     """Where its numbers are from; None where nobody asked."""
     noise: RateNoise | None = None
     """How sure its rate is; None where nobody asked or can tell."""
+    trend: Estimate | None = None
+    """What a steady rate would change by in as long again; None where nobody asked or can tell."""
     known: bool = True
     """Whether its options are: a document of others may not list them."""
     timed: bool = True
@@ -253,6 +256,9 @@ def _work(
         known=known,
         timed=any("usr_cpu" in j for j in jobs),
         window=None if measured is None or not judged else measured.window,
+        trend=rate_trend(result, measured)
+        if measured and judged and measured.window.steady
+        else None,
         noise=None if measured is None or not noise else rate_noise(result, measured),
     )
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterator
 
 from ssdlab import units
+from ssdlab.analysis.differences import SURE
+from ssdlab.analysis.stats import Estimate
+from ssdlab.analysis.steady import SLOPE_EXCURSION_MAX
 from ssdlab.answer import Status
 from ssdlab.checks.base import Case, Probe, Symptom, of_job
 
@@ -61,10 +64,20 @@ def _series(case: Case) -> Iterator[Symptom]:
                 yield Symptom(status, f"{work.name}: too short to judge", key)
             elif window.steady:
                 since = f" from {window.start_s:.0f} s on" if window.start_s else ""
-                yield Symptom("good", f"{work.name}: steady{since} by the PTS rule", key)
+                text = f"{work.name}: steady{since} by the PTS rule"
+                moved = _moving(work.trend)
+                yield Symptom("doubt" if moved else "good", text + moved, key)
             else:
                 text = f"{work.name}: not steady; its numbers are of the whole job"
                 yield Symptom("doubt", text, key)
+
+
+def _moving(trend: Estimate | None) -> str:
+    """What a rate that stays within the rule will not stay at, because its window is short."""
+    if trend is None or trend.p >= SURE or abs(trend.value) <= SLOPE_EXCURSION_MAX:
+        return ""
+    way = "rising" if trend.value > 0 else "falling"
+    return f", but still {way}: by {units.percent(abs(trend.value))} in as long as the job took"
 
 
 def _unsure(case: Case) -> Iterator[Symptom]:
@@ -153,7 +166,8 @@ PROBES = (
         name="steady",
         title="steady state",
         looks_for="whether the drive was steady by the rule of the SNIA PTS: five rounds within "
-        "20 % of their mean and a trend of at most 10 %",
+        "20 % of their mean and a trend of at most 10 %, of a job's own series also over as "
+        "long as the job took",
         why="a drive that is not steady goes on to become slower or faster; its number holds "
         "for no longer than the run",
         look=lambda case: [*_rounds(case), *(_series(case) if case.evidence.single else ())],
