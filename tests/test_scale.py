@@ -6,17 +6,14 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import attachment
 from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.errors import InputError
-from ssdlab.experiments.measure import course
+from ssdlab.experiments.measure import course, over_batches
 from ssdlab.jobfile import JobText
-from ssdlab.results import Result
 from ssdlab.rig import (
     PERIOD_MISSES,
     SCALE_MISSES,
@@ -59,7 +56,8 @@ class Reached:
 
 
 def reach(drive: str, factor: int, share: float = 0.5) -> Reached:
-    """Random writes over a drive in its steady state, so much of its capacity; the second half."""
+    """Random writes over a drive in its steady state, so much of its capacity: the second half, or
+    whole batches of collection."""
     changes = reduced(drive, factor, fewest=SUPERBLOCKS_MIN)
     capacity = int(changes["capacity"].removesuffix("B"))
     job = (
@@ -73,33 +71,12 @@ def reach(drive: str, factor: int, share: float = 0.5) -> Reached:
     writes = course(result, "random", 1)
     end = float(writes.time[-1])
     if profile(drive).rig().get("ftl.gc.pace") == "periodic":
-        return Reached(capacity, *over_batches(result, end / 2), factor * between_dips(result))
+        batches = over_batches(result)
+        assert batches is not None
+        return Reached(capacity, batches.iops, batches.amplification, factor * batches.period_s)
     amplification = Stretch.of(result, end / 2, end).amplification
     assert amplification is not None
     return Reached(capacity, writes.between(end / 2, end), amplification)
-
-
-def over_batches(result: Result, begin: float) -> tuple[float, float]:
-    """Writes a second and their amplification by least squares: of few batches the part of one at
-    either end would count for much."""
-    series = result.device_series()
-    assert series is not None
-    late = series.filter(pl.col("time_s") > begin)
-    time, host, copied = (
-        late[name].to_numpy().astype(float)
-        for name in ("time_s", "below/host_units_written", "below/programs_collection")
-    )
-    return float(np.polyfit(time, host, 1)[0]), 1 + float(np.polyfit(host, copied, 1)[0])
-
-
-def between_dips(result: Result) -> float:
-    """Seconds from the beginning of one batch of collection to that of the next, on average."""
-    series = result.device_series()
-    assert series is not None
-    time, begun = (series[name].to_numpy() for name in ("time_s", "below/collection_batches"))
-    begins = time[1:][np.diff(begun) > 0]
-    assert len(begins) > 3, f"{len(begins)} batches"
-    return float(np.diff(begins).mean())
 
 
 def near(one: Reached, other: Reached) -> None:

@@ -58,6 +58,33 @@ def minutes(result: Result, factor: int) -> Course:
     return Course(one.time / 60, one.values / 1e6)
 
 
+@dataclass(frozen=True)
+class Batches:
+    """What a drive that collects in batches does from the beginning of its first to that of its
+    last: the rates within one and between two differ by orders of magnitude."""
+
+    iops: float
+    """Units written by the host a second."""
+    amplification: float
+    period_s: float
+    """From the beginning of one batch to that of the next."""
+
+
+def over_batches(result: Result, path: str = "below") -> Batches | None:
+    """The same of the drive at that path; None where fewer than three batches begin."""
+    series = result.device_series()
+    if series is None or f"{path}/collection_batches" not in series.columns:
+        return None
+    begins = series.filter(pl.col(f"{path}/collection_batches").diff() > 0)
+    if len(begins) < 3:
+        return None
+    seconds, host, copied = (
+        float(begins[name][-1] - begins[name][0])
+        for name in ("time_s", f"{path}/host_units_written", f"{path}/programs_collection")
+    )
+    return Batches(host / seconds, 1 + copied / host, seconds / (len(begins) - 1))
+
+
 def totals(result: Result, column: str = "iops") -> dict[str, float]:
     """A column of the document by job, all directions together."""
     found: dict[str, float] = {}
