@@ -41,11 +41,12 @@ def plan(factor: int) -> list[Task]:
 def _task(drive: str, factor: int) -> Task:
     rig = profile(drive).rig()
     whole = rig.bytes("capacity") or 0
-    divisor = max(1, round(factor * whole / BYTES)) if factor > 1 else 1
+    batches = rig.get("ftl.gc.pace") == "periodic"
+    # A steady state that is written takes longer than one that is drawn.
+    divisor = max(1, round((1 + batches) * factor * whole / BYTES)) if factor > 1 else 1
     smaller = reduced(drive, divisor, fewest=FEWEST)
     size = int(smaller.get("capacity", f"{whole}B").removesuffix("B"))
-    # Several batches of those that collect in batches.
-    written = size // (2 if rig.get("ftl.gc.pace") == "periodic" else 32)
+    written = size // (2 if batches else 32)
     job = job_file(
         "A drive in its steady state, written on.",
         "",
