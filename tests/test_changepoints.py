@@ -39,6 +39,18 @@ def test_a_dip_that_is_made_good_does_not_end_a_level() -> None:
     assert fall(found) == pytest.approx(180, abs=2)
 
 
+@pytest.mark.parametrize("past", [1, 3, 6])
+def test_a_series_that_ends_in_or_soon_after_one_of_its_dips_has_not_fallen(past: int) -> None:
+    t = np.arange(100 + past)
+    y = np.where(t % 20 < 3, 400.0, 1000.0) * (
+        1 + 0.02 * np.random.default_rng(1).normal(size=len(t))
+    )
+    assert fall(stages(y)) is None
+    # One that lasts for longer is none of them.
+    fallen = np.concatenate([y[:100], np.full(20, 400.0)])
+    assert fall(stages(fallen)) == 100
+
+
 def test_a_rise_is_no_fall() -> None:
     assert fall(stages(steps((200, 500), (800, 2000)))) is None
 

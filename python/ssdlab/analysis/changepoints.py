@@ -82,13 +82,16 @@ def fall(found: Sequence[Stage]) -> int | None:
 
     The split between stages that explains most of the variance, if what follows is at most
     ``FALL_MAX`` of what was before; within what was before it, the same again, so that of several
-    falls the first is found. A dip that is made good does not end a level.
+    falls the first is found. A dip that is made good does not end a level, nor does one in which,
+    or soon after which, the series ends, if it has lasted no longer than those before it.
     """
     end = None
     within = list(found)
     while len(within) > 1:
         cut = max(range(1, len(within)), key=lambda n: _between(within[:n], within[n:]))
-        if level(within[cut:]) > FALL_MAX * level(within[:cut]):
+        low = FALL_MAX * level(within[:cut])
+        before, after = _dips(within[:cut], low), _dips(within[cut:], low)
+        if level(within[cut:]) > low or (len(after) == 1 and after[0] <= max(before, default=0)):
             break
         end = within[cut].start
         within = within[:cut]
@@ -97,7 +100,17 @@ def fall(found: Sequence[Stage]) -> int | None:
 
 def level(found: Sequence[Stage]) -> float:
     """The mean over several stages."""
-    return sum(stage.level * stage.length for stage in found) / sum(stage.length for stage in found)
+    return sum(stage.level * stage.length for stage in found) / _length(found)
+
+
+def _length(found: Sequence[Stage]) -> int:
+    return sum(stage.length for stage in found)
+
+
+def _dips(found: Sequence[Stage], low: float) -> list[int]:
+    """How many samples each dip has: stages in a row that lie no higher than ``low``."""
+    rows = itertools.groupby(found, key=lambda stage: stage.level <= low)
+    return [_length(list(row)) for is_low, row in rows if is_low]
 
 
 def _partition(y: Floats, fewest: int) -> list[int]:
@@ -167,5 +180,5 @@ def _joined(found: list[Stage], change: float) -> list[Stage]:
 
 
 def _between(head: Sequence[Stage], tail: Sequence[Stage]) -> float:
-    a, b = sum(stage.length for stage in head), sum(stage.length for stage in tail)
+    a, b = _length(head), _length(tail)
     return a * b / (a + b) * (level(head) - level(tail)) ** 2
