@@ -93,6 +93,7 @@ def test_a_job_that_verifies_what_it_wrote_is_told_by_its_writes(tmp_path: Path)
     job = "[a]\nioengine=psync\nrw=write\nbs=64k\nsize=4m\nverify=crc32c\n"
     lead = answer([ssdlab.run(job, on=tmp_path / "s")]).sections[0]
     assert ", write: " in lead.sentences[0]
+    assert not any(", read: " in sentence for sentence in lead.sentences)
     assert [row[1] for row in lead.tables[0].rows] == ["write", "read"]
 
 

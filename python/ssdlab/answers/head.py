@@ -39,7 +39,7 @@ def main_of(jobs: Sequence[Sequence[Trace]]) -> list[Trace]:
 
 
 def told_of(jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> list[Trace]:
-    """What the head of a single run tells: reads, writes and trims of the main job and of those
+    """What the head of a single run tells: the directions of the main job's pattern and of those
     that ran at the same time, the main one first. Of several runs: the main job."""
     if len(main) != 1:
         return list(main)
@@ -52,8 +52,12 @@ def told_of(jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> list[Trac
 
     at_once = [t for t in jobs if t[0].job.name != job.name and beside(t[0].job)]
     own = next(traces for traces in jobs if traces[0].job.name == job.name)
-    told = [own, *at_once[: TOLD - 1]]
-    return [t for traces in told for t in traces if t.measured.ddir != SYNC or t in main]
+
+    def is_told(trace: Trace) -> bool:
+        ddir = trace.measured.ddir
+        return trace in main or (ddir != SYNC and trace.job.workload.does(ddir))
+
+    return [t for traces in (own, *at_once[: TOLD - 1]) for t in traces if is_told(t)]
 
 
 def title(runs: Sequence[ShownResult], told: Sequence[Trace]) -> str:
