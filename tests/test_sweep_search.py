@@ -11,12 +11,13 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from conftest import Outcome
+from ssdlab.answers.search import answer
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import read_job
 from ssdlab.progress import Progress
 from ssdlab.sweeps import Dataset, Sweep, axis
 from ssdlab.sweeps.measures import goal, measured, unit
-from ssdlab.sweeps.search import AGAIN, Search, SearchResult
+from ssdlab.sweeps.search import AGAIN, Search, SearchResult, SearchTrial
 
 Cli = Callable[..., Outcome]
 DRIVE = "lab-reference"
@@ -112,6 +113,54 @@ def test_a_search_of_few_values_tries_each_once(tmp_path: Path) -> None:
     assert found.best[0].values["ftl.gc.victim"] == "greedy"
     assert set(table["job.iodepth"]) == {4.0}
     assert any("--where" in one.fate for one in found.trials)
+
+
+def told(goal_name: str, *trials: SearchTrial, best: int = 3) -> list[str]:
+    asked = search([goal_name], vary=["job.iodepth=1..9"])
+    found = SearchResult(asked.sweep, asked.goals, [], trials, trials[:best], 1, 0)
+    return list(answer(found, None).sections[0].sentences)
+
+
+def trial(number: int, found: float, *again: float) -> SearchTrial:
+    by_seed = tuple((value,) for value in again)
+    return SearchTrial(number, {"job.iodepth": str(number)}, (found,), True, "", (), by_seed, True)
+
+
+def test_the_best_is_told_with_what_is_as_good_for_all_that_seeds_tell() -> None:
+    close = trial(1, 1000, 1010, 990, 1000), trial(2, 999, 1000, 1012, 994)
+    _, near, count = told("iops", *close)
+    assert "job.iodepth 2 +0.2 % (" in near and near.endswith("another seed may choose otherwise")
+    _, far, _ = told("iops", *close[:1], trial(2, 900, 905, 895, 900))
+    assert "-10.0 %" in far and "otherwise" not in far
+    # What is better with other seeds than what was found best is no rival that is beaten.
+    _, lucky, _ = told("iops", *close[:1], trial(2, 999, 1105, 1095, 1100))
+    assert lucky.endswith("otherwise")
+    assert not any("seeds the next" in one for one in told("iops", close[0]))
+    # Others that were not simulated again are held to the same noise.
+    *_, more, count = told("iops", *close, trial(3, 990), trial(4, 800), best=2)
+    assert more.startswith("1 more combination came within") and count.startswith("4 comb")
+    same = (trial(1, 5, 5, 5, 5), trial(2, 5, 5, 5, 5), trial(3, 5))
+    assert "1 more combination is as good" in told("price", *same, best=2)
+    # A percentile is known no finer than its bin.
+    _, coarse, _ = told("p99", trial(1, 640, 640, 640, 640), trial(2, 650, 650, 650, 650))
+    assert coarse.endswith("otherwise")
+
+
+def test_a_front_says_how_much_of_it_other_seeds_surpass() -> None:
+    asked = search(["iops,p99"], vary=["job.iodepth=1..9"])
+    trials = [
+        SearchTrial(1, {"job.iodepth": "1"}, (10, 5), True, "", (), ((10, 5),), True),
+        SearchTrial(2, {"job.iodepth": "2"}, (11, 6), True, "", (), ((9, 6),), True),
+    ]
+    found = SearchResult(asked.sweep, asked.goals, [], trials, trials, 1, 0)
+    assert found.surpassed == [trials[1]]
+    assert "1 of them is surpassed with other seeds" in answer(found, None).sections[0].sentences
+
+
+def test_depths_that_all_saturate_are_told_as_alike(tmp_path: Path) -> None:
+    found, _ = carried(search(["iops"], budget=16, vary=["job.iodepth=128..256x"]), tmp_path)
+    said = answer(found, None).sections[0].sentences
+    assert any(one.endswith("another seed may choose otherwise") for one in said)
 
 
 def test_measures_have_names_ways_and_units() -> None:

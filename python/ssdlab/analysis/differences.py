@@ -76,6 +76,14 @@ class Difference:
         """Whether it would be a difference if it were the only number compared."""
         return not self.seen and self.p is not None and self.p < SURE
 
+    @property
+    def told(self) -> str:
+        """In percent with its interval, and whether it is one."""
+        if self.low is None or self.high is None:
+            return f"{100 * self.share:+.1f} %"
+        span = f"{100 * self.low:+.1f} to {100 * self.high:+.1f}"
+        return f"{100 * self.share:+.1f} % ({span}{'' if self.seen else f', {NONE_SEEN}'})"
+
     def verdict(self, better: Better) -> str:
         """In words, of a number of which so much is ``better``."""
         word = "higher" if self.share > 0 else "lower"
@@ -211,6 +219,15 @@ def corrected(differences: Sequence[Difference | None]) -> list[Difference | Non
         else replace(difference, p_holm=next(chances))
         for difference in differences
     ]
+
+
+def rivals(
+    chosen: Sequence[float], others: Sequence[Sequence[float]], resolution: float = 0.0
+) -> list[Difference | None]:
+    """By how much each of the others differs from what was chosen, by repeats of both; the chances
+    corrected over all of them. ``resolution`` is as in :class:`ComparedQuantity`."""
+    sides = tuple(tuple(map(NoisyValue, side)) for side in (chosen, *others))
+    return corrected(_row(ComparedQuantity("", "", "", "", sides, resolution)).differences)
 
 
 def _row(quantity: ComparedQuantity) -> DifferenceRow:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from ssdlab import units
+from ssdlab.analysis.differences import BIN_ERROR, rivals
+from ssdlab.analysis.stats import around, variance_of
 from ssdlab.answer import (
     Answer,
     Better,
@@ -20,7 +23,7 @@ from ssdlab.answer import (
     Verdict,
 )
 from ssdlab.answers.sweep import failures
-from ssdlab.sweeps.measures import Goal, unit
+from ssdlab.sweeps.measures import Goal, from_bins, unit
 from ssdlab.sweeps.search import RUNTIME, SearchResult, SearchTrial
 
 _SHOWN = {"ns": ("us", 1e-3), "B": ("GB", 1e-9)}
@@ -37,7 +40,7 @@ def answer(result: SearchResult, where: str | None) -> Answer:
     fates = [one for one in fates if not one[1].startswith("poor")]
     numbers = [] if best is None else list(_numbers(result, best))
     lead = Section(
-        [_sentence(result), _count(result)],
+        [_sentence(result), *_doubts(result), _count(result)],
         numbers=numbers if len(result.goals) == 1 else (),
         tables=[_table(result), *failures("Not judged", fates)],
         figures=_figures(result),
@@ -73,16 +76,70 @@ def _sentence(result: SearchResult) -> str:
             f"{units.listed([goal.name for goal in result.goals])}"
         )
     best, (goal,) = result.best[0], result.goals
-    keys = ", ".join(f"{key} {value}" for key, value in best.values.items())
-    said = f"{goal.name} {_text(goal, best.found[0])} with {keys}"
+    said = f"{goal.name} {_text(goal, best.found[0])} with {_keys_of(best)}"
     if best.again:
         said += f"; {_text(goal, best.again[0])} with other seeds"
         said += "" if best.meets_again else ", which miss the target"
     return said
 
 
+def _doubts(result: SearchResult) -> Iterator[str]:
+    """How sure it is that these are the best."""
+    best = result.best
+    if len(result.goals) > 1:
+        if gone := len(result.surpassed):
+            yield f"{gone} of them {'is' if gone == 1 else 'are'} surpassed with other seeds"
+        return
+    if not best or not best[0].again:
+        return
+    others = [trial for trial in best[1:] if trial.again]
+    runs = [[goal for (goal,) in trial.by_seed] for trial in (best[0], *others)]
+    (goal,) = result.goals
+    coarse = BIN_ERROR if from_bins(goal.name) else 0.0
+    found = rivals(runs[0], runs[1:], coarse)
+    told = [
+        f"{_keys_of(trial)} {difference.told}"
+        for trial, difference in zip(others, found, strict=True)
+        if difference is not None
+    ]
+    if told:
+        worse = [one is not None and one.verdict(_better(goal)) == "worse" for one in found]
+        other = "" if all(worse) else ": another seed may choose otherwise"
+        yield (
+            f"With {len(runs[0])} other seeds the next best differ from it by (with 95 % "
+            f"intervals): {units.listed(told)}{other}"
+        )
+    yield from _as_near(result, runs, coarse)
+
+
+def _as_near(result: SearchResult, runs: Sequence[Sequence[float]], coarse: float) -> Iterator[str]:
+    """How many more are as good as the best for all that can be told, by how much seeds change."""
+    best = result.best[0].found[0]
+    df = sum(len(own) - 1 for own in runs)
+    if df < 1 or best <= 0 or min(map(min, runs)) <= 0:
+        return
+    squares = [(len(own) - 1) * variance_of(list(map(math.log, own))) for own in runs]
+    spread = sum(squares) / df / result.sweep.seeds
+    near = math.exp(around(0.0, math.sqrt(2 * (spread + coarse**2)), df).high)
+    shown = {tuple(trial.values.items()) for trial in result.best}
+    met = {tuple(t.values.items()): t.found[0] for t in result.trials if t.found and t.meets}
+    others = [value for values, value in met.items() if values not in shown]
+    if more := sum(best / near <= value <= best * near for value in others):
+        within = f"came within {units.percent(near - 1)} of it, no more than another seed changes"
+        came = f"{'is' if more == 1 else 'are'} as good" if near == 1 else within
+        yield f"{units.counted(more, 'more combination')} {came}"
+
+
 def _text(goal: Goal, value: float) -> str:
     return units.with_unit(value, unit(goal.name))
+
+
+def _keys_of(trial: SearchTrial) -> str:
+    return ", ".join(f"{key} {value}" for key, value in trial.values.items())
+
+
+def _better(goal: Goal) -> Better:
+    return "higher" if goal.higher else "lower"
 
 
 def _count(result: SearchResult) -> str:
@@ -99,10 +156,9 @@ def _count(result: SearchResult) -> str:
 def _numbers(result: SearchResult, best: SearchTrial) -> Sequence[Number]:
     shown: list[Number] = []
     for place, goal in enumerate(result.goals):
-        better: Better = "higher" if goal.higher else "lower"
         for about, values in (("", best.found), (" with other seeds", best.again)):
             value = values[place] if values else None
-            shown.append(Number(f"{goal.name}{about}", value, unit(goal.name), better))
+            shown.append(Number(f"{goal.name}{about}", value, unit(goal.name), _better(goal)))
     return shown
 
 

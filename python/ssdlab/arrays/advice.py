@@ -6,13 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ssdlab import units
-from ssdlab.analysis.differences import (
-    NONE_SEEN,
-    ComparedQuantity,
-    NoisyValue,
-    compare,
-    corrected,
-)
+from ssdlab.analysis.differences import rivals
 from ssdlab.analysis.names import part_phrase
 from ssdlab.arrays.offer import ArrayRow
 
@@ -116,24 +110,17 @@ def _reasons(row: ArrayRow, here: Sequence[ArrayRow], safe: Sequence[ArrayRow]) 
 
 def _seeds(chosen: ArrayRow, rows: Sequence[ArrayRow]) -> Iterator[str]:
     """How sure the choice is, of what was run with several seeds."""
-    rivals = [row for row in rows if row.did.by_seed and row is not chosen]
-    if not rivals:
-        return
-    sides = tuple(tuple(map(NoisyValue, row.did.by_seed)) for row in (chosen, *rivals))
-    (found,) = compare([ComparedQuantity("", "rate", "IOPS", "higher", sides)])
+    others = [row for row in rows if row.did.by_seed and row is not chosen]
+    found = rivals(chosen.did.by_seed, [row.did.by_seed for row in others])
     told, close = [], False
-    for row, difference in zip(rivals, corrected(found.differences), strict=True):
+    for row, difference in zip(others, found, strict=True):
         if difference is None or difference.low is None or difference.high is None:
             continue
-        low, high = 1 + difference.low, 1 + difference.high
-        same = "" if difference.seen else f", {NONE_SEEN}"
-        share = 100 * difference.share
-        span = f"{100 * low - 100:+.1f} to {100 * high - 100:+.1f}"
-        told.append(f"{row.name} {share:+.1f} % ({span}{same})")
+        told.append(f"{row.name} {difference.told}")
         # With as much space the faster one is taken, else the roomier one that is fast enough.
         space = row.usable_bytes / chosen.usable_bytes
         border = 1.0 if abs(space - 1) < ALIKE else CLOSE if space > 1 else 1 / CLOSE
-        close |= low <= border <= high
+        close |= 1 + difference.low <= border <= 1 + difference.high
     if told:
         other = ": another seed may choose otherwise" if close else ""
         yield (

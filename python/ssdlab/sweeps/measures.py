@@ -78,6 +78,11 @@ def unit(name: str) -> str:
     return "B" if measure.endswith("bytes") or measure in ("capacity", "usable", "memory") else ""
 
 
+def from_bins(name: str) -> bool:
+    """Whether it is a percentile, which is known no finer than fio's bins."""
+    return "_p9" in (measure := _full(name)) or "_p50" in measure
+
+
 def sample(name: str) -> FormulaValue | None:
     """A value of the kind that a measure of a run has; None where it is none."""
     if _full(name).rpartition(".")[2] not in MEASURED:

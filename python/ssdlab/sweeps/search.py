@@ -54,9 +54,14 @@ class SearchTrial:
     """Why there is nothing."""
     keys: tuple[str, ...] = ()
     """Of its runs at full length."""
-    again: tuple[float, ...] = ()
-    """The mean over the other seeds; empty where it was not simulated again."""
+    by_seed: tuple[tuple[float, ...], ...] = ()
+    """Each goal with each of the other seeds; empty where it was not simulated again."""
     meets_again: bool = False
+
+    @property
+    def again(self) -> tuple[float, ...]:
+        """The mean of each goal over the other seeds; empty where it was not simulated again."""
+        return _means(self.by_seed)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,16 @@ class SearchResult:
     def shortened(self) -> bool:
         """Whether runs of two lengths are in the table."""
         return any(axis.key == RUNTIME for axis in self.sweep.axes)
+
+    @property
+    def surpassed(self) -> list[SearchTrial]:
+        """Those of the best that another of them surpasses in all goals with the other seeds."""
+        known = [trial for trial in self.best if trial.again]
+        return [
+            trial
+            for trial in known
+            if any(_surpasses(self.goals, one.again, trial.again) for one in known)
+        ]
 
 
 @dataclass(frozen=True)
@@ -228,23 +243,17 @@ class Search:
             for trial in reversed(trials)
             if trial.found and trial.meets
         }
-        fit = sorted(met.values(), key=lambda trial: (self._costs(trial), trial.number))
+        fit = sorted(met.values(), key=lambda t: (_costs(self.goals, t.found), t.number))
         if len(self.goals) == 1:
             return fit[:BEST_MAX]
-        front = [trial for trial in fit if not any(self._surpasses(other, trial) for other in fit)]
+        front = [
+            trial
+            for trial in fit
+            if not any(_surpasses(self.goals, other.found, trial.found) for other in fit)
+        ]
         if len(front) <= FRONT_MAX:
             return front
         return [front[place * (len(front) - 1) // (FRONT_MAX - 1)] for place in range(FRONT_MAX)]
-
-    def _costs(self, trial: SearchTrial) -> tuple[float, ...]:
-        return tuple(
-            -x if one.higher else x for one, x in zip(self.goals, trial.found, strict=True)
-        )
-
-    def _surpasses(self, trial: SearchTrial, other: SearchTrial) -> bool:
-        """Whether one is nowhere worse and somewhere better."""
-        a, b = self._costs(trial), self._costs(other)
-        return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
     def _again(
         self, dataset: Dataset, best: Sequence[SearchTrial], progress: ProgressCallback | None
@@ -262,8 +271,8 @@ class Search:
         for trial in best:
             results = [self.results(run, trial.values) for run in runs[trial.number]]
             whole = [result for result in results if not isinstance(result, str)]
-            again, meets = _together(whole)
-            trials.append(replace(trial, again=again, meets_again=meets))
+            found = tuple(goals for goals, _ in whole)
+            trials.append(replace(trial, by_seed=found, meets_again=all(m for _, m in whole)))
         return trials, outcome
 
 
@@ -351,10 +360,24 @@ class _Batch:
         return replace(search_trial, found=found, meets=meets)
 
 
+def _costs(goals: Sequence[Goal], found: Sequence[float]) -> tuple[float, ...]:
+    return tuple(-x if one.higher else x for one, x in zip(goals, found, strict=True))
+
+
+def _surpasses(goals: Sequence[Goal], found: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether one is nowhere worse and somewhere better."""
+    a, b = _costs(goals, found), _costs(goals, other)
+    return a != b and all(x <= y for x, y in zip(a, b, strict=True))
+
+
 def _together(results: Sequence[Judgement]) -> Judgement:
     """The mean of each goal, and whether all meet the conditions."""
-    found = tuple(statistics.fmean(goals) for goals in zip(*(x for x, _ in results), strict=True))
-    return found, all(meets for _, meets in results)
+    return _means([goals for goals, _ in results]), all(meets for _, meets in results)
+
+
+def _means(runs: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    """The mean of each goal."""
+    return tuple(statistics.fmean(goals) for goals in zip(*runs, strict=True))
 
 
 def _short_s(sweep: Sweep) -> int | None:
