@@ -25,6 +25,7 @@ from ssdlab.output import write_rigs
 from ssdlab.plan import bed, candidates, curves, lifetime, workload
 from ssdlab.plan.cache import prepared, rounded_up
 from ssdlab.plan.ram import BEHIND, Ram
+from ssdlab.plan.rows import Rules, near_choices
 from ssdlab.plan.stores import MODES, Store, cached, store
 from ssdlab.plan.warmup import Ramp, warm_up, warm_up_s
 from ssdlab.target import Sim, Terms
@@ -502,6 +503,32 @@ def test_what_is_recommended_is_the_best_by_the_rule_that_is_told(folder: Path, 
         assert document["recommended"] == best["name"]
         assert best["name"] in document["sentences"][0]
     assert document["recommended"] is not None or goal == "price"
+
+
+def test_what_hangs_on_less_than_another_seed_changes_is_told() -> None:
+    def row(name: str, iops: float, first: float, price: float) -> Any:
+        own = SimpleNamespace(size=1, threshold=1)
+        passes = SimpleNamespace(job=False, passes=[1, 2])
+        return SimpleNamespace(
+            name=name, iops=iops, first_iops=first, price=price, candidate=own, passes=passes,
+            defers=False, life=None,
+        )  # fmt: skip
+
+    def near(*rows: Any) -> list[tuple[str, bool]]:
+        pool = row("pool", 1000, 1000, 0)
+        pool.store = SimpleNamespace(redundant=True)
+        found = near_choices(rows, pool, Rules(), 0.5, 0.03)
+        return [("" if one.best is None else one.best.name, one.only_again) for one in found]
+
+    # The rule takes the cheaper of what comes within 5 % of the best.
+    assert near(row("dear", 2000, 1500, 9), row("cheap", 1700, 1500, 5)) == []
+    assert near(row("dear", 2000, 1500, 9), row("cheap", 1890, 1500, 5)) == [("cheap", False)]
+    assert near(row("dear", 2000, 1500, 9), row("cheap", 1910, 1500, 5)) == [("dear", False)]
+    # It pays off from 10 % on, in the first pass or not.
+    assert near(row("a", 1115, 1500, 9)) == [("", False)]
+    assert near(row("a", 1085, 1500, 9)) == [("a", False)]
+    assert near(row("a", 2000, 1120, 9)) == [("a", True)]
+    assert near(row("a", 2000, 1090, 9)) == [("a", False)]
 
 
 def test_times_and_sizes_of_tables_are_numbers_for_programs(folder: Path) -> None:

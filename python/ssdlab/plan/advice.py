@@ -9,7 +9,7 @@ from ssdlab.analysis.names import part_phrase
 from ssdlab.plan.candidates import CacheCandidate
 from ssdlab.plan.curves import SAMPLES, SHARES, HitCurve
 from ssdlab.plan.question import CachePlan
-from ssdlab.plan.rows import GAIN_MIN, CacheRow
+from ssdlab.plan.rows import GAIN_MIN, CacheRow, near_choices
 
 SAID = 0.05
 """Share of the time from which a part is worth a sentence."""
@@ -24,6 +24,7 @@ def advise(plan: CachePlan) -> list[str]:
     best = plan.choice.best
     return [
         *(_none(plan) if best is None else _taken(plan, best)),
+        *_close(plan),
         *_refused(plan),
         *_volatile(plan),
         *_volatile_ram(plan),
@@ -53,6 +54,25 @@ def _taken(plan: CachePlan, row: CacheRow) -> Iterator[str]:
     if long:
         told = [f"{100 * share:.0f} % went into {part_phrase(part)}" for share, part in long]
         yield f"Of the time of its I/Os at full speed, {', '.join(told)}."
+
+
+def _close(plan: CachePlan) -> Iterator[str]:
+    """What would be said instead, where that hangs on no more than another seed changes."""
+    main, said = plan.main, []
+    attainable = None if main is None else main.attainable
+    for other in near_choices(plan.caches, plan.pool, plan.asked.rules, attainable, NOTABLE):
+        if other.best is None:
+            said.append("no cache would pay off")
+        elif other.best is not plan.choice.best:
+            said.append(f"{other.best.name} would be taken")
+        else:
+            when = "only if the same data is asked for again" if other.only_again else "at once"
+            said.append(f"the cache would pay off {when}")
+    if said:
+        yield (
+            f"A close call: with rates {100 * NOTABLE:.0f} % off, as another seed may have them, "
+            f"{' or '.join(said)}."
+        )
 
 
 def _whole(plan: CachePlan, row: CacheRow) -> Iterator[str]:

@@ -276,39 +276,53 @@ class Choice:
 
 
 def choose(
-    caches: Sequence[CacheRow], pool: CacheRow, rules: Rules, attainable: float | None
-) -> Choice:
+    caches: Sequence[CacheRow], pool: CacheRow, rules: Rules, attainable: float | None,
+    *, close: float = CLOSE, gain: float = GAIN_MIN,
+) -> Choice:  # fmt: skip
     """The cache to take; ``attainable`` is the hit ratio that the load itself allows, if known."""
     refused = {row.name: why for row in caches if (why := rules.refuses(row, pool.store))}
     good = [row for row in caches if row.name not in refused]
-    ranked = _ranked(good, rules)
+    ranked = _ranked(good, rules, close)
     cold = max((_times(row.first_iops, pool.first_iops) for row in caches), default=0.0)
-    if attainable is not None and attainable < REUSE_MIN and cold < GAIN_MIN:
-        return Choice(None, (ranked or _ranked(caches, rules))[:2], refused, "reuse")
+    if attainable is not None and attainable < REUSE_MIN and cold < gain:
+        return Choice(None, (ranked or _ranked(caches, rules, close))[:2], refused, "reuse")
     if not ranked:
         return Choice(None, [], refused, "every cache that was simulated is refused")
     best = ranked[0]
-    if _times(rules.value(best), rules.value(pool)) < GAIN_MIN:
+    if _times(rules.value(best), rules.value(pool)) < gain:
         return Choice(None, ranked[:2], refused, "gain")
     # A job goes on; it is a trace that asks for the same all over again.
     again = (
         not best.passes.job
         and len(best.passes.passes) > 1
-        and _times(best.first_iops, pool.first_iops) < GAIN_MIN
+        and _times(best.first_iops, pool.first_iops) < gain
     )
     return Choice(best, ranked[1:3], refused, only_again=again)
+
+
+def near_choices(
+    caches: Sequence[CacheRow], pool: CacheRow, rules: Rules, attainable: float | None, off: float
+) -> list[Choice]:
+    """What would be chosen with rates off by a share, where that is another outcome, each once."""
+    found: dict[tuple[str, bool], Choice] = {}
+    for factor in (1.0, 1 - off, 1 + off):
+        for close, gain in ((min(1.0, CLOSE * factor), GAIN_MIN), (CLOSE, GAIN_MIN * factor)):
+            choice = choose(caches, pool, rules, attainable, close=close, gain=gain)
+            name = "" if choice.best is None else choice.best.name
+            found.setdefault((name, choice.only_again), choice)
+    return list(found.values())[1:]
 
 
 def _times(value: float | None, base: float | None) -> float:
     return (value or 0.0) / base if base else float("inf")
 
 
-def _ranked(rows: Sequence[CacheRow], rules: Rules) -> list[CacheRow]:
+def _ranked(rows: Sequence[CacheRow], rules: Rules, close: float) -> list[CacheRow]:
     """The best first; of those about as good by price, size and speed while cold."""
     left, cache_rows = list(rows), []
     while left:
         most = max(rules.value(row) or 0.0 for row in left)
-        near = [row for row in left if (rules.value(row) or 0.0) >= CLOSE * most]
+        near = [row for row in left if (rules.value(row) or 0.0) >= close * most]
         cold = max(1.0, *(row.first_iops for row in near))
         best = min(
             near,
