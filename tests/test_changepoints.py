@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ssdlab.analysis.changepoints import Stage, fall, stages
+from ssdlab.analysis.changepoints import Stage, fall, stages, wander
 
 
 def steps(*parts: tuple[int, float], noise: float = 0.05, seed: int = 1) -> np.ndarray:
@@ -49,6 +49,20 @@ def test_a_series_that_ends_in_or_soon_after_one_of_its_dips_has_not_fallen(past
     # One that lasts for longer is none of them.
     fallen = np.concatenate([y[:100], np.full(20, 400.0)])
     assert fall(stages(fallen)) == 100
+
+
+def test_levels_that_go_up_as_much_as_down_wander() -> None:
+    rng = np.random.default_rng(1)
+    slow = np.zeros(1800)
+    for n in range(1, len(slow)):
+        slow[n] = 0.9 * slow[n - 1] + rng.standard_normal()
+    series = 1000 * np.maximum(1 + 0.2 * slow / slow.std(), 0.01)
+    assert len(stages(series)) > 10 and wander(stages(series))
+    wave = 1 + 0.3 * np.sin(np.arange(300) / 12) + 0.03 * rng.standard_normal(300)
+    assert wander(stages(wave))
+    assert not wander(stages(steps((300, 3000), (500, 1500), (2000, 500))))
+    assert not wander(stages(steps((60, 500), (60, 900))))
+    assert not wander([]) and not wander(stages(np.ones(30)))
 
 
 def test_a_rise_is_no_fall() -> None:

@@ -459,6 +459,20 @@ def test_a_cache_that_runs_full_is_found_in_a_fill() -> None:
     assert value(found, "speed until then") == pytest.approx(3000, rel=0.02)
     assert value(found, "speed after that") == pytest.approx(600, rel=0.02)
     assert "takes the first 118 GB" in found.sentences[0]
+    assert "vary by itself" not in " ".join(found.sentences)
+
+
+def test_a_speed_that_wanders_is_not_told_as_a_cache_without_a_word() -> None:
+    turns = np.concatenate(
+        [np.full(40, level) for level in (1000.0, 700, 1000, 500, 800, 500, 600)]
+    )
+    mbps = turns * (1 + 0.02 * np.random.default_rng(1).standard_normal(len(turns)))
+    found = judged(
+        "sustained-fill", recorded({FILL: job_result("w", WRITE)}, {FILL: per_second(mbps)})
+    )
+    assert "once its fast cache is full" in found.sentences[0]
+    assert "may vary by itself" in found.sentences[1]
+    assert found.tables[0].note
 
 
 def test_noise_is_no_cache() -> None:

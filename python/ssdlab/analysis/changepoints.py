@@ -29,6 +29,8 @@ SHORTEST_SHARE = 0.01
 """Shortest stage as a share of the series; a single dip is none."""
 FALL_MAX = 0.8
 """A fall leaves at most this share of what was before it."""
+BACK = 0.5
+"""Levels that rise by this share of what they fall by, or the other way round, wander. Ours."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,14 @@ def fall(found: Sequence[Stage]) -> int | None:
         end = within[cut].start
         within = within[:cut]
     return end
+
+
+def wander(found: Sequence[Stage]) -> bool:
+    """Whether the levels go up about as much as down: what changes slowly all the time, in one or
+    the other direction, has no stages, and is cut into some all the same."""
+    steps = [after.level - before.level for before, after in itertools.pairwise(found)]
+    up, down = sum(max(step, 0.0) for step in steps), sum(max(-step, 0.0) for step in steps)
+    return min(up, down) > BACK * max(up, down)
 
 
 def level(found: Sequence[Stage]) -> float:

@@ -16,6 +16,9 @@ FEWEST = 8
 """Intervals below which nothing is said about stages."""
 STAGES_MAX = 12
 """More stages than this are noise to a reader; the largest falls say it all."""
+WANDERS = (
+    "The speed rises about as much as it falls: these may be no stages, but a speed that varies."
+)
 
 
 def plan(setup: Setup) -> list[Step]:
@@ -78,7 +81,8 @@ def judge(records: Records, setup: Setup) -> Section:
         [str(place), *map(of_fill, one)] for place, one in enumerate(shown, start=1)
     ]
     heads = columns("stage | from [GB] | to [GB] | time [s] | speed [MB/s]")
-    tables = [Table("Stages of the fill", heads, rows)] if rows else []
+    note = WANDERS if changepoints.wander(stages) else ""
+    tables = [Table("Stages of the fill", heads, rows, note)] if rows else []
     levels = [(at, level) for begin, end, _, level in shown for at in (begin, end)]
     figures = charts(
         figure(
@@ -131,6 +135,11 @@ def _said(
             "cache is full."
         ]
         stages = changepoints.stages(series.mbps)
+        if changepoints.wander(stages):
+            said.append(
+                "The speed also rises about as much as it falls, so it may vary by itself rather "
+                "than by a cache."
+            )
         tail = stages[-1].level
         if after and abs(tail - after) > changepoints.CHANGE_MIN * after:
             said.append(f"At the very end it writes at {units.speed(tail)}.")
