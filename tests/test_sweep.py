@@ -212,6 +212,7 @@ def test_a_stopped_sweep_says_what_it_leaves(tmp_path: Path) -> None:
         ("job.iodept=1,2", 'did you mean "iodepth"'),
         ("ftl.over_provisionin=0.1", "did you mean over_provisioning"),
         ("job.iodepth=1..8x1", "a range goes up"),
+        ("job.iodepth=1..8x", "write 1..8x2 for those that double, or their number (1..8/8)"),
         ("job.iodepth", "write it as KEY=VALUE"),
         ("job.iodepth=1,none", 'ssdlab: job.iodepth: found "none", expected a whole number'),
         ("seed=1,2", "--seeds"),

@@ -55,7 +55,8 @@ class Variants(Options):
         "KEY=VALUES",
         "Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of the job "
         "(job.iodepth=1..256x2), of prepare, of target (drives and rig files) or of trace "
-        "(files to replay). May be given again: each with each.",
+        "(files to replay). 1..64x4 is 1, 4, 16 and 64; with --sample or --search it is all from 1 "
+        "to 64, by factors (write 1,4,16,64 for these alone). May be given again: each with each.",
     )
     zip_: list[str] | None = option(
         "KEY,KEY", "The values of these keys go together: the first of each, then the second."

@@ -97,8 +97,13 @@ def axis(text: str, *, spans: bool = False) -> Axis:
     if not equals or not key.strip():
         raise InputError(f'--vary "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')
     key = _checked(key.strip())
-    place = f"--vary {key}"
-    span = units.span(place, values) if spans else None
+    place, values = f"--vary {key}", values.strip()
+    span = units.span(place, values) if spans or values.endswith("x") else None
+    if span is not None and not spans:
+        raise InputError(
+            f'{place} "{values}": all values between two are for --sample and --search; '
+            f"write {values}2 for those that double, or their number ({values[:-1]}/8)"
+        )
     if span is not None:
         return Axis(key, (), span=span)
     return Axis(key, tuple(units.values(place, values, once=False)))
