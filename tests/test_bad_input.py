@@ -275,6 +275,18 @@ def test_what_memory_is_available_heeds_the_limit_of_the_process() -> None:
     assert 0 < int(done.stdout) < 1 << 30
 
 
+@pytest.mark.parametrize(("arguments", "said"), [(("show", "ssd"), True), (("list",), False)])
+def test_too_few_addresses_for_the_libraries_are_said_before_they_load(
+    arguments: tuple[str, ...], said: bool
+) -> None:
+    script = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (600 << 20,) * 2); "
+        f"import sys; sys.argv = ['ssdlab', *{arguments}]; from ssdlab.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr.startswith("ssdlab: ulimit -v allows 0.6 GB of addresses; ") == said
+
+
 @pytest.mark.parametrize("arguments", [("list", "drives"), ("show", "ssd")])
 def test_a_full_disk_behind_a_pipe_is_one_sentence(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
@@ -411,7 +423,8 @@ def test_a_run_that_is_stopped_says_so_and_leaves_nothing(
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130, err
     assert out == ""
-    assert err.splitlines()[-1].startswith("ssdlab: stopped"), err
+    by = "Ctrl-C" if sign == signal.SIGINT else sign.name
+    assert err.splitlines()[-1].startswith(f"ssdlab: stopped by {by}"), err
     assert "Traceback" not in err
     assert not files_below(tmp_path / "data")
     assert not files_below(tmp_path / "tmp")

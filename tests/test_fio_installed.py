@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,19 @@ def test_fio_is_asked_once_until_the_binary_changes(
     changed = installed()
     assert changed is not None
     assert changed.version == "fio-3.12"
+
+
+@needs_fio()
+@pytest.mark.parametrize(("version", "said"), [("fio-3.1", 1), ("fio-3.33-dirty", 0), ("fio-x", 0)])
+def test_a_fio_older_than_the_documents_ask_for_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, said: int
+) -> None:
+    real = shutil.which("fio")
+    script = f'#!/bin/sh\n[ "$1" = --version ] && echo {version} && exit\nexec {real} "$@"\n'
+    put(tmp_path, monkeypatch, script)
+    told: list[str] = []
+    ssdlab.run("[a]\nrw=write\nsize=64k\n", on=tmp_path / "s", notice=told.append)
+    assert told == ["fio-3.1 is older than 3.33, the oldest that ssdlab is tried with"] * said
 
 
 @pytest.mark.parametrize("answer", ["exit 1", "kill -9 $$", "echo garbage"])

@@ -382,9 +382,9 @@ def test_what_was_stopped_before_its_first_io_leaves_no_result(tmp_path: Path) -
     assert told.value.result is None
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("sign", "by"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
 def test_ctrl_c_ends_fio_and_keeps_what_it_has_measured(
-    tmp_path: Path, sign: signal.Signals, cli: Callable[..., Outcome]
+    tmp_path: Path, sign: signal.Signals, by: str, cli: Callable[..., Outcome]
 ) -> None:
     (tmp_path / "job.fio").write_text(
         "[a]\nrw=write\nsize=4m\ntime_based\nruntime=60\nioengine=psync\nrate_iops=10\n"
@@ -409,7 +409,7 @@ def test_ctrl_c_ends_fio_and_keeps_what_it_has_measured(
     assert process.returncode == 130
     (kept,) = (tmp_path / "runs").iterdir()
     assert said == (
-        "ssdlab: stopped by Ctrl-C; what was measured until then is kept: "
+        f"ssdlab: stopped by {by}; what was measured until then is kept: "
         f"ssdlab show runs/{kept.name}\n"
     )
     assert list(temporary.iterdir()) == []
@@ -417,7 +417,7 @@ def test_ctrl_c_ends_fio_and_keeps_what_it_has_measured(
     (row,) = ssdlab.Result.load(kept).summary()
     assert 5 <= row["ios"] < 300
     assert "a (stopped)" in cli("list", "runs", "--out", kept.parent).out
-    assert "in doubt (end of the run): stopped by Ctrl-C before its end" in cli("show", kept).out
+    assert f"in doubt (end of the run): stopped by {by} before its end" in cli("show", kept).out
 
 
 def test_fio_does_not_outlive_a_killed_ssdlab(tmp_path: Path) -> None:

@@ -75,6 +75,13 @@ class Interrupted(_WithResultError):
     """
 
     exit_status = 130
+    by: ClassVar[str] = "Ctrl-C"
+    """What stops this process: Ctrl-C, or the name of the signal that came instead."""
+
+    @classmethod
+    def sentence(cls) -> str:
+        """That it was stopped, and by what."""
+        return f"stopped by {cls.by}"
 
     def keeping(self, runs: int, where: str = "", again: str = "the same") -> Interrupted:
         """The same of several runs, of which those that ended are kept; itself where none is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from pathlib import Path
 
@@ -9,6 +10,10 @@ _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
 _STATM = Path("/proc/self/statm")
 
+
+_ADDRESSES = 512 << 20, 400 << 20
+"""Bytes of addresses that libraries reserve as they load, and for each core: measured with one and
+with two cores. Where they are refused, the process is aborted and nothing can be said any more."""
 
 _most: int | None = None
 
@@ -25,6 +30,19 @@ def available_bytes(most: int | None = None) -> int | None:
     amounts = (_free(), _of_container(), _of_process(), most)
     known = [amount for amount in amounts if amount is not None]
     return max(0, min(known)) if known else None
+
+
+def why_short() -> str | None:
+    """That the limit on addresses (``ulimit -v``) is less than libraries may reserve; None where it
+    is not."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    least = _ADDRESSES[0] + _ADDRESSES[1] * len(os.sched_getaffinity(0))
+    if limit == resource.RLIM_INFINITY or limit >= least:
+        return None
+    return (
+        f"ulimit -v allows {limit / 1e9:.1f} GB of addresses; the libraries of ssdlab may reserve "
+        f"{least / 1e9:.1f} GB on so many cores, and are aborted where they cannot (status 134)"
+    )
 
 
 def _free() -> int | None:

@@ -79,7 +79,7 @@ def answering_ctrl_c(kept: str = "; nothing was kept", of: object = "") -> Itera
         yield
     except KeyboardInterrupt:
         who = f"{of}: " if of else ""
-        raise Interrupted(f"{who}stopped by Ctrl-C{kept}") from None
+        raise Interrupted(f"{who}{Interrupted.sentence()}{kept}") from None
 
 
 def heard(

@@ -19,7 +19,7 @@ from ssdlab.api.target import On, rated
 from ssdlab.api.watching import Watch, shown
 from ssdlab.audits import Finding, System, audit_path
 from ssdlab.care.blockio import place_of, reading
-from ssdlab.care.scan import QUICK_BYTES, STOPPED, Scan, blank, require_whole
+from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole
 from ssdlab.care.scan import scan as read_pieces
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.given import Size, keys, several
@@ -199,7 +199,7 @@ def scan(
         how: dict[str, Any] = {"whole": whole, "size": size, "prepare": prepare, "set": set}
         found = scanned(target, **how, progress=callback)
     require_whole(found)
-    if found.stopped == STOPPED:
+    if found.stopped == Interrupted.sentence():
         raise Interrupted(f"{found.target}: {found.stopped}")
     return Report(scan_answer.answer(found))
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.care.blockio import PIECE_BYTES, Reader, all_zero
-from ssdlab.errors import ExperimentError
+from ssdlab.errors import ExperimentError, Interrupted
 from ssdlab.numeric import Floats
 from ssdlab.progress import ProgressCallback, Teller, tell
 from ssdlab.units import bytes_per_s
@@ -46,7 +46,6 @@ ZONES_COMPARED = 16
 """Parts of which each is compared with the rest."""
 UNEVEN = 1.4
 """A part is slow where its median piece takes this many times the usual time."""
-STOPPED = "stopped by Ctrl-C"
 _GONE = (errno.ENODEV, errno.ENXIO, errno.ENOMEDIUM)
 
 Clock = Callable[[], int]
@@ -236,7 +235,7 @@ def scan(
         _repeat(reader, found, progress, clock, rest_s)
         find_slow_zones(found, lambda pieces: _again(reader, found, pieces, clock, rest_s))
     except KeyboardInterrupt:
-        found.stopped = STOPPED
+        found.stopped = Interrupted.sentence()
         if found.pieces_done < len(found.ns):
             suspect(found)
     except _GoneError as error:

@@ -18,8 +18,7 @@ from ssdlab.cli import light
 from ssdlab.cli.streams import keep_open
 from ssdlab.errors import ExperimentError, InputError, Interrupted, SsdlabError
 from ssdlab.leftovers import any_left
-
-_STOPPED = Interrupted("stopped by Ctrl-C")
+from ssdlab.memory import why_short
 
 
 def main() -> None:
@@ -30,6 +29,8 @@ def main() -> None:
     light.BODIES = not light.asks_for_words(arguments, os.environ)
     from ssdlab.cli.app import module_of
 
+    if light.BODIES and arguments[:1] != ["list"] and (short := why_short()):
+        _say(short)
     module_of(arguments)  # loads what is heavy
     try:
         _answer(_interrupt)
@@ -39,7 +40,7 @@ def main() -> None:
             sys.stdout.reconfigure(errors="backslashreplace")
         status = run_command(arguments)
     except KeyboardInterrupt:  # just before the command begins, or while its end is told
-        status = _fail(_STOPPED)
+        status = _fail(_stopped())
     # Python takes a Ctrl-C that passed through exec() of a text (dataclasses are made that way)
     # for unhandled, and ends by the signal instead of the status; another exec clears that.
     exec("")  # noqa: S102
@@ -55,11 +56,11 @@ def run_command(arguments: list[str]) -> int:
         status = root().main(arguments, prog_name="ssdlab", standalone_mode=False)
         sys.stdout.flush()
         # Typer answers some of the Ctrl-Cs itself, without a word.
-        return _fail(_STOPPED) if status == _STOPPED.exit_status else int(status or 0)
+        return _fail(_stopped()) if status == Interrupted.exit_status else int(status or 0)
     except SsdlabError as error:
         return _fail(error)
     except KeyboardInterrupt:
-        return _fail(_STOPPED)
+        return _fail(_stopped())
     except OSError as error:
         _silence_stdout()
         return _fail(_of_system(error))
@@ -71,7 +72,7 @@ def run_command(arguments: list[str]) -> int:
         return _fail(ExperimentError("there is not enough memory for this"))
     except Exception as error:
         if type(error).__name__ == "Abort":
-            return _fail(_STOPPED)
+            return _fail(_stopped())
         # A wrong option or argument: typer's own exceptions carry their sentence and status.
         message = getattr(error, "format_message", None)
         if message is None:
@@ -80,6 +81,14 @@ def run_command(arguments: list[str]) -> int:
             print(message(), file=sys.stderr)
             return InputError.exit_status
         return _fail(InputError(message() or "give a command; ssdlab --help lists them"))
+
+
+def _stopped() -> Interrupted:
+    return Interrupted(Interrupted.sentence())
+
+
+def _named(sign: int) -> str:
+    return "Ctrl-C" if sign == signal.SIGINT else signal.Signals(sign).name
 
 
 def _restore_left(arguments: list[str]) -> None:
@@ -93,10 +102,13 @@ def _restore_left(arguments: list[str]) -> None:
 
 def _fail(error: SsdlabError) -> int:
     """Says the sentence, on one line whatever names are in it; the exit status."""
-    sentence = "".join(c if c.isprintable() else repr(c)[1:-1] for c in error.message)
+    _say("".join(c if c.isprintable() else repr(c)[1:-1] for c in error.message))
+    return error.exit_status
+
+
+def _say(sentence: str) -> None:
     with contextlib.suppress(OSError):
         print(f"ssdlab: {sentence}", file=sys.stderr, flush=True)
-    return error.exit_status
 
 
 def _of_system(error: OSError) -> SsdlabError:
@@ -126,13 +138,14 @@ def _answer(handler: Callable[[int, FrameType | None], None]) -> None:
             signal.signal(sign, handler)
 
 
-def _leave(_signal: int, _frame: FrameType | None) -> None:
+def _leave(sign: int, _frame: FrameType | None) -> None:
     # While modules load an exception could get lost in one of their callbacks, and nothing has
     # begun that would need clearing away.
-    _fail(_STOPPED)
-    os._exit(_STOPPED.exit_status)
+    Interrupted.by = _named(sign)
+    os._exit(_fail(_stopped()))
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+def _interrupt(sign: int, _frame: FrameType | None) -> None:
     # Ends a run in order: fio is stopped, files are cleared away.
+    Interrupted.by = _named(sign)
     raise KeyboardInterrupt

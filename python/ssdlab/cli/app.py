@@ -118,7 +118,7 @@ app = typer.Typer(
     help="A laboratory for solid-state storage: one fio job on simulated and real drives.",
     no_args_is_help=True,
     epilog="Exit status: 0 good, 1 the experiment failed, 2 the input is wrong, "
-    "3 refused for safety, 130 stopped by Ctrl-C.",
+    "3 refused for safety, 130 stopped by Ctrl-C, SIGTERM or SIGHUP.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -17,7 +17,7 @@ if light.BODIES:
     from ssdlab.answers import scan as scan_answer
     from ssdlab.answers.scan import MEANING
     from ssdlab.api.looks import scanned
-    from ssdlab.care.scan import STOPPED, Scan, require_whole
+    from ssdlab.care.scan import Scan, require_whole
     from ssdlab.care.scanmap import STATES, State, cells
     from ssdlab.cli.output import progress
 
@@ -70,7 +70,7 @@ def _show(scan: Scan, view: View) -> None:
     if scan.stopped:
         done = f"{size_text(scan.read_bytes)} of {size_text(scan.wanted_bytes)}"
         sentence = f"{scan.target}: {scan.stopped} after {done}; what was found is kept"
-        raise (Interrupted if scan.stopped == STOPPED else ExperimentError)(sentence)
+        raise (Interrupted if scan.stopped == Interrupted.sentence() else ExperimentError)(sentence)
     if scan.errors:
         raise typer.Exit(ExperimentError.exit_status)
 

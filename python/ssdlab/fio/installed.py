@@ -17,6 +17,8 @@ SINCE = {
     "verify_header_seed": "3.40",  # axboe/fio issue 1898: in builds since March 2025, after 3.39
 }
 """First version with an option, where that is documented."""
+OLDEST = (3, 33)
+"""The oldest version whose answers ssdlab is tried with (README)."""
 _PATIENCE_S = 10.0
 
 
@@ -68,6 +70,16 @@ def installed() -> Installed | None:
         return _of(path, about.st_mtime_ns, about.st_size)
     except (MissingProgramError, OSError):
         return None
+
+
+def why_too_old() -> str | None:
+    """That the installed fio is older than ssdlab asks for; None where it is not, or unknown."""
+    fio = installed()
+    found = fio and re.match(r"fio-(\d+)\.(\d+)", fio.version)
+    if not fio or not found or (int(found[1]), int(found[2])) >= OLDEST:
+        return None
+    least = ".".join(map(str, OLDEST))
+    return f"{fio.version} is older than {least}, the oldest that ssdlab is tried with"
 
 
 @functools.lru_cache(maxsize=8)

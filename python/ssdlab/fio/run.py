@@ -95,7 +95,7 @@ def run_fio(
                 _stop(process)
                 if not isinstance(error, KeyboardInterrupt | Interrupted):
                     raise
-                stopped = str(error) or "stopped by Ctrl-C"
+                stopped = str(error) or Interrupted.sentence()
         errors.seek(0)
         said = errors.read().decode("utf-8", "replace")
     names = re.findall(r"^\[(.*)\]$", job_text, re.MULTILINE)

@@ -212,7 +212,7 @@ def _fetched(base: Any, sql: str) -> Rows:
     except KeyboardInterrupt:
         base.interrupt()
         thread.join()
-        raise Interrupted("stopped by Ctrl-C") from None
+        raise Interrupted(Interrupted.sentence()) from None
     if wrong:
         raise wrong[0]
     return came[0]

@@ -18,7 +18,7 @@ from ssdlab.fio import job as fio_job
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio import run as fio_run
 from ssdlab.fio import surroundings
-from ssdlab.fio.installed import installed
+from ssdlab.fio.installed import installed, why_too_old
 from ssdlab.fio.observe import Observer
 from ssdlab.jobfile import JobText
 from ssdlab.rating import Rating
@@ -134,8 +134,8 @@ class Fio:
             made = device is None and not terms.there
             session = RealSession(self, held, size, disk, device, made=made)
             terms.verify(session)
-            if held.sentence:
-                terms.notice(held.sentence)
+            for sentence in filter(None, (held.sentence, why_too_old())):
+                terms.notice(sentence)
             claimed = bool(held.sentence)
             # What is set belongs to the disk, also where the target is a partition of it.
             whole = disk and system.disk_of(disk)
