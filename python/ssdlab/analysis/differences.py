@@ -159,16 +159,20 @@ def _measured(direction: Direction | None) -> dict[str, NoisyValue]:
     if direction is None:
         return {}
     inside = direction.inside
-    ios = inside["ios"].cast(pl.Float64).to_numpy()
+    start = direction.bins.height - inside.height
+    ios = direction.bins["ios"].cast(pl.Float64).to_numpy()
     # Of one kind, or runs of which one tells the other's alone would be compared in it.
     latency = direction.latencies.get("lat" if direction.ddir == SYNC else "clat", NOTHING)
     parts: dict[str, tuple[float | None, noise.Sampled | None]] = {
-        "IOPS": (direction.iops, _resampled(inside, "iops")),
+        "IOPS": (direction.iops, _resampled(direction.bins, start, "iops")),
         THROUGHPUT: (
             None if direction.bw_bytes is None else direction.bw_bytes / 1e6,
-            _resampled(inside, "bw_bytes"),
+            _resampled(direction.bins, start, "bw_bytes"),
         ),
-        "mean latency": (us(latency.mean_ns), _resampled(inside, "lat_mean_ns", ios)),
+        "mean latency": (
+            us(latency.mean_ns),
+            _resampled(direction.bins, start, "lat_mean_ns", ios),
+        ),
         "max latency": (us(latency.max_ns) if latency.ios else None, None),
         "write amplification": (direction.waf, None),
     }
@@ -187,11 +191,11 @@ def _with_noise(value: float | None, own: noise.Sampled | None) -> NoisyValue:
 
 
 def _resampled(
-    bins: pl.DataFrame, column: str, weights: npt.NDArray[np.float64] | None = None
+    bins: pl.DataFrame, start: int, column: str, weights: npt.NDArray[np.float64] | None = None
 ) -> noise.Sampled | None:
     if bins.is_empty():
         return None
-    return noise.resample(bins[column].cast(pl.Float64).to_numpy(), weights)
+    return noise.of_window(bins[column].cast(pl.Float64).to_numpy(), start, weights)
 
 
 def compare(compared_quantities: Sequence[ComparedQuantity]) -> list[DifferenceRow]:

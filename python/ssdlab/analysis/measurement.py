@@ -277,12 +277,12 @@ def measure(result: Result, *, whole: bool = False) -> Measurement:
 def rate_noise(result: Result, job: JobMeasurement) -> RateNoise | None:
     """How sure the I/Os per second of a job are, all directions together; None where they are as
     recorded, or intervals of the series too few to tell."""
-    rates = _rates(result, job)
-    drawn = noise.resample(rates)
+    every, start = _rates(result, job)
+    drawn = noise.of_window(every, start)
     if drawn is None or not drawn.value > 0:
         return None
     error = drawn.error / drawn.value
-    cycle = consistency.periodicity(rates)
+    cycle = consistency.periodicity(every[start:])
     period = cycle.period * result.interval_s if cycle is not None and cycle.dips else None
     return RateNoise(_sure(drawn.df) * error, error, drawn.df, job.window.seconds, period)
 
@@ -290,7 +290,8 @@ def rate_noise(result: Result, job: JobMeasurement) -> RateNoise | None:
 def rate_trend(result: Result, job: JobMeasurement) -> Estimate | None:
     """By how much the rate of a job would change in as long as the job lasted, by its trend in the
     window, as a share of it; None as in :func:`rate_noise`."""
-    found = noise.trend(_rates(result, job))
+    every, start = _rates(result, job)
+    found = noise.trend(every[start:])
     if found is None:
         return None
     longer = job.window.end_s / job.window.seconds
@@ -299,14 +300,16 @@ def rate_trend(result: Result, job: JobMeasurement) -> Estimate | None:
     )
 
 
-def _rates(result: Result, job: JobMeasurement) -> Floats:
-    """I/Os per second of all directions in the window, by interval; none as recorded."""
+def _rates(result: Result, job: JobMeasurement) -> tuple[Floats, int]:
+    """I/Os per second of all directions, by interval, none as recorded; and the first of them in
+    the window."""
     rows = result.series(job=job.name).filter(pl.col("ddir").is_in(DIRECTIONS))
     if rows.is_empty() or job.workload.recorded:
-        return np.empty(0)
+        return np.empty(0), 0
     bins = series.per_second(rows, result.interval_s, job.start_s, bin_s=0.0)
-    rates: Floats = bins.filter(pl.col("time_s") > job.window.start_s + NEAR)["iops"].to_numpy()
-    return rates
+    rates: Floats = bins["iops"].to_numpy()
+    inside = bins["time_s"].to_numpy() > job.window.start_s + NEAR
+    return rates, len(rates) - int(inside.sum())
 
 
 def _job(result: Result, workload: comparison.Workload, *, whole: bool) -> JobMeasurement:

@@ -6,18 +6,21 @@ their length is chosen from the autocorrelation (Politis and White 2004, correct
 Politis and White 2009). A dip that repeats is kept whole: no block is shorter than its period.
 What wanders for longer than blocks of a short series can hold shows in the means of batches, of
 which each is like the next (Law and Carson 1979); the wider of both intervals counts.
+A window that begins where a series is flat enough is flatter than the series: what lies before it
+and is no more apart from it than a steady state may be counts for its noise.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ssdlab.analysis import consistency
 from ssdlab.analysis.stats import CONFIDENCE, Estimate, around, t_quantile
+from ssdlab.analysis.steady import EXCURSION_MAX
 from ssdlab.numeric import Floats
 
 DRAWS = 2000
@@ -30,6 +33,8 @@ BLOCKS_MIN = 3
 """A series shorter than so many blocks says next to nothing about its mean."""
 BATCHES_MIN = 20
 """Batches whose means are held against each other, at least; up to twice as many."""
+LEAD = 5
+"""Samples before a window that are held against it together."""
 BIN = 64
 """fio's bins are so many to a power of two: a percentile is no surer than one of them."""
 
@@ -134,6 +139,37 @@ def _of_batches(centred: Floats, batch: int) -> tuple[float, float]:
     return math.sqrt(squares / n * each / (n - each)), max(BLOCKS_MIN - 1.0, n / each - 1)
 
 
+def of_window(
+    values: npt.ArrayLike, start: int, weights: npt.ArrayLike | None = None
+) -> Sampled | None:
+    """:func:`resample` of a series from a sample on that was chosen since it is steady from there;
+    the noise is that of what stands before it too, without its trend, as far as that is as near to
+    the window's mean as a steady state (PTS) is."""
+    y = np.asarray(values, dtype=np.float64)
+    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+    window, first = resample(y[start:], w[start:]), start
+    if window is None:
+        return None
+    while first > 0:
+        lead = max(0, first - LEAD)
+        if not abs(y[lead:first].mean() - window.value) <= EXCURSION_MAX * window.value:
+            break
+        first = lead
+    longer = None if first == start else resample(_level(y[first:]), w[first:])
+    if longer is None:
+        return window
+    error = longer.error * math.sqrt((len(y) - first) / (len(y) - start))
+    own = replace(window, error=error, df=longer.df)
+    return max(window, own, key=lambda one: one.error * t_quantile(0.5 + CONFIDENCE / 2, one.df))
+
+
+def _level(y: Floats) -> Floats:
+    """The series without the line through it."""
+    x = np.arange(len(y)) - (len(y) - 1) / 2
+    level: Floats = y - x * (float(x @ y) / max(1.0, float(x @ x)))
+    return level
+
+
 def trend(values: npt.ArrayLike) -> Estimate | None:
     """By how much the line through a series rises from its begin to its end, as a share of the
     mean; None as in :func:`resample`."""
@@ -141,7 +177,7 @@ def trend(values: npt.ArrayLike) -> Estimate | None:
     x = np.arange(len(y)) - (len(y) - 1) / 2
     mean = float(y.mean()) if len(y) else 0.0
     slope = float(x @ y) / max(1.0, float(x @ x))
-    rest = resample(y - slope * x)
+    rest = resample(_level(y))
     if rest is None or mean <= 0:
         return None
     # Of a slope the noise is that of the mean times the root of 12 / n^2, if it is one process.
