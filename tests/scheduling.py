@@ -94,10 +94,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.root)
         if item.get_closest_marker("real") and shutil.which("fio") is None:
             item.add_marker(pytest.mark.skip(reason="fio is not installed"))
-        if config.pluginmanager.hasplugin("xdist") and (group := group_of(item)):
-            item.add_marker(pytest.mark.xdist_group(group))
     if config.pluginmanager.hasplugin("xdist"):
-        items.sort(key=lambda item: place_of(group_of(item)))
+        groups = {item: group_of(item) for item in items}
+        for item, group in groups.items():
+            if group:
+                item.add_marker(pytest.mark.xdist_group(group))
+        items.sort(key=lambda item: place_of(groups[item]))
 
 
 def pytest_collection_finish() -> None:
