@@ -65,6 +65,33 @@ def needs_fio() -> pytest.MarkDecorator:
     return pytest.mark.real
 
 
+@pytest.fixture(scope="session")
+def simulated_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where runs are kept that several tests look at, in whatever process."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "simulated"
+
+
+@pytest.fixture(scope="session")
+def started_at_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the PATH with a fio that takes the kernel's clock: to calibrate the processor's,
+    as it does else, takes half of a short job."""
+    folder = tmp_path_factory.mktemp("fio")
+    program = folder / "fio"
+    program.write_text(f'#!/bin/sh\nexec {shutil.which("fio")} --clocksource=clock_gettime "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def short_fio(started_at_once: Path) -> Iterator[None]:
+    """For modules that ask what becomes of fio's runs and start many; others do as users do."""
+    with pytest.MonkeyPatch.context() as patch:
+        if shutil.which("fio"):
+            patch.setenv("PATH", str(started_at_once), prepend=os.pathsep)
+        yield
+
+
 class Loop:
     """A loop device on a file, for tests that may destroy it."""
 

@@ -39,6 +39,8 @@ from ssdlab.store import RunStore, open_run
 from ssdlab.store.folder import FINDINGS, JOURNAL, JournalEntry, RunFolder
 from ssdlab.target import Fio, Sim, SimSession, session
 
+pytestmark = pytest.mark.usefixtures("short_fio")
+
 PROGRAM = Path(small_protocol.__file__)
 KILLS = 10 if LONG else 5
 

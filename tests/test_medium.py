@@ -24,6 +24,8 @@ from ssdlab.store import RunStore, open_run
 from ssdlab.store.folder import JOURNAL, RunFolder
 from test_engine import on, only
 
+pytestmark = pytest.mark.usefixtures("short_fio")
+
 SERIAL = {"serial": "A", "boot": "1", "disk sequence": "5"}
 MARKS = ["aa", "", "bb"]
 

@@ -191,7 +191,9 @@ def on_a_file(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def on_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Future[RunFolder]]:
+def on_files(
+    tmp_path_factory: pytest.TempPathFactory, short_fio: None
+) -> dict[str, Future[RunFolder]]:
     place = tmp_path_factory.mktemp("protocols")
 
     def run(one: Protocol) -> RunFolder:

@@ -48,6 +48,12 @@ LARGE = ("solidigm-p5520-1920", "samsung-pm9a3-960", "kioxia-cm7-r-3840")
 """Their runs take longer than those of all other measured drives but the Micron 7450, which goes
 through the same procedures and has all the parts that they have."""
 X25M_JOB = x25m_random_write.job
+FRAGMENTED = (
+    "intel-dc-s3510-480", "toshiba-xg5-512", "samsung-pm983-960", "micron-5200-eco-960",
+)  # fmt: skip
+"""Of the drives read in pieces those that are slowed down least and most, by SATA and by NVMe."""
+BEFORE = ("fragmentation", "tiering-or-caching")
+"""Other tests, which begin earlier, look at the same runs."""
 EVERY = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
 
 
@@ -91,8 +97,14 @@ def short_where_asked_early(
 
 @EVERY
 def test_an_experiment_finds_its_headlines(
-    cli: Cli, tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+    cli: Cli,
+    tmp_path: Path,
+    experiment: Experiment,
+    monkeypatch: pytest.MonkeyPatch,
+    simulated_before: Path,
 ) -> None:
+    if experiment.name in BEFORE:
+        monkeypatch.setenv("SSDLAB_CACHE", str(simulated_before))
     if not LONG:  # what the articles have numbers of; the rest is rows and curves without any
         monkeypatch.setattr(x25m_random_write, "BLOCKS_KIB", (4, 16, 32, 128))
         monkeypatch.setattr(x25m_random_write, "PARTITION_KIB", (4,))
@@ -143,8 +155,14 @@ def at_half_speed(task: Task, name: str) -> Task:
     return replace(task, rig=rig.to_toml())
 
 
+def cut(patch: pytest.MonkeyPatch, drives: Sequence[str]) -> None:
+    """Leaves these drives of the experiment on fragmentation."""
+    few = {drive: fragmentation.SECONDS[drive] for drive in drives}
+    patch.setattr(fragmentation, "SECONDS", few)
+
+
 SLOWED: dict[str, list[tuple[str, ...]]] = {
-    "bandwidth": [("fragmentation",), ("raid0-840pro",)],
+    "bandwidth": [("fragmentation", *FRAGMENTED), ("raid0-840pro",)],
     "rpm": [("qsan-warm-up",)],
     # To make the X25-M used takes five times as long as all of the P4610.
     "t_program": [("measured", "intel-dc-p4610-1600"), *[("x25m-block-size",)] * LONG],
@@ -157,9 +175,11 @@ SLOWED: dict[str, list[tuple[str, ...]]] = {
     [(name, drives, key) for key, each in SLOWED.items() for name, *drives in each],
 )
 def test_half_the_speed_of_a_drive_misses_the_headlines(
-    name: str, drives: list[str], key: str
+    name: str, drives: list[str], key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (experiment,) = [measured.of(drives)] if drives else find([name])
+    (experiment,) = [measured.of(drives)] if name == "measured" else find([name])
+    if name == "fragmentation":
+        cut(monkeypatch, drives)
     slow = replace(
         experiment,
         plan=lambda factor: [at_half_speed(task, key) for task in experiment.plan(factor)],
@@ -182,8 +202,10 @@ class Run:
     outcome: Reproduction
     fractions: list[float]
 
-    def numbers(self) -> list[float | None]:
-        return [line.simulated for line in self.outcome.findings.lines]
+    def numbers(self, drives: Sequence[str] = ()) -> list[float | None]:
+        """All, or those of some drives."""
+        lines = self.outcome.findings.lines
+        return [line.simulated for line in lines if not drives or line.drive in drives]
 
 
 def reproduce(experiment: Experiment, mode: Mode = "quick") -> Run:
@@ -198,8 +220,10 @@ def reproduce(experiment: Experiment, mode: Mode = "quick") -> Run:
 
 
 @pytest.fixture(scope="module")
-def fragmented() -> Run:
-    return reproduce(fragmentation.EXPERIMENT)
+def fragmented(simulated_before: Path) -> Run:
+    with pytest.MonkeyPatch.context() as patch, bench.reusing(fresh=True):
+        patch.setenv("SSDLAB_CACHE", str(simulated_before))
+        return reproduce(fragmentation.EXPERIMENT)
 
 
 def test_all_experiments_share_a_page(tmp_path: Path, fragmented: Run) -> None:
@@ -304,14 +328,22 @@ def test_the_time_left_counts_experiments_in_seconds(monkeypatch: pytest.MonkeyP
     assert sum(costs[shares[0] :]) == pytest.approx(two[1].effort_s)
 
 
-def test_the_same_seed_gives_the_same_numbers(fragmented: Run) -> None:
-    assert reproduce(fragmentation.EXPERIMENT).numbers() == fragmented.numbers()
+@pytest.fixture
+def some(monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
+    """Drives to which the experiment is cut."""
+    drives = [*fragmentation.SECONDS] if LONG else FRAGMENTED
+    cut(monkeypatch, drives)
+    return drives
 
 
-def test_a_smaller_file_changes_little(fragmented: Run) -> None:
+def test_the_same_seed_gives_the_same_numbers(fragmented: Run, some: Sequence[str]) -> None:
+    assert reproduce(fragmentation.EXPERIMENT).numbers() == fragmented.numbers(some)
+
+
+def test_a_smaller_file_changes_little(fragmented: Run, some: Sequence[str]) -> None:
     """Internal fragmentation at 1/16 and at 1/4: the seconds differ by less than 3 %."""
     larger = reproduce(fragmentation.EXPERIMENT, "reduced").numbers()
-    assert fragmented.numbers() == pytest.approx(larger, rel=0.03)
+    assert fragmented.numbers(some) == pytest.approx(larger, rel=0.03)
 
 
 def test_a_smaller_drive_keeps_the_mean() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ssdlab import _core
 from ssdlab.bench import Seat
+from ssdlab.bench.kept import KeptRuns
 from ssdlab.experiments import runner
 from ssdlab.experiments.base import Runs
 from ssdlab.experiments.tiering_or_caching import EXPERIMENT, MIRROR, POOL, Way, judge, plan
@@ -17,14 +20,14 @@ FACTOR = EXPERIMENT.factors["quick"]
 
 
 @pytest.fixture(scope="module")
-def runs() -> Runs:
+def runs(simulated_before: Path) -> Runs:
     found: dict[str, Result] = {}
     wanted = [task.key for task in plan(FACTOR)]
-    for task in plan(FACTOR):
-        result = runner._work(
-            EXPERIMENT.name, task, 1, Seat(lambda news: isinstance(news, Progress))
-        )
-        found[task.key] = result
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSDLAB_CACHE", str(simulated_before))
+        seat = Seat(lambda news: isinstance(news, Progress), kept=KeptRuns(fresh=True))
+        for task in plan(FACTOR):
+            found[task.key] = runner._work(EXPERIMENT.name, task, 1, seat)
     assert list(found) == wanted
     return found
 

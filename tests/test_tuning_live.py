@@ -31,7 +31,12 @@ from ssdlab.tuning import SETTINGS
 from ssdlab.tuning.means import MEANS, Means
 from ssdlab.tuning.model import Knob
 
-pytestmark = [pytest.mark.real, pytest.mark.root, needs_fio()]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.root,
+    pytest.mark.usefixtures("short_fio"),
+    needs_fio(),
+]
 
 Cli = Callable[..., Outcome]
 
