@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -272,6 +273,16 @@ def test_every_table_is_written_as_csv_and_as_a_sheet(tmp_path: Path, cli: Cli) 
     assert cli("reliability", "--runs", 100, "--xlsx", book, "-q").status == 0
     with zipfile.ZipFile(book) as parts:
         assert "random-failures-alone" in parts.read("xl/workbook.xml").decode()
+
+
+def test_a_workbook_has_numbers_that_name_rows_as_numbers(tmp_path: Path, cli: Cli) -> None:
+    book = tmp_path / "r.xlsx"
+    how = ("lab-reference", "--set", "capacity=64MiB", "--param", "parts=link", "--quick")
+    assert cli("test", *how, "-p", "characterise", "--xlsx", book, "-q").status == 0
+    with zipfile.ZipFile(book) as parts:
+        names = re.findall(r'sheet name="([^"]+)"', parts.read("xl/workbook.xml").decode())
+        steps = parts.read(f"xl/worksheets/sheet{names.index('every-step') + 1}.xml").decode()
+    assert '<c r="A2"><v>1</v></c>' in steps
 
 
 def test_tables_as_csv_go_to_a_folder_and_not_to_standard_output(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -51,6 +52,7 @@ KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
 GAP = 2
 """Between columns."""
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -394,8 +396,12 @@ def _write_xlsx(answer: Answer, place: Output) -> None:
         bold = book.add_format({"bold": True})
         for name, table in named_tables(answer):
             sheet = book.add_worksheet(name)
-            for row, values in enumerate(table_values(table)):
-                sheet.write_row(row, 0, values, bold if row == 0 else None)
+            heads, *rows = table_values(table)
+            sheet.write_row(0, 0, heads, bold)
+            # Places in time, depths and counts are names of rows; a workbook draws along them.
+            counted = all(_NUMBER.fullmatch(str(label)) for label, *_ in rows)
+            for row, (label, *values) in enumerate(rows, 1):
+                sheet.write_row(row, 0, [float(str(label)) if counted else label, *values])
             sheet.freeze_panes(1, 1)
             sheet.autofit()
     place.write(content.getvalue())
