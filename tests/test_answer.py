@@ -285,6 +285,26 @@ def test_a_workbook_has_numbers_that_name_rows_as_numbers(tmp_path: Path, cli: C
     assert '<c r="A2"><v>1</v></c>' in steps
 
 
+@pytest.mark.parametrize("document", ["--json", "--report", "--csv", "--xlsx"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("array", "lab-reference", "--set", "capacity=64MiB", "--count", 4, "--save-rigs"),
+        ("reproduce", "fragmentation", "--save-jobs"),
+    ],
+)
+def test_no_document_of_an_answer_is_left_out_without_a_word(
+    tmp_path: Path, cli: Cli, command: tuple[object, ...], document: str
+) -> None:
+    done = cli(*command, tmp_path / "files", document, tmp_path / "out")
+    option = command[-1]
+    assert done.status == 2
+    assert done.err == (
+        f"ssdlab: {document}: with {option} there is no answer to write; leave out one\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_tables_as_csv_go_to_a_folder_and_not_to_standard_output(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from typer.models import OptionInfo
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Group, Json, Page, Quiet, QuietButTrouble, Verbose, Wide, Xlsx
+from ssdlab.errors import InputError
 from ssdlab.output import Output, make_folder, prove, write_to
 
 if light.BODIES:
@@ -87,6 +88,13 @@ class View(Group):
         check_stdout(self.documents)
         if self.csv is not None:
             prove(self.csv)
+
+    def require_no_documents(self, option: str) -> None:
+        """Raises InputError where documents of an answer are asked for beside an option that gives
+        none."""
+        documents = {**self.documents, "--csv": self.csv}
+        if given := next((name for name, place in documents.items() if place is not None), None):
+            raise InputError(f"{given}: with {option} there is no answer to write; leave out one")
 
     def show(
         self,

@@ -74,6 +74,7 @@ def command(
 ) -> None:
     """Compare arrays of a drive under a load, and say which to take and why."""
     if save_rigs is not None:
+        view.require_no_documents("--save-rigs")
         _save(ask(question), save_rigs)
         return
     report = ask(array, set=keys(set_), notice=None if view.quiet else notice)

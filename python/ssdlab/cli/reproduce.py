@@ -40,6 +40,7 @@ def command(
 ) -> None:
     """Repeat published experiments on simulated drives; print published beside simulated."""
     if save_jobs is not None:
+        view.require_no_documents("--save-jobs")
         _save_jobs(find(names or []), save_jobs)
         return
     report = ask(reproduce, *(names or []))
