@@ -387,6 +387,15 @@ def test_the_pointer_is_told_the_series() -> None:
     assert [tip[0] for tip in tips] == [("", NAMES[1]), ("", "third")]
 
 
+def test_a_curve_of_one_point_is_seen() -> None:
+    figure = Figure(
+        "IOPS", "s", "IOPS", [Curve("short", [1.0], [5.0]), Curve("long", [1, 2], [5, 6])]
+    )
+    (panel,) = drawn(figure)
+    marks = [one.glyph.__class__.__name__ for one in panel.renderers]
+    assert marks == ["Line", "Scatter", "Line"]
+
+
 # --- the page
 
 

@@ -519,7 +519,7 @@ def _curve(
     else:
         dash = curve.style if curve.style in ("dashed", "dotted") else "solid"
         drawn = panel.line("x", "y", source=source, color=colour, line_width=1.6, line_dash=dash)
-        if curve.style == "points":
+        if curve.style == "points" or len(x) == 1:  # no line goes through one point
             dots = panel.scatter("x", "y", source=source, size=5, color=colour, line_color=None)
             plot.add_tap(panel, dots, source)
     plot.add_tap(panel, drawn, source)
