@@ -771,3 +771,24 @@ def test_what_the_data_of_writes_take_of_the_host_is_told_from_the_drive() -> No
     twin = closed.DriveFigures.of(with_keys(found.space.rig(found.vector), {}))
     for said, truth in zip(*(closed.answers(one, asked) for one in (twin, drive)), strict=True):
         assert said["iops"] == pytest.approx(truth["iops"], rel=0.12)
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"selftest": 1, "sources": "t.csv"}, "t.csv: has no effect with selftest"),
+        ({"selftest": 1, "check": "t.toml"}, "check: has no effect with selftest"),
+        ({"selftest": 1, "out": "twin.toml"}, "out: has no effect with selftest"),
+        ({"check": BASE, "out": "twin.toml"}, "out: has no effect with check"),
+        ({"check": BASE, "start": "nope"}, "start: has no effect with check"),
+        ({"check": BASE, "fix": {"nope": 1}}, "fix: has no effect with check"),
+    ],
+)
+def test_what_has_no_effect_where_nothing_is_fitted_is_refused(
+    tmp_path: Path, given: dict[str, Any], wrong: str
+) -> None:
+    sources = table(tmp_path, HEAD + "randread,4k,1,1,,,,9000,\n")
+    with pytest.raises(InputError) as told:
+        ssdlab.fit(**{"sources": None if "selftest" in given else sources, **given})
+    assert told.value.message == f"{wrong}, which fits nothing; leave out one"
+    assert not Path("twin.toml").exists()

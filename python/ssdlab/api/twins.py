@@ -66,10 +66,14 @@ def fit(
         :class:`ssdlab.Rig` takes.
 
     Raises:
-        InputError: nothing was measured, or too little, or the start is wrong.
+        InputError: nothing was measured, or too little, or the start is wrong; something is given
+            that has no effect where nothing is fitted.
         Interrupted: it was stopped; nothing was written.
     """
+    of_a_fit = {"--out": out, "--capacity": capacity, "--start": start, "--fix": fix or None}
     if selftest is not None:
+        measured = dict.fromkeys(map(str, several(sources)), True)
+        _require_absent("--selftest", {**measured, "--check": check, **of_a_fit})
         with shown(progress, "blind twins") as callback:
             done = blind.selftest(selftest, seed=seed, quick=quick, progress=callback)
         return Report(blind_answer.answer(done, quick=quick))
@@ -80,6 +84,7 @@ def fit(
         )
     gathered = gather(places)
     if check is not None:
+        _require_absent("--check", of_a_fit)
         return _checked(str(check), gathered, seed, progress)
     if capacity is None and start is None and gathered.capacity is None:
         raise InputError(
@@ -106,6 +111,15 @@ def fit(
         if place is not None:
             place.write(twin.text)
     return Report(replace(fit_answer.answer(found, twin), checks=gathered.checks))
+
+
+def _require_absent(option: str, given: Mapping[str, object]) -> None:
+    """Raises InputError where something is given beside an option with which it has no effect."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{name}: has no effect with {option}, which fits nothing; leave out one"
+            )
 
 
 def _checked(place: str, gathered: Gathered, seed: int, watch: Watch) -> Report:
