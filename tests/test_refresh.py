@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from conftest import MIB, Loop, Outcome
 from ssdlab import safety
 from ssdlab.care.extents import stretches_of
 from ssdlab.care.livewrite import PAGE_BYTES, step_bytes, write_past_cache
-from ssdlab.care.refresh import plan, refresh_device, refresh_file
+from ssdlab.care.measure import Speed
+from ssdlab.care.refresh import Refreshed, plan, refresh_device, refresh_file
 from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.freeze import Freezer
 from ssdlab.progress import Progress
@@ -123,6 +125,17 @@ def test_the_command_says_what_it_did(file: Path, cli: Cli, tmp_path: Path) -> N
     document = json.loads((tmp_path / "out.json").read_text())
     assert document["verdict"] in ("faster", "same", "slower", "not-decided")
     assert len(document["before_bytes_per_s"]) == 3
+
+
+def test_two_passes_of_each_state_show_less_than_three(file: Path) -> None:
+    def verdict(before: Sequence[float], after: Sequence[float]) -> str:
+        place = replace(plan(file), place=replace(plan(file).place, disk=None))
+        speeds = Speed(tuple(before), MIB), Speed(tuple(after), MIB)
+        return Refreshed(place, *speeds, written_bytes=MIB).verdict
+
+    assert verdict((100, 95, 95), (108, 108, 108)) == "faster"
+    assert verdict((100, 95), (108, 108)) == "same"
+    assert verdict((100, 95), (112, 112)) == "faster"
 
 
 def test_a_refresh_is_written_in_every_form(file: Path, cli: Cli, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def _verdict(done: Refreshed) -> str:
         "not-decided": f"not decided: {fast}, but {why}",
         "faster": f"it helped: {fast}",
         "slower": f"it did not help: {fast}; other work on the drive meanwhile would look so too",
-        "same": f"it made no difference: {units.difference(gain - 1)}, while {differ}",
+        "same": f"no significant difference: {units.difference(gain - 1)}, while {differ}",
     }[done.verdict]
 
 

@@ -43,6 +43,8 @@ LEAST_GAIN = 0.05
 NOISE_MAX = 0.2
 """Passes of one state that differ by more than this share say nothing of a change."""
 PASSES_MIN = 2
+TWO_DIFFER = 2.0
+"""Two passes may be alike by chance: what they differ by counts so many times."""
 _WATCH_S = 10.0
 """A slice that hangs is ended after this, besides its own length."""
 
@@ -122,7 +124,8 @@ class Refreshed:
             return "unknown"
         if self.doubt:
             return "not-decided"
-        chance = max(LEAST_GAIN, self.spread)
+        passes = min(len(one.bytes_per_s) for one in (self.before, self.after))
+        chance = max(LEAST_GAIN, self.spread * (TWO_DIFFER if passes == PASSES_MIN else 1.0))
         if self.gain > 1 + chance:
             return "faster"
         return "slower" if self.gain < 1 - chance else "same"
