@@ -15,6 +15,12 @@ from ssdlab.results import Result
 from ssdlab.studies.compare import share_cell
 from ssdlab.studies.explain import ChangeOutcome
 
+SEED = (
+    "With one thing changed: each once, with the seed of the run. A gain of a few percent may be "
+    "that of another seed."
+)
+"""A note where something was."""
+
 
 def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
     """The explanation of a run; ``outcomes`` are what changes made of its main job, the first of
@@ -44,7 +50,7 @@ def answer(result: Result, outcomes: Sequence[ChangeOutcome] = ()) -> Answer:
         title=f"Why {head.title([one.run for one in first], first) or whole.title} came out so",
         kind="explanation",
         sections=[lead],
-        notes=(),
+        notes=[SEED] if any(outcome.change for outcome in outcomes) else (),
         data={**whole.data, **_data(own, outcomes)},
     )
 
