@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from conftest import Loop, Outcome, needs_fio
 from scheduling import LONG
 from ssdlab import protocols, safety
 from ssdlab.checks import examine_run
-from ssdlab.engine import estimate, findings
+from ssdlab.engine import estimate, findings, runner, runs
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.plans import Announcement, ProtocolOrder, plan
 from ssdlab.engine.records import RoundsRecord
@@ -271,6 +272,31 @@ def test_ctrl_c_ends_a_run_on_a_file_in_order(tmp_path: Path) -> None:
     assert "changed by somebody else" not in told[0]
     assert folder.manifest.status == "complete"
     assert not file.exists()
+
+
+@needs_fio()
+def test_a_clock_that_is_put_back_lengthens_no_step_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class PutBack(datetime):
+        asked = 0
+
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            cls.asked += 1
+            return datetime.now(tz) - timedelta(hours=cls.asked)
+
+    for module in (runner, runs):
+        monkeypatch.setattr(module, "datetime", PutBack)
+    with pytest.raises(Interrupted):
+        run(on(tmp_path / "scratch.bin", size=32 * MIB), tmp_path / "runs", steps=4)
+    stopped = only(tmp_path / "runs")
+    for entry in stopped.journal():
+        took = datetime.fromisoformat(entry.ended) - datetime.fromisoformat(entry.began)
+        assert timedelta(0) <= took < timedelta(minutes=1)
+    told: list[str] = []
+    resume(stopped, told)
+    assert "since then the clock was put back" in told[0]
 
 
 @needs_fio()

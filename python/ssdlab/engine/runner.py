@@ -7,7 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,7 +54,7 @@ def mark(
     changes: Sequence[str] = (),
 ) -> JournalEntry:
     """A line of the journal that is no step."""
-    key, now = f"{kind}-{number}", _now()
+    key, now = f"{kind}-{number}", _text(datetime.now(UTC))
     return JournalEntry(number, key, kind, title, False, now, now, note, state, tuple(changes))
 
 
@@ -182,7 +182,7 @@ class Execution:
             self._note(journal_entry, None)
             self._tally.skip(load, SpeedPoint.read(journal_entry.moved))
             return
-        began = _now()
+        began, since = datetime.now(UTC), time.clock_gettime(time.CLOCK_BOOTTIME)
         self._tally.begin(step.title, load, again=journal_entry is not None)
         # Asked here too: a short step may end before it reports for the first time.
         if not self._progress(Progress(0.0)):
@@ -201,8 +201,11 @@ class Execution:
                 kind=kind,  # type: ignore[arg-type]
                 title=step.title,
                 measured=isinstance(step, Job) and step.measured,
-                began=began,
-                ended=_now(),
+                began=_text(began),
+                # Somebody may set the clock meanwhile.
+                ended=_text(
+                    began + timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME) - since)
+                ),
                 note=answer if isinstance(answer, str) else "",
                 state=self.session.state(),
                 moved=moved.document() if moved is not None else {},
@@ -278,5 +281,5 @@ def _steadiness(record: RoundsRecord) -> str:
     return f"{held}: excursion {percent(excursion)} of 20 %, slope {percent(slope)} of 10 %"
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")

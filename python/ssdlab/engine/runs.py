@@ -164,8 +164,9 @@ def _resumption(folder: RunFolder, session: Session) -> list[str]:
     if session.kind == "sim" or not entries:
         return []
     last = entries[-1]
-    gap = datetime.now(UTC) - datetime.fromisoformat(last.ended)
-    told = [f"the drive was left alone for {_span(gap.total_seconds())}"]
+    gap = (datetime.now(UTC) - datetime.fromisoformat(last.ended)).total_seconds()
+    alone = f"was left alone for {_span(gap)}"
+    told = [f"the drive {alone}" if gap >= 0 else "the clock was put back"]
     changes = session.changes(last.state)
     if session.setup is not None:
         changes += _set_up_again(folder, session.setup)
