@@ -182,7 +182,7 @@ class Execution:
             self._note(journal_entry, None)
             self._tally.skip(load, SpeedPoint.read(journal_entry.moved))
             return
-        began, since = datetime.now(UTC), time.clock_gettime(time.CLOCK_BOOTTIME)
+        began, clock = datetime.now(UTC), _clock()
         self._tally.begin(step.title, load, again=journal_entry is not None)
         # Asked here too: a short step may end before it reports for the first time.
         if not self._progress(Progress(0.0)):
@@ -202,10 +202,7 @@ class Execution:
                 title=step.title,
                 measured=isinstance(step, Job) and step.measured,
                 began=_text(began),
-                # Somebody may set the clock meanwhile.
-                ended=_text(
-                    began + timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME) - since)
-                ),
+                ended=_text(began + timedelta(seconds=_clock() - clock)),
                 note=answer if isinstance(answer, str) else "",
                 state=self.session.state(),
                 moved=moved.document() if moved is not None else {},
@@ -279,6 +276,11 @@ def _steadiness(record: RoundsRecord) -> str:
     slope = max(window.slope_share for window in windows.values())
     held = "steady" if record.steady else "not yet steady"
     return f"{held}: excursion {percent(excursion)} of 20 %, slope {percent(slope)} of 10 %"
+
+
+def _clock() -> float:
+    """Seconds on a clock that nobody sets, and that goes on while the system sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _text(moment: datetime) -> str:
