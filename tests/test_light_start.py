@@ -135,15 +135,12 @@ def test_kept_runs_are_completed_by_their_folders(tmp_path: Path) -> None:
 
 @pytest.mark.alone
 def test_help_and_completions_take_a_third_of_a_second() -> None:
-    def least(line: str) -> float:
-        return min(
-            (completed(line) if line.startswith("ssdlab ") else Start(*line.split())).seconds
-            for _ in range(3)
-        )
+    def seconds(line: str) -> float:
+        return (completed(line) if line.startswith("ssdlab ") else Start(*line.split())).seconds
 
     lines = ("--help", "run --help", "ssdlab ru", "ssdlab test demo-client --protocol pts-io")
-    slow = {line: taken for line in lines if (taken := least(line)) > SECONDS_MAX}
-    assert slow == {}
+    # One quick start of three is enough.
+    assert [one for one in lines if not any(seconds(one) <= SECONDS_MAX for _ in range(3))] == []
 
 
 def test_an_option_that_looks_like_help_is_the_value_before_it(tmp_path: Path) -> None:
