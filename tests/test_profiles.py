@@ -98,8 +98,8 @@ predicted, from what Samsung announced of the flash and from NVMeVirt's calibrat
 
 
 RESERVES = {
-    "intel-dc-p4500-2000": (1050, 64),
-    "intel-dc-p4510-2000": (2000, 64),
+    "intel-dc-p4500-2000": (1050, 256),
+    "intel-dc-p4510-2000": (2000, 256),
     "intel-dc-s4610-480": (502, 32),
 }
 """MB/s of sequential writes, and how many times smaller it is tried."""
