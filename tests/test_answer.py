@@ -94,6 +94,15 @@ def shown(capsys: pytest.CaptureFixture[str], one: Answer, **how: object) -> lis
     return capsys.readouterr().out.splitlines()
 
 
+def test_a_section_of_charts_alone_has_no_heading_in_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = answer()
+    charts = replace(one.lead, sentences=[], numbers=[], tables=[], title="Charts alone")
+    said = shown(capsys, replace(one, sections=[*one.sections, charts]), verbose=True)
+    assert "Wide table" in said and "Charts alone" not in said
+
+
 def test_an_answer_is_five_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, answer(checks=[DOUBT, GOOD])) == [
         "Test of a drive, took 2.0 s",

@@ -267,12 +267,15 @@ def _print(console: Console, answer: Answer, view: View, *, whole: bool, most: i
 
 def _print_all(console: Console, answer: Answer, view: View) -> None:
     for place, section in enumerate(answer.sections):
-        if place and section.title:
-            say(console, f"\n{section.title}", "bold")
-        for sentence in list(section.sentences)[0 if place else 1 :]:
-            say(console, f"- {sentence}")
+        sentences = list(section.sentences)[0 if place else 1 :]
         numbers = [numbers_table(section.numbers)] if section.numbers else []
-        for table in (*numbers, *section.telling):
+        tables = (*numbers, *section.telling)
+        # Of some sections there are charts alone.
+        if place and section.title and (sentences or tables):
+            say(console, f"\n{section.title}", "bold")
+        for sentence in sentences:
+            say(console, f"- {sentence}")
+        for table in tables:
             print_table(console, table, answer.marks, wide=view.wide)
     for note in answer.notes:
         say(console, note)
