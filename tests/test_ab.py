@@ -18,6 +18,8 @@ from ssdlab.answers import trial
 from ssdlab.errors import ExperimentError
 from ssdlab.studies import ab
 
+pytestmark = pytest.mark.usefixtures("short_fio")
+
 Cli = Callable[..., Outcome]
 NOISE = 0.03
 TRIALS = 1500

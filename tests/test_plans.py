@@ -35,6 +35,8 @@ from ssdlab.store.folder import RunFolder
 from ssdlab.target import Sim, SimSession
 from ssdlab.target.simulated import Begun
 
+pytestmark = pytest.mark.usefixtures("short_fio")
+
 Cli = Callable[..., Outcome]
 
 NULL = """
