@@ -68,7 +68,7 @@ pub enum Error {
     #[error("{0}")]
     Failed(String),
     /// The observer of a run asked it to stop; what was done is discarded.
-    #[error("stopped before the end; nothing was kept")]
+    #[error("stopped; nothing was kept")]
     Cancelled,
 }
 
