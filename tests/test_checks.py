@@ -835,6 +835,7 @@ def test_a_second_fio_on_the_same_device_is_other_load(loop: Loop) -> None:
     other = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while int(reads.read_text().split()[0]) < before + 100:
+            assert other.poll() is None, "the other fio has ended"
             time.sleep(0.02)
         found = real_run(job, loop.path)
     finally:
