@@ -20,7 +20,7 @@ import pytest
 
 import ssdlab
 from conftest import Outcome
-from ssdlab.errors import InputError, Interrupted
+from ssdlab.errors import BrokenOffError, InputError, Interrupted
 from ssdlab.results import SERIES_SCHEMA
 from ssdlab.rig import Profile, profiles
 
@@ -317,3 +317,38 @@ def test_a_wrong_time_of_a_loss_of_power_is_one_sentence(
     assert said.err.splitlines() == [
         f'ssdlab: power_loss: found {found}, expected times in a list, such as ["10s", "25s"]'
     ]
+
+
+def test_a_job_that_fails_by_its_own_terms_keeps_what_it_did(
+    tmp_path: Path, cli: Callable[..., Outcome]
+) -> None:
+    text = "[a]\nrw=write\nsize=1m\nmax_latency=1us\n"
+    with pytest.raises(BrokenOffError, match=r'^job "a" failed: max_latency=1us: a write') as told:
+        ssdlab.run(text, on="lab-reference", set=SMALL)
+    result = told.value.result
+    assert (result.jobs[0].error, result.ssdlab["status"]) == (110, "failed")
+    job = tmp_path / "job.fio"
+    job.write_text(text)
+    outcome = cli("run", job, "--on", "lab-reference", "--set", "capacity=256MiB")
+    assert outcome.status == 1
+    assert "is kept: ssdlab show " in outcome.err
+    kept = cli("show", outcome.err.split("ssdlab show ")[1].split()[0])
+    assert kept.status == 0, kept.err
+
+
+def test_a_job_that_never_started_is_shown_beside_the_others(
+    tmp_path: Path, cli: Callable[..., Outcome]
+) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[global]\nrw=write\nexitall\nexit_what=all\n[a]\nsize=1m\n"
+        "[b]\nsize=64m\n[c]\nstonewall\nsize=1m\n"
+    )
+    outcome = cli("run", job, "--on", "lab-reference", "--set", "capacity=256MiB", "--json", "-")
+    assert outcome.status == 0, outcome.err
+    jobs = json.loads(outcome.out)["jobs"]
+    assert [one["write"]["total_ios"] for one in jobs] == [256, jobs[1]["write"]["total_ios"], 0]
+    assert 0 < jobs[1]["write"]["total_ios"] < 16384
+    page = tmp_path / "page.html"
+    plain = cli("run", job, "--on", "lab-reference", "--set", "capacity=256MiB", "--report", page)
+    assert plain.status == 0, plain.err

@@ -104,7 +104,7 @@ fn every_option_reads_its_own_example() {
 
 #[test]
 fn what_fio_does_anyway_may_be_said() {
-    for line in ["iodepth_batch=1", "iodepth_batch_complete_min=1"] {
+    for line in ["create_only=0", "verify=none"] {
         let file = read(&format!("[a]\n{line}\n")).unwrap();
         assert_eq!(file.ignored.len(), 1, "{line}");
     }
@@ -139,8 +139,9 @@ fn errors_name_file_line_option_and_what_is_meant() {
         ("[a]\nrate=1m\nrate_iops=,100\n", "a job has either rate or rate_iops"),
         ("[a]\nnorandommap=yes\n", "expected 0 or 1, or the name alone"),
         ("[a]\nzonesize=1m\n", "only with zonemode=strided"),
-        ("[a]\nexitall\n", "exitall: fio has this option (ending with another job), but"),
-        ("[a]\niodepth_batch=4\n", "fio has this option (submitting in batches), but"),
+        ("[a]\ncreate_only\n", "create_only: fio has this option (only laying files out), but"),
+        ("[a]\nexitall=0\n", "to fio the option is on whatever its value"),
+        ("[a]\nopendir=x\n", "fio has this option (files of a directory), but"),
         ("[a]\nfile_service_type=random:0\n", "a number from 1"),
         ("[a]\nfile_service_type=zip:1.2\n", "roundrobin, sequential, random, zipf:theta"),
         ("[a]\nfile_service_type=zipf:1\n", "an exponent other than 1"),

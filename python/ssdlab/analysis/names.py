@@ -31,6 +31,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "card": ("controller card", "the controller card: its processor and its queue"),
     "bus": ("shared bandwidth", "crossing a shared bandwidth, and waiting for it"),
     "service": ("service", "the device itself, its queue included"),
+    "host": ("host", "waiting in the host until a batch is complete"),
 }
 """By name in results (`stats::PART_NAMES`): a label, and what the time is spent on."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from ssdlab import _core, tuning, wear
-from ssdlab.errors import InputError
+from ssdlab.errors import BrokenOffError, InputError
 from ssdlab.jobfile import JobText
 from ssdlab.memory import available_bytes
 from ssdlab.progress import ProgressCallback, heard, phases_of
@@ -153,9 +153,16 @@ class SimSession(AbstractContextManager["SimSession"]):
         phases: Sequence[str] = (),
     ) -> Result:
         """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was;
-        InputError, and Interrupted on Ctrl-C or where ``progress`` answers False."""
+        InputError, BrokenOffError where the job fails by its own terms (``max_latency``), and
+        Interrupted on Ctrl-C or where ``progress`` answers False."""
         output = self._play(job, progress, seed, interval_ms, logs=logs, phases=phases)
-        return sim_result(self.name, job, output, self.target.shapes(job) if logs else [])
+        result = sim_result(self.name, job, output, self.target.shapes(job) if logs else [])
+        failed = result.ssdlab.get("failed_jobs", [])
+        for one in failed[:1]:
+            message = f'job "{one["job"]}" failed: {one["problem"]}'
+            result.document["ssdlab"] |= {"broken_off": message, "status": "failed"}
+            raise BrokenOffError(message, result)
+        return result
 
     def begin(self, job: JobText, *, seed: int, most_work: int) -> Begun:
         """Runs a job as far as ``most_work`` goes; InputError, and Interrupted on Ctrl-C."""

@@ -5,6 +5,7 @@
 //! by the job's [`Schedule`].
 
 mod distribution;
+mod ending;
 mod extent;
 mod generator;
 mod ini;
@@ -14,6 +15,7 @@ pub mod options;
 mod parse;
 mod pattern;
 pub mod plan;
+mod queue;
 mod random_map;
 mod region;
 mod replay;
@@ -21,12 +23,14 @@ pub mod size;
 mod spec;
 mod values;
 
+pub use ending::{Ending, ExitWhat};
 pub use extent::Target;
 pub use generator::Generator;
 pub use ini::Place;
 pub use layout::Files;
 pub use parse::{Ignored, JobFile, ParseSource, parse, parse_for_fio};
 pub use pattern::{Amount, BlockSizes, Distribution, FileService, Pattern, RandomGenerator, Zones};
+pub use queue::Queue;
 pub use replay::{Attached, Replay};
 
 pub(crate) use replay::OPEN_LOOP_DEPTH;
@@ -75,6 +79,10 @@ pub struct Schedule {
     pub group: u32,
     /// `new_group` was given.
     pub new_group: bool,
+    /// How I/Os go to the device and come back.
+    pub queue: Queue,
+    /// What ends it before its amount is done.
+    pub ending: Ending,
 }
 
 impl Schedule {

@@ -141,10 +141,12 @@ impl JobFile {
     /// What depends on the other jobs: report groups, and the regions of files.
     fn settle(&mut self) {
         let mut group = 0;
+        let exitall = self.jobs.iter().any(|job| job.schedule.ending.exitall);
         for (i, job) in self.jobs.iter_mut().enumerate() {
             let s = &mut job.schedule;
             group += u32::from(i > 0 && (s.stonewall || s.new_group));
             s.group = group;
+            s.ending.exitall = exitall;
         }
         let all = layout::collect(
             self.jobs.iter().map(|j| (j.name.as_str(), j.schedule.numjobs, &j.pattern)),

@@ -3,7 +3,7 @@
 use super::ini::{Line, Section};
 use super::options::{self, Class, JobOption, Kind};
 use super::parse::{IN_FLIGHT_MAX, Ignored, PROCESSES_MAX};
-use super::pattern::{BlockSizes, Distribution, Pattern, Zones};
+use super::pattern::{Amount, BlockSizes, Distribution, Pattern, Zones};
 use super::replay::Replay;
 use super::{JobSpec, Logging, PerDirection, Schedule, size, values};
 use crate::error::{Error, Result};
@@ -29,6 +29,7 @@ pub struct Draft {
     compress: u8,
     zero_buffers: bool,
     open_files: u64,
+    fills: bool,
     replay: Replay,
     reader: Reader,
 }
@@ -86,6 +87,7 @@ impl Draft {
             compress: 0,
             zero_buffers: false,
             open_files: 0,
+            fills: false,
             replay: Replay::default(),
             reader,
         }
@@ -99,7 +101,8 @@ impl Draft {
         }
         match option.class {
             Class::Unsupported if self.reader == Reader::Fio => {}
-            Class::Unsupported if !is_off(option, value) => {
+            // Its value may leave things as they are without it.
+            Class::Unsupported if !matches!(value, "0" | "none" | "no") => {
                 return Err(line.error(format!(
                     "fio has this option ({}), but simulated drives do not support it",
                     option.summary
@@ -195,6 +198,7 @@ impl Draft {
                 });
             }
             "size" => p.size = values::some_amount(amount(value)?),
+            "fill_device" => self.fills = value != "0",
             "io_size" => p.io_size = values::some_amount(amount(value)?),
             "offset" => p.offset = amount(value)?,
             "offset_increment" => p.offset_increment = amount(value)?,
@@ -256,7 +260,7 @@ impl Draft {
             }
             "group_reporting" => s.group_reporting = value != "0",
             "new_group" => s.new_group = value != "0",
-            _ => return Ok(false),
+            _ => return Ok(s.ending.option(name, value)? || s.queue.option(name, value, base)?),
         }
         Ok(true)
     }
@@ -323,6 +327,7 @@ impl Draft {
         }
         self.zones()?;
         if self.reader == Reader::Simulation {
+            self.fill()?;
             lost_in_fio(&self.spec)?;
             let files = self.spec.pattern.files.of_process(&self.spec.name, 0).len();
             if self.open_files > 0 && self.open_files < files as u64 {
@@ -333,6 +338,22 @@ impl Draft {
             }
         }
         Ok((self.spec, self.ignored))
+    }
+
+    /// With `fill_device` a share of the files is the whole. Where no end of a file ends the job, fio goes on for ever.
+    fn fill(&mut self) -> Result<()> {
+        let p = &mut self.spec.pattern;
+        if !self.fills {
+            return Ok(());
+        }
+        let one = p.directions.iter().filter(|on| **on).count() == 1;
+        let free = p.random && (p.norandommap || p.distribution != Distribution::Uniform);
+        if !one || free || p.zones.is_some() {
+            let problem = "fills by I/Os of one direction that come everywhere once; others have no end in fio";
+            return Err(self.spec.error("fill_device", problem));
+        }
+        p.size = p.size.filter(|size| matches!(size, Amount::Bytes(_)));
+        Ok(())
     }
 
     /// Puts the options of zones together. The real fio has other modes of them, and says itself what is wrong.
@@ -424,14 +445,6 @@ fn lost_in_fio(spec: &JobSpec) -> Result<()> {
         return Err(spec.error("zonesize", problem));
     }
     Ok(())
-}
-
-/// Whether `value` leaves things as they are without the option.
-fn is_off(option: &JobOption, value: &str) -> bool {
-    match option.name {
-        "iodepth_batch" | "iodepth_batch_complete_min" => matches!(value, "0" | "1"),
-        _ => matches!(value, "0" | "none" | "no"),
-    }
 }
 
 /// The value as the option's kind wants it; `"1"` for a bare flag.

@@ -70,7 +70,7 @@ fn job(report: &Report, result: &RunResult, jobs: &JobFile) -> Value {
     let mut entry = Map::new();
     entry.insert("jobname".into(), spec.name.as_str().into());
     entry.insert("groupid".into(), report.group.into());
-    entry.insert("error".into(), 0.into());
+    entry.insert("error".into(), report.failure.as_ref().map_or(0, |f| f.error).into());
     entry.insert("eta".into(), 0.into());
     entry.insert("elapsed".into(), span.ended_ns.div_ceil(1_000_000_000).into());
     entry.insert("job options".into(), options(&spec.options));
@@ -176,7 +176,7 @@ fn latency(summary: &Summary, bins: Option<(&Histogram, &JobSpec)>) -> Value {
     entry
 }
 
-/// `iodepth_level` and the batches: the driver submits and reaps I/Os one by one.
+/// `iodepth_level` and the batches; those of jobs that have none are of one I/O each.
 fn depths(report: &Report, entry: &mut Map<String, Value>) {
     const LEVELS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
     const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -185,10 +185,14 @@ fn depths(report: &Report, entry: &mut Map<String, Value>) {
     let level = LEVELS.iter().zip(report.depths);
     let level = level.map(|(name, count)| (name.to_string(), percent(count)));
     entry.insert("iodepth_level".into(), level.collect());
-    for name in ["iodepth_submit", "iodepth_complete"] {
-        let share = |batch: &str| if batch == "4" && total > 0 { 100.0 } else { 0.0 };
-        let batches = BATCHES.iter().map(|batch| (batch.to_string(), Value::from(share(batch))));
-        entry.insert(name.into(), batches.collect());
+    let one_by_one = [[0, u64::from(total > 0), 0, 0, 0, 0, 0]; 2];
+    let batches = report.batches.unwrap_or(one_by_one);
+    for (name, counts) in ["iodepth_submit", "iodepth_complete"].into_iter().zip(batches) {
+        let all: u64 = counts.iter().sum();
+        let percent = |count: u64| real(100.0 * count as f64 / all.max(1) as f64);
+        let shares = BATCHES.iter().zip(counts);
+        let shares = shares.map(|(batch, count)| (batch.to_string(), percent(count)));
+        entry.insert(name.into(), shares.collect());
     }
 }
 
@@ -246,6 +250,15 @@ fn ssdlab(result: &RunResult, jobs: &JobFile, context: &Context) -> Value {
         "interval_ms": result.interval_ns / 1_000_000,
         "jobs": spans.collect::<Vec<_>>(),
     });
+    let failed = result.reports.iter().filter_map(|report| {
+        let name = &jobs.jobs[report.job].name;
+        let problem = &report.failure.as_ref()?.problem;
+        Some(json!({ "job": name, "problem": problem }))
+    });
+    let failed: Vec<Value> = failed.collect();
+    if !failed.is_empty() {
+        entry["failed_jobs"] = failed.into();
+    }
     for (name, waf) in [("waf", result.waf), ("waf_lifetime", result.waf_lifetime)] {
         if let Some(waf) = waf {
             entry[name] = real(waf);

@@ -5,7 +5,9 @@
 //! of the interval, which thus includes what completed at its very end; then a loss of power.
 
 mod checks;
+mod jobs;
 mod power;
+mod watched;
 
 use super::counters::{FlashWrites, built};
 use super::process::{Next, Process, Stage, direction};
@@ -79,8 +81,10 @@ pub(super) struct Driver<'a> {
     running: u32,
     /// Processes that have not ended.
     live: u32,
-    /// Something ended or a delay is over: waiting jobs may start.
-    launch: bool,
+    /// Something has to be seen to that does not happen with every I/O: see [`Driver::attend`].
+    attention: bool,
+    /// Processes that have been told to end.
+    called: Vec<usize>,
     ios: u64,
     /// Work after which the run ends.
     most_work: Option<u64>,
@@ -148,7 +152,8 @@ impl<'a> Driver<'a> {
             timers: BinaryHeap::new(),
             timers_set: 0,
             running: 0,
-            launch: true,
+            attention: true,
+            called: Vec::new(),
             ios: 0,
             most_work: options.most_work,
             cut: false,
@@ -161,7 +166,7 @@ impl<'a> Driver<'a> {
         self.device_series.sample(0, self.device);
         let delays: Vec<u64> = self.processes.iter().map(|p| p.delay_until).collect();
         delays.into_iter().filter(|at| *at > 0).for_each(|at| self.set_timer(at, Timer::Launch));
-        self.launch_jobs(0);
+        self.attend(0);
         let mut done: Vec<Completion> = Vec::new();
         let mut now = 0;
         let between = self.most_work.map_or(IOS_PER_PROGRESS, |_| IOS_PER_LOOK);
@@ -182,8 +187,8 @@ impl<'a> Driver<'a> {
             if now >= self.next_timer() {
                 self.fire_timers(now);
             }
-            if self.launch {
-                self.launch_jobs(now);
+            if self.attention {
+                self.attend(now);
             }
             if now >= self.interval_end {
                 self.check_alive(done.is_empty())?;
@@ -249,7 +254,7 @@ impl<'a> Driver<'a> {
         for index in 0..self.processes.len() {
             if self.processes[index].stage == Stage::Running {
                 self.processes[index].end = now;
-                self.fill(index, now);
+                self.resume(index, now);
             }
         }
     }
@@ -268,81 +273,14 @@ impl<'a> Driver<'a> {
         while self.next_timer() <= now {
             let Some(Reverse((_, _, timer))) = self.timers.pop() else { return };
             match timer {
-                Timer::Launch => self.launch = true,
+                Timer::Launch => self.attention = true,
                 Timer::Measure(job) => self.measure(job as usize, now),
                 Timer::Wake(process) => {
                     self.processes[process as usize].wake_at = NEVER;
-                    self.fill(process as usize, now);
+                    self.resume(process as usize, now);
                 }
             }
         }
-    }
-
-    /// Starts what may start, in the order of the job file, by fio's rules: a delay counts from
-    /// the start of the run; a job after a stonewall waits until nothing runs, and so do those
-    /// behind it; a job whose delay is not over holds nobody up.
-    fn launch_jobs(&mut self, now: u64) {
-        while std::mem::take(&mut self.launch) {
-            for index in 0..self.processes.len() {
-                let process = &self.processes[index];
-                if process.stage != Stage::Waiting || now < process.delay_until {
-                    continue;
-                }
-                let spec = &self.jobs.jobs[process.job as usize];
-                if spec.schedule.wait_for.as_ref().is_some_and(|name| self.is_live(name)) {
-                    continue;
-                }
-                if process.stonewall && self.running > 0 {
-                    break;
-                }
-                self.start(index, now);
-            }
-        }
-    }
-
-    fn is_live(&self, name: &str) -> bool {
-        let mut jobs = self.jobs.jobs.iter().zip(&self.job_states);
-        jobs.any(|(spec, state)| spec.name == name && state.live > 0)
-    }
-
-    fn start(&mut self, index: usize, now: u64) {
-        self.running += 1;
-        let process = &mut self.processes[index];
-        let job = process.job as usize;
-        let measure_from = process.start(now, self.jobs.jobs[job].schedule.runtime_ns);
-        if self.cut {
-            process.end = now;
-        }
-        let span = self.job_states[job].span.get_or_insert(JobSpan {
-            started_ns: now,
-            measured_from_ns: measure_from,
-            ended_ns: NEVER,
-            waf: None,
-        });
-        // The job's measuring begins with that of its first process.
-        if span.measured_from_ns == measure_from && !self.job_states[job].measuring {
-            if measure_from == now {
-                self.measure(job, now);
-            } else {
-                self.set_timer(measure_from, Timer::Measure(job as u32));
-            }
-        }
-        self.fill(index, now);
-    }
-
-    fn measure(&mut self, job: usize, now: u64) {
-        let state = &mut self.job_states[job];
-        if state.measuring || state.live == 0 {
-            return;
-        }
-        state.measuring = true;
-        self.device.take_stock(now);
-        state.flash = FlashWrites::of(self.device);
-        self.flash_at_measure.get_or_insert(state.flash);
-        if !self.device_series.has(now) {
-            self.device_series.sample(now, self.device);
-        }
-        self.recorder.measure(job, now);
     }
 
     /// Issues I/Os of a process until it has no slot free or must wait.
@@ -400,7 +338,10 @@ impl<'a> Driver<'a> {
         process.flushing = direction(op).is_none();
         if now >= process.record_from && !process.flushing {
             self.recorder.issued(process.unit, process.in_flight);
+        } else if process.watch.is_some() {
+            self.issued_watched(index, now);
         }
+        let process = &mut self.processes[index];
         let index = index as u32;
         self.slots[tag as usize] =
             Slot { issued: now, sent: now, offset, len, process: index, op, compressible };
@@ -419,11 +360,7 @@ impl<'a> Driver<'a> {
         let process = &mut self.processes[index];
         debug_assert_eq!(completion.time, now);
         debug_assert_eq!(completion.parts.total(), now - slot.sent, "parts of {:?}", slot.op);
-        process.in_flight -= 1;
-        process.free.push(completion.tag as u32);
-        self.ios += 1;
         let ddir = direction(slot.op).unwrap_or(3);
-        process.flushing &= ddir != 3;
         if now >= process.record_from {
             let done = Done {
                 process: index,
@@ -441,29 +378,14 @@ impl<'a> Driver<'a> {
             } else {
                 self.recorder.completed(&done);
             }
+        } else if process.watch.is_some() {
+            return self.complete_watched(now, completion);
         }
+        process.in_flight -= 1;
+        process.free.push(completion.tag as u32);
+        process.flushing &= ddir != 3;
+        self.ios += 1;
         self.fill(index, now);
-    }
-
-    fn end(&mut self, index: usize, now: u64) {
-        let process = &mut self.processes[index];
-        process.stage = Stage::Done;
-        let measured_ns = now.saturating_sub(process.measure_from());
-        self.recorder.ended(index, process.unit, measured_ns);
-        self.running -= 1;
-        self.live -= 1;
-        self.launch = true;
-        let job = &mut self.job_states[process.job as usize];
-        job.live -= 1;
-        if job.live == 0
-            && let Some(span) = &mut job.span
-        {
-            span.ended_ns = now;
-            span.measured_from_ns = span.measured_from_ns.min(now);
-            self.device.take_stock(now);
-            span.waf = FlashWrites::of(self.device).amplification_since(job.flash);
-            self.device_series.sample(now, self.device);
-        }
     }
 
     fn close_interval(&mut self, now: u64) {

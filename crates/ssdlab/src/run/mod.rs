@@ -5,22 +5,26 @@
 //! so slat is 0 and clat equals lat: from submission to completion. Time that a rate limit or think
 //! time keeps an I/O back is not part of any latency.
 
+mod batch;
 mod checkpoint;
 mod counters;
 mod driver;
 mod log;
+mod pacing;
 mod prepare;
 mod process;
 mod recorder;
 mod replay;
 mod session;
 mod shifted;
+mod watch;
 
 pub use counters::{DeviceSeries, write_amplification};
 pub use log::{LogFile, LogRow, LogRows};
 pub use prepare::{Preconditioning, Step, prepare};
 pub use recorder::{JobSpan, LatencyLevels, Report, ReportDirection};
 pub use session::Session;
+pub use watch::Failure;
 
 use crate::device::{Built, Device};
 use crate::error::Result;

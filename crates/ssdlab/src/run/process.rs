@@ -1,9 +1,11 @@
 //! One process of a job: which I/O comes next, and whether its time has come.
 
 use super::LOOK_AHEAD;
+use super::pacing::{Admit, Pacing, Rate, Think};
 use super::replay::{Due, Replayed};
+use super::watch::{Failure, Watch};
 use crate::device::{Distance, Op};
-use crate::job::{Generator, Io, JobSpec, PerDirection};
+use crate::job::{Generator, Io, JobSpec};
 use crate::rng::Stream;
 use crate::units::NEVER;
 
@@ -52,7 +54,7 @@ pub(super) struct Process {
     pub stonewall: bool,
     pub started: u64,
     ramp_ns: u64,
-    /// Completions from this instant on are measured.
+    /// Completions from this instant on are measured; never where they are watched.
     pub record_from: u64,
     /// No I/O is issued from this instant on.
     pub end: u64,
@@ -60,6 +62,9 @@ pub(super) struct Process {
     pub wake_at: u64,
     pub issued_ios: u64,
     pub issued_bytes: u64,
+    /// What is looked at of its I/Os.
+    pub watch: Option<Box<Watch>>,
+    pub failure: Option<Failure>,
     /// Time, not the amount, has ended the issue of I/Os.
     timed_out: bool,
     generator: Generator,
@@ -86,7 +91,10 @@ impl Process {
             0 => least,
             span => least + Stream::new(seed, &label("startdelay")).below(span + 1),
         };
-        let pacing = Pacing::new(spec, Stream::new(seed, &label("rate"))).map(Box::new);
+        let watch = Watch::new(spec);
+        let watched = watch.as_ref().is_some_and(|watch| watch.paces());
+        let stream = Stream::new(seed, &label("rate"));
+        let pacing = Pacing::new(spec, stream, watched).map(Box::new);
         Process {
             job,
             unit: 0,
@@ -104,6 +112,8 @@ impl Process {
             wake_at: NEVER,
             issued_ios: 0,
             issued_bytes: 0,
+            watch,
+            failure: None,
             timed_out: false,
             generator,
             ahead: Vec::new(),
@@ -133,7 +143,11 @@ impl Process {
         self.started = now;
         let measure_from = self.measure_from();
         // A completion at the very end of the ramp still belongs to it.
-        self.record_from = measure_from.saturating_add(u64::from(self.ramp_ns > 0));
+        let record_from = match &mut self.watch {
+            Some(watch) => &mut watch.record_from,
+            None => &mut self.record_from,
+        };
+        *record_from = measure_from.saturating_add(u64::from(self.ramp_ns > 0));
         self.end = runtime_ns.map_or(NEVER, |ns| measure_from.saturating_add(ns));
         measure_from
     }
@@ -203,6 +217,18 @@ impl Process {
 
     #[inline(never)]
     fn next_paced(&mut self, now: u64) -> Next {
+        if self.watch.as_ref().is_some_and(|watch| !watch.admits(self.in_flight)) {
+            return Next::WaitForCompletion;
+        }
+        let next = self.next_by_pace(now);
+        if let Some(batch) = self.watch.as_mut().and_then(|watch| watch.batch.as_mut()) {
+            batch.quiet = matches!(next, Next::WaitForCompletion | Next::WaitUntil(_));
+        }
+        next
+    }
+
+    #[inline]
+    fn next_by_pace(&mut self, now: u64) -> Next {
         let Some(pacing) = &mut self.pacing else { return Next::End };
         if pacing.ramps && now >= self.started.saturating_add(self.ramp_ns) {
             pacing.ramps = false;
@@ -247,6 +273,24 @@ impl Process {
         replayed.is_some_and(Replayed::is_open)
     }
 
+    /// Some of its I/Os wait for a batch to be complete.
+    pub fn is_queuing(&self) -> bool {
+        let batch = self.watch.as_ref().and_then(|watch| watch.batch.as_ref());
+        batch.is_some_and(|batch| batch.queued > 0)
+    }
+
+    /// I/Os that are done and not taken back.
+    pub fn held(&self) -> impl Iterator<Item = &u32> {
+        let batch = self.watch.iter().flat_map(|watch| &watch.batch);
+        batch.flat_map(|batch| &batch.held).map(|(tag, _)| tag)
+    }
+
+    /// Its job has failed: it issues no more.
+    pub fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+        (self.stage, self.timed_out) = (Stage::Draining, false);
+    }
+
     /// The flush that the job asks for when time has ended it; once.
     pub fn flush_at_end(&mut self) -> Option<Io> {
         let due = std::mem::take(&mut self.timed_out);
@@ -281,192 +325,4 @@ impl Process {
 pub(super) fn direction(op: Op) -> Option<usize> {
     const { assert!(matches!((Op::Read as u8, Op::Write as u8, Op::Trim as u8), (0, 1, 2))) };
     Some(op as usize).filter(|&direction| direction < 3)
-}
-
-/// What keeps I/Os back; only processes with a limit have one.
-struct Pacing {
-    rate: Rate,
-    think: Think,
-    /// The end of the ramp is to come: rates and `number_ios` begin there once more, as in fio.
-    ramps: bool,
-    /// A trace in place of the pattern.
-    replayed: Option<Replayed>,
-}
-
-impl Pacing {
-    fn new(spec: &JobSpec, stream: Stream) -> Option<Self> {
-        let rate = Rate::new(spec, stream);
-        let think = Think::new(spec);
-        let is_rated = rate.bytes_per_s != [0; 3];
-        let ramps = spec.schedule.ramp_ns > 0 && (is_rated || spec.pattern.number_ios > 0);
-        let limited = is_rated || think.pause_ns > 0 || ramps;
-        limited.then_some(Pacing { rate, think, ramps, replayed: None })
-    }
-}
-
-/// What a rate lets through.
-enum Admit {
-    /// Whatever the pattern draws.
-    Any,
-    /// I/Os of this direction.
-    Only(usize),
-    /// Nothing before this time, ns since the start of the process.
-    After(u64),
-}
-
-/// Limits on bytes per second by direction (fio's `rate`, `rate_iops`).
-///
-/// As in fio, an I/O is due when the bytes issued before it would have taken their time at the
-/// rate; a process that fell behind catches up. `rate_iops` counts I/Os of the smallest size.
-struct Rate {
-    bytes_per_s: PerDirection<u64>,
-    /// Mean time of an I/O of the smallest size, for Poisson arrivals, ns.
-    mean_gap_ns: PerDirection<f64>,
-    /// When the next I/O is due, ns since the start of the process.
-    due: PerDirection<u64>,
-    issued_bytes: PerDirection<u64>,
-    /// From when on it counts, ns since the start of the process.
-    since_ns: u64,
-    /// Draws the gaps of Poisson arrivals.
-    poisson: Option<Stream>,
-    /// Reads and writes are mixed: either may go when the other must wait.
-    mixed: bool,
-}
-
-impl Rate {
-    fn new(spec: &JobSpec, stream: Stream) -> Self {
-        let schedule = &spec.schedule;
-        let [read, write, _] = spec.pattern.shares();
-        let smallest = |d: usize| spec.pattern.sizes[d].min().max(1);
-        let bytes_per_s = std::array::from_fn(|d| match schedule.rate_bytes[d] {
-            // As in fio a trim-and-write waits for its write alone.
-            _ if d == 2 && spec.pattern.trim_then_write => 0,
-            0 => schedule.rate_iops[d].saturating_mul(smallest(d)),
-            rate => rate,
-        });
-        let mean_gap_ns = std::array::from_fn(|d| match bytes_per_s[d] {
-            0 => 0.0,
-            rate => smallest(d) as f64 * 1e9 / rate as f64,
-        });
-        Rate {
-            bytes_per_s,
-            mean_gap_ns,
-            due: [0; 3],
-            issued_bytes: [0; 3],
-            since_ns: 0,
-            poisson: schedule.rate_poisson.then_some(stream),
-            mixed: read > 0.0 && write > 0.0,
-        }
-    }
-
-    /// What may be issued `elapsed` ns after the start. In a mix of reads and writes the
-    /// direction that is due goes, whatever the mix says; anything else waits for all that
-    /// take part.
-    fn admit(&self, elapsed: u64) -> Admit {
-        let [read, write, _] = self.due;
-        if self.mixed {
-            return match (read <= elapsed, write <= elapsed) {
-                (true, true) => Admit::Any,
-                (true, false) => Admit::Only(0),
-                (false, true) => Admit::Only(1),
-                (false, false) => Admit::After(read.min(write)),
-            };
-        }
-        match self.due.into_iter().max() {
-            Some(due) if due > elapsed => Admit::After(due),
-            _ => Admit::Any,
-        }
-    }
-
-    /// Begins anew at `elapsed`, with no debts.
-    fn restart(&mut self, elapsed: u64) {
-        (self.since_ns, self.due, self.issued_bytes) = (elapsed, [elapsed; 3], [0; 3]);
-    }
-
-    fn issued(&mut self, d: usize, len: u64) {
-        let rate = self.bytes_per_s[d];
-        if rate == 0 {
-            return;
-        }
-        self.issued_bytes[d] += len;
-        self.due[d] = match &mut self.poisson {
-            Some(stream) => {
-                let gap = -libm::log(1.0 - stream.unit()) * self.mean_gap_ns[d];
-                self.due[d].saturating_add(gap as u64)
-            }
-            None => {
-                let ns = u128::from(self.issued_bytes[d]) * 1_000_000_000 / u128::from(rate);
-                self.since_ns + ns as u64
-            }
-        };
-    }
-}
-
-/// A pause after every so many I/Os (fio's `thinktime`); what is in flight completes first.
-///
-/// As in fio I/Os count when they are completed, unless the job says otherwise, and those that complete because of a
-/// pause count towards the next one; between two pauses is at least one I/O.
-struct Think {
-    pause_ns: u64,
-    blocks: u64,
-    by_issue: bool,
-    issued: u64,
-    /// I/Os issued at the end of the last pause.
-    issued_then: u64,
-    /// I/Os that counted at its beginning.
-    counted_then: u64,
-    stage: Pause,
-}
-
-/// Where a [`Think`] is between one pause and the next.
-#[derive(Clone, Copy)]
-enum Pause {
-    None,
-    /// Due as soon as nothing is in flight.
-    Due,
-    Until(u64),
-}
-
-impl Think {
-    fn new(spec: &JobSpec) -> Self {
-        let schedule = &spec.schedule;
-        Think {
-            pause_ns: schedule.thinktime_ns,
-            blocks: u64::from(schedule.thinktime_blocks.max(1)),
-            by_issue: schedule.thinktime_by_issue,
-            issued: 0,
-            issued_then: 0,
-            counted_then: 0,
-            stage: Pause::None,
-        }
-    }
-
-    fn wait(&mut self, now: u64, in_flight: u32) -> Option<Next> {
-        if self.pause_ns == 0 || self.issued == self.issued_then {
-            return None;
-        }
-        if let Pause::None = self.stage {
-            let open = if self.by_issue { 0 } else { u64::from(in_flight) };
-            let counted = self.issued.saturating_sub(open);
-            if counted < self.counted_then + self.blocks {
-                return None;
-            }
-            (self.counted_then, self.stage) = (counted, Pause::Due);
-        }
-        let until = match self.stage {
-            Pause::Until(until) => until,
-            _ if in_flight > 0 => return Some(Next::WaitForCompletion),
-            _ => now.saturating_add(self.pause_ns),
-        };
-        self.stage = Pause::Until(until);
-        if now < until {
-            return Some(Next::WaitUntil(until));
-        }
-        (self.issued_then, self.stage) = (self.issued, Pause::None);
-        None
-    }
-
-    fn issued(&mut self) {
-        self.issued += 1;
-    }
 }

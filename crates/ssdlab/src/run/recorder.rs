@@ -4,6 +4,7 @@
 //! merged at the ends of intervals. Nothing is allocated per I/O unless a job logs every I/O.
 
 use super::log::{self, LogFile, ProcessLog};
+use super::watch::Failure;
 use crate::job::{JobFile, JobSpec};
 use crate::stats::{Attribution, BINS, PartSums, Parts, Segments, Series, Summary, Tally};
 use crate::stats::{Latencies, bin_of, lower_bound_ns};
@@ -26,6 +27,15 @@ const LEVEL_ENDS: [u64; 31] = {
 pub struct LatencyLevels {
     /// I/Os below each end of 2 ns .. 2000 ms that are not below the one before; the last: above.
     pub counts: [u64; 32],
+}
+
+/// Where a batch stands in [`Report::batches`].
+fn size_of_batch(count: u32) -> usize {
+    match count {
+        0 => 0,
+        1..=4 => 1,
+        n => (n - 1).ilog2().min(6) as usize,
+    }
 }
 
 /// For each fio bin the level of its first value; a bin holds at most one end of a level.
@@ -71,6 +81,11 @@ pub struct Report {
     pub levels: LatencyLevels,
     /// I/Os issued with 1, 2-3, 4-7, 8-15, 16-31, 32-63, 64 and more in flight, itself included.
     pub depths: [u64; 7],
+    /// How often so many I/Os at once were handed over, and taken back: 0, 1-4, 5-8, 9-16, 17-32, 33-64 and more;
+    /// `None` where they went one by one.
+    pub batches: Option<[[u64; 7]; 2]>,
+    /// The first failure of a process.
+    pub failure: Option<Failure>,
 }
 
 /// When a job ran, in virtual time.
@@ -217,6 +232,22 @@ impl Recorder {
         self.units[unit as usize].depths[level] += 1;
     }
 
+    /// A process of the unit has handed over so many I/Os at once, and a depth is noted for some.
+    pub fn handed_over(&mut self, unit: u32, at_once: u32, (depth, noted): (u32, u32)) {
+        let unit = &mut self.units[unit as usize];
+        unit.depths[depth.max(1).ilog2().min(6) as usize] += u64::from(noted);
+        if at_once > 0 {
+            let batches = self.reports[unit.report].batches.get_or_insert_default();
+            batches[0][size_of_batch(at_once)] += 1;
+        }
+    }
+
+    /// A process of the unit has taken I/Os back at once.
+    pub fn reaped(&mut self, unit: u32, count: u32) {
+        let report = self.units[unit as usize].report;
+        self.reports[report].batches.get_or_insert_default()[1][size_of_batch(count)] += 1;
+    }
+
     /// An I/O has completed that few are like.
     #[cold]
     pub fn completed_late(&mut self, done: &Done) {
@@ -246,8 +277,9 @@ impl Recorder {
     }
 
     /// A process of the unit has ended after `measured_ns` of measuring.
-    pub fn ended(&mut self, process: usize, unit: u32, measured_ns: u64) {
+    pub fn ended(&mut self, process: usize, unit: u32, measured_ns: u64, failure: Option<Failure>) {
         let report = &mut self.reports[self.units[unit as usize].report];
+        report.failure = report.failure.take().or(failure);
         report.runtime_ns = report.runtime_ns.max(measured_ns);
         report.job_runtime_ns += measured_ns;
         if let Some(log) = &mut self.logs[process] {

@@ -65,10 +65,12 @@ pub enum Part {
     Bus,
     /// Plain service of a device that has no finer parts, waiting for it included.
     Service,
+    /// Waiting in the host until its process takes back what is done, in batches.
+    Host,
 }
 
 /// Number of parts.
-pub const PARTS: usize = 28;
+pub const PARTS: usize = 29;
 
 /// Names of the parts as they appear in results, in the order of [`Part`].
 pub const PART_NAMES: [&str; PARTS] = [
@@ -100,6 +102,7 @@ pub const PART_NAMES: [&str; PARTS] = [
     "card",
     "bus",
     "service",
+    "host",
 ];
 
 /// Parts of a command that have room in [`Parts`] itself: nearly all commands have no more.

@@ -32,9 +32,14 @@ pub fn null(service_time: &str, servers: u32) -> Box<dyn Device> {
 
 /// Reads a job file.
 pub fn jobs(text: &str) -> JobFile {
+    try_jobs(text).unwrap()
+}
+
+/// Reads a job file that may be wrong.
+pub fn try_jobs(text: &str) -> ssdlab::Result<JobFile> {
     let include = |_: &str| Err(std::io::Error::other("nothing to include"));
     let source = ParseSource { file: "test.fio".into(), env: BTreeMap::new(), include: &include };
-    parse(text, &source).unwrap()
+    parse(text, &source)
 }
 
 /// Plays a job file on a device.
@@ -52,4 +57,38 @@ pub fn document_text(device: Box<dyn Device>, text: &str) -> String {
         preconditioning: "fob".into(),
     };
     document(&result, &jobs(text), &context)
+}
+
+/// `jobs` of what fio makes of each job file, all at the same time, each in a folder of its own; `None` without fio.
+pub fn fio_jobs<'a>(files: impl IntoIterator<Item = &'a str>) -> Option<Vec<Vec<Value>>> {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static FOLDERS: AtomicU32 = AtomicU32::new(0);
+    if !has_fio() {
+        return None;
+    }
+    let begin = |text: &str| {
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ssdlab-fio-jobs-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("x.fio"), text).unwrap();
+        let mut fio = Command::new("fio");
+        fio.current_dir(&folder).args(["--output-format=json", "--output=out", "x.fio"]);
+        (folder, fio.stderr(std::process::Stdio::null()).spawn().unwrap())
+    };
+    let running: Vec<_> = files.into_iter().map(begin).collect();
+    let end = |(folder, mut fio): (std::path::PathBuf, std::process::Child)| {
+        fio.wait().unwrap();
+        let text = std::fs::read_to_string(folder.join("out")).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        // Lines for people stand before it.
+        let text = text.get(text.find('{').unwrap_or(0)..).unwrap();
+        let mut document: Value =
+            serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        match document["jobs"].take() {
+            Value::Array(jobs) => jobs,
+            other => panic!("{other}"),
+        }
+    };
+    Some(running.into_iter().map(end).collect())
 }

@@ -4,6 +4,7 @@
 
 use super::{Driver, Slot};
 use crate::device::{Command, Completion, Missed};
+use crate::run::process::Process;
 use crate::stats::{Part, Parts};
 use crate::units::NEVER;
 
@@ -15,7 +16,7 @@ pub(super) fn planned(times: &[u64]) -> Vec<u64> {
     times
 }
 
-/// Where the time of an I/O went that was sent again.
+/// Where the time of an I/O went that may have been sent again.
 #[cold]
 pub(super) fn waited(slot: &Slot, completion: &Completion) -> Parts {
     let mut parts = completion.parts.clone();
@@ -34,9 +35,12 @@ impl Driver<'_> {
     pub(super) fn lose_power(&mut self, now: u64) {
         self.power_losses.pop();
         self.device.power_cut(now, &mut Missed::default());
+        // What was not yet durable is written again.
+        self.processes.iter_mut().flat_map(|p| &mut p.watch).for_each(|w| w.flushed.clear());
         let mut in_flight = vec![true; self.slots.len()];
         let free = self.processes.iter().flat_map(|process| &process.free);
-        free.for_each(|&tag| in_flight[tag as usize] = false);
+        let held = self.processes.iter().flat_map(Process::held);
+        free.chain(held).for_each(|&tag| in_flight[tag as usize] = false);
         let mut again: Vec<usize> = (0..self.slots.len()).filter(|&tag| in_flight[tag]).collect();
         again.sort_by_key(|&tag| self.slots[tag].issued);
         for tag in again {
