@@ -319,6 +319,26 @@ def test_a_wrong_time_of_a_loss_of_power_is_one_sentence(
     ]
 
 
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [(300, "9 (for 99 % within 300 us)"), (60, "1 (for 99 % within 60 us, not kept)")],
+)
+def test_the_depth_that_was_found_for_a_latency_is_told(
+    cli: Cli, tmp_path: Path, limit: int, told: str
+) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[seek]\nrw=randread\nbs=4k\niodepth=64\nnorandommap\ntime_based\nruntime=5\n"
+        f"latency_target={limit}\nlatency_window=200ms\nlatency_percentile=99\n"
+    )
+    drive = ("--on", "lab-reference", "--set", "capacity=256MiB", "--prepare", "sequential")
+    outcome = cli("run", job, *drive, "--json", tmp_path / "r.json")
+    assert outcome.status == 0, outcome.err
+    assert f"iodepth {told}, " in outcome.out
+    (found,) = json.loads((tmp_path / "r.json").read_text())["jobs"]
+    assert (str(found["latency_depth"]), found["latency_target"]) == (told.split()[0], limit * 1000)
+
+
 def test_a_job_that_fails_by_its_own_terms_keeps_what_it_did(
     tmp_path: Path, cli: Callable[..., Outcome]
 ) -> None:

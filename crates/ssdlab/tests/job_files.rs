@@ -87,6 +87,7 @@ fn every_option_reads_its_own_example() {
             "time_based" => "runtime=1\n",
             "wait_for" | "zonemode" => "zonesize=64k\n",
             "zonesize" => "zonemode=strided\n",
+            "steadystate_duration" => "new_group\n",
             _ => "",
         };
         let extra = if option.name == "wait_for" { "" } else { extra };

@@ -32,6 +32,7 @@ mod job_ends;
 mod job_files;
 mod job_fio_oracle;
 mod job_queue;
+mod job_search;
 mod latencies;
 mod laws;
 mod maps;

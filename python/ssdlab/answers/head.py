@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ssdlab import units
 from ssdlab.analysis import names
+from ssdlab.analysis.differences import BIN_ERROR
 from ssdlab.analysis.measurement import JobMeasurement, Window
 from ssdlab.answer import WORDS, Cell, Figure, Number, Section, Table, Verdict, table
 from ssdlab.answers import charts
@@ -226,13 +227,27 @@ def doing(trace: Trace) -> str:
     said = [workload.rw] if workload.rw else []
     told = {
         "bs": workload.option("bs"),
-        "iodepth": workload.option("iodepth"),
+        "iodepth": _depth(trace),
         "numjobs": str(workload.workers),
         # May be that of all jobs, without meaning here.
         "rwmixread": workload.option("rwmixread") if workload.mixes else "",
     }
     said += [f"{name} {value}" for name, value in told.items() if value not in ("", "1")]
     return ", ".join([*said, units.duration(trace.measured.window.end_s)])
+
+
+def _depth(trace: Trace) -> str:
+    """The depth of the queue: as the job asks, or as it was found for a latency (fio's
+    ``latency_target``), and whether that was kept."""
+    own = [e for e in trace.run.result.document["jobs"] if e["jobname"] == trace.job.name]
+    found = sorted({int(e["latency_depth"]) for e in own if e.get("latency_target")})
+    if not found:
+        return trace.job.workload.option("iodepth")
+    limit, percent = float(own[0]["latency_target"]), float(own[0]["latency_percentile"])
+    late = (trace.measured.latency or NOTHING).percentile_ns(percent) if percent else None
+    kept = "" if late is None or late <= limit * (1 + BIN_ERROR) else ", not kept"
+    depth = " to ".join(map(str, dict.fromkeys((found[0], found[-1]))))
+    return f"{depth} (for {percent:g} % within {units.latency(limit)}{kept})"
 
 
 def largest(trace: Trace, point: str) -> str:

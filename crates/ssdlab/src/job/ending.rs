@@ -4,6 +4,7 @@ use super::{PerDirection, size, values};
 use crate::error::{Error, Result};
 
 const MICROSECOND: u64 = 1_000;
+const SECOND: u64 = 1_000_000_000;
 
 /// Which jobs end with one that ends (`exit_what`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -17,6 +18,68 @@ pub enum ExitWhat {
     All,
 }
 
+/// A latency that the depth is adjusted to (`latency_target` and its kin).
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyTarget {
+    /// I/Os are to take no longer, ns; 0: nothing is adjusted.
+    pub target_ns: u64,
+    /// How long each depth is tried, ns.
+    pub window_ns: u64,
+    /// Percent of the I/Os of a window that are to take no longer.
+    pub percentile: f64,
+    /// The depth goes on being adjusted (`latency_run`).
+    pub goes_on: bool,
+}
+
+impl Default for LatencyTarget {
+    fn default() -> Self {
+        LatencyTarget { target_ns: 0, window_ns: 0, percentile: 100.0, goes_on: false }
+    }
+}
+
+/// A steady state that ends a job (`steadystate` and its kin).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steady {
+    /// Of IOPS, not of bandwidth.
+    pub iops: bool,
+    /// It is the slope of rates that is limited, not how far they are from their mean.
+    pub slope: bool,
+    /// Below this; in I/Os or bytes per second, or percent of the mean.
+    pub limit: f64,
+    /// It is in percent.
+    pub percent: bool,
+    /// Seconds that are looked at; 0: none.
+    pub duration_s: u64,
+    /// Not looked at first, ns.
+    pub ramp_ns: u64,
+}
+
+impl Default for Steady {
+    fn default() -> Self {
+        let (iops, slope, percent) = (true, true, true);
+        Steady { iops, slope, limit: 0.01, percent, duration_s: 0, ramp_ns: 0 }
+    }
+}
+
+impl Steady {
+    /// Reads a criterion with its limit.
+    fn criterion(&mut self, value: &str) -> Result<()> {
+        let expected = "iops, iops_slope, bw or bw_slope with a limit, such as iops_slope:0.3%";
+        let wrong = || Error::value(value, expected);
+        let (kind, limit) = value.split_once(':').ok_or_else(wrong)?;
+        let rate = kind.strip_suffix("_slope").unwrap_or(kind);
+        (self.iops, self.slope) = (rate == "iops", rate != kind);
+        let bare = limit.strip_suffix('%').unwrap_or(limit);
+        self.percent = bare != limit;
+        self.limit = bare.parse().map_err(|_| wrong())?;
+        let sound = matches!(rate, "iops" | "bw") && self.limit.is_finite() && self.limit >= 0.0;
+        if sound { Ok(()) } else { Err(wrong()) }
+    }
+}
+
+/// Seconds of a steady state that are kept at most: a day.
+const STEADY_MAX_S: u64 = 86_400;
+
 /// What ends a job early, by fio's options.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Ending {
@@ -28,6 +91,10 @@ pub struct Ending {
     pub exit_what: ExitWhat,
     /// A job fails whose I/O takes longer, ns by direction; 0: no limit.
     pub max_latency_ns: PerDirection<u64>,
+    /// It ends at a depth with such latencies.
+    pub latency: LatencyTarget,
+    /// It ends in a steady state.
+    pub steady: Steady,
 }
 
 impl Ending {
@@ -49,6 +116,20 @@ impl Ending {
                 let time = |t: &str| size::time(t, MICROSECOND);
                 size::per_direction(value, &mut self.max_latency_ns, time)?;
             }
+            "latency_target" => self.latency.target_ns = size::time(value, MICROSECOND)?,
+            "latency_window" => self.latency.window_ns = size::time(value, MICROSECOND)?,
+            "latency_percentile" => {
+                let share = value.parse().ok().filter(|share| (0.0..=100.0).contains(share));
+                let wrong = || Error::value(value, "a percentage from 0 to 100");
+                self.latency.percentile = share.ok_or_else(wrong)?;
+            }
+            "latency_run" => self.latency.goes_on = value != "0",
+            "steadystate" => self.steady.criterion(value)?,
+            "steadystate_duration" => match size::time(value, SECOND)? / SECOND {
+                seconds if seconds <= STEADY_MAX_S => self.steady.duration_s = seconds,
+                _ => return Err(Error::value(value, "a day or less")),
+            },
+            "steadystate_ramp_time" => self.steady.ramp_ns = size::time(value, SECOND)?,
             _ => return Ok(false),
         }
         Ok(true)

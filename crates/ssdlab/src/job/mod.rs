@@ -23,7 +23,7 @@ pub mod size;
 mod spec;
 mod values;
 
-pub use ending::{Ending, ExitWhat};
+pub use ending::{Ending, ExitWhat, LatencyTarget, Steady};
 pub use extent::Target;
 pub use generator::Generator;
 pub use ini::Place;

@@ -156,6 +156,22 @@ impl JobFile {
         }
     }
 
+    /// As fio refuses jobs of one report group that ask for different steady states, or some for none.
+    fn check_steady(&self) -> Result<()> {
+        let of = |job: &JobSpec| (job.schedule.group, job.schedule.ending.steady.clone());
+        for pair in self.jobs.windows(2) {
+            let ((group, steady), (other_group, other)) = (of(&pair[0]), of(&pair[1]));
+            let none = steady.duration_s == 0 && other.duration_s == 0;
+            if group == other_group && steady != other && !none {
+                let asks = usize::from(other.duration_s > 0);
+                let problem = "is to be the same for all jobs of a report group, as in fio: begin another \
+                               with new_group or stonewall";
+                return Err(pair[asks].error("steadystate_duration", problem));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses the last job where all together are more than can be run.
     fn check_size(&self) -> Result<()> {
         let schedules = || self.jobs.iter().map(|job| &job.schedule);
@@ -235,5 +251,8 @@ fn read(text: &str, source: &ParseSource, reader: Reader) -> Result<JobFile> {
         }
     }
     file.settle();
+    if reader == Reader::Simulation {
+        file.check_steady()?;
+    }
     Ok(file)
 }

@@ -5,7 +5,7 @@
 
 use crate::device::Built;
 use crate::job::{JobFile, JobSpec};
-use crate::run::{LatencyLevels, Report, ReportDirection, RunResult};
+use crate::run::{LatencyLevels, Report, ReportDirection, RunResult, SteadyState};
 use crate::stats::{Attribution, DIRECTIONS, Histogram, PART_NAMES, Summary, value_ns};
 use serde_json::{Map, Value, json};
 
@@ -97,13 +97,18 @@ fn job(report: &Report, result: &RunResult, jobs: &JobFile) -> Value {
     }
     depths(report, &mut entry);
     levels(&report.levels, &mut entry);
-    entry.insert("latency_depth".into(), spec.schedule.iodepth.into());
-    entry.insert("latency_target".into(), 0.into());
-    entry.insert("latency_percentile".into(), 100.0.into());
-    entry.insert("latency_window".into(), 0.into());
+    let target = &spec.schedule.ending.latency;
+    let depth = report.depth.unwrap_or(spec.schedule.iodepth);
+    entry.insert("latency_depth".into(), depth.into());
+    entry.insert("latency_target".into(), target.target_ns.into());
+    entry.insert("latency_percentile".into(), target.percentile.into());
+    entry.insert("latency_window".into(), (target.window_ns / 1000).into());
     let mut described = spec.options.iter().chain(&jobs.global_options);
     if let Some((_, text)) = described.find(|(name, _)| name == "description") {
         entry.insert("desc".into(), text.as_str().into());
+    }
+    if let Some(state) = &report.steady {
+        entry.insert("steadystate".into(), steady(state));
     }
     entry.into()
 }
@@ -174,6 +179,31 @@ fn latency(summary: &Summary, bins: Option<(&Histogram, &JobSpec)>) -> Value {
         entry["bins"] = Value::Object(counts.collect());
     }
     entry
+}
+
+/// `steadystate`: seconds that there were none of are 0.
+fn steady(state: &SteadyState) -> Value {
+    let asked = &state.asked;
+    let slope = if asked.slope { "_slope" } else { "" };
+    let kind = format!("{}{slope}", if asked.iops { "iops" } else { "bw" });
+    let unit = if asked.percent { "%" } else { "" };
+    let window = asked.duration_s as usize;
+    let rates = || state.rates.iter().copied().chain(std::iter::repeat((0, 0))).take(window);
+    let mean = |rate: fn((u64, u64)) -> u64| rates().map(rate).sum::<u64>() / asked.duration_s;
+    json!({
+        "ss": format!("{kind}:{:.6}{unit}", asked.limit),
+        "duration": asked.duration_s,
+        "attained": u32::from(state.attained),
+        "criterion": format!("{:.6}{unit}", state.criterion),
+        "max_deviation": real(state.deviation),
+        "slope": real(state.slope),
+        "data": {
+            "bw_mean": mean(|(_, bw)| bw),
+            "iops_mean": mean(|(iops, _)| iops),
+            "iops": rates().map(|(iops, _)| iops).collect::<Vec<_>>(),
+            "bw": rates().map(|(_, bw)| bw).collect::<Vec<_>>(),
+        },
+    })
 }
 
 /// `iodepth_level` and the batches; those of jobs that have none are of one I/O each.

@@ -60,7 +60,7 @@ impl Batch {
 
     /// How many are taken back now, if `in_flight` are not: 0 where it is waited for more.
     pub fn due(&mut self, in_flight: u32, full_at: u32, ends: bool) -> usize {
-        self.draining |= in_flight >= full_at;
+        self.draining |= in_flight >= full_at && !self.quiet;
         let (held, in_flight) = (self.held.len(), in_flight as usize);
         if ends {
             return if held == in_flight { held } else { 0 };

@@ -7,6 +7,7 @@
 mod checks;
 mod jobs;
 mod power;
+mod search;
 mod watched;
 
 use super::counters::{FlashWrites, built};
@@ -51,6 +52,8 @@ enum Timer {
     Wake(u32),
     /// The ramp of a job is over.
     Measure(u32),
+    /// A second is over of those that stop in steady state.
+    Steady(u32),
 }
 
 /// What the driver knows of a job as a whole.
@@ -85,6 +88,8 @@ pub(super) struct Driver<'a> {
     attention: bool,
     /// Processes that have been told to end.
     called: Vec<usize>,
+    /// Those that stop in steady state.
+    steady: Vec<search::Watched>,
     ios: u64,
     /// Work after which the run ends.
     most_work: Option<u64>,
@@ -154,6 +159,7 @@ impl<'a> Driver<'a> {
             running: 0,
             attention: true,
             called: Vec::new(),
+            steady: Vec::new(),
             ios: 0,
             most_work: options.most_work,
             cut: false,
@@ -164,6 +170,7 @@ impl<'a> Driver<'a> {
 
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<RunResult> {
         self.device_series.sample(0, self.device);
+        self.prepare_steady();
         let delays: Vec<u64> = self.processes.iter().map(|p| p.delay_until).collect();
         delays.into_iter().filter(|at| *at > 0).for_each(|at| self.set_timer(at, Timer::Launch));
         self.attend(0);
@@ -220,7 +227,11 @@ impl<'a> Driver<'a> {
     fn finish(mut self, now: u64) -> RunResult {
         let work = self.work(now);
         let flash = FlashWrites::of(self.device);
-        let recorded = self.recorder.finish();
+        let steady = self.steady_states();
+        let mut recorded = self.recorder.finish();
+        steady
+            .into_iter()
+            .for_each(|(report, state)| recorded.reports[report].steady = Some(state));
         RunResult {
             reports: recorded.reports,
             spans: self.job_states.iter().map(|job| job.span.unwrap_or_default()).collect(),
@@ -275,6 +286,7 @@ impl<'a> Driver<'a> {
             match timer {
                 Timer::Launch => self.attention = true,
                 Timer::Measure(job) => self.measure(job as usize, now),
+                Timer::Steady(at) => self.look_for_steady(at as usize, now),
                 Timer::Wake(process) => {
                     self.processes[process as usize].wake_at = NEVER;
                     self.resume(process as usize, now);
@@ -336,12 +348,12 @@ impl<'a> Driver<'a> {
         process.issued_ios += 1;
         process.issued_bytes += len;
         process.flushing = direction(op).is_none();
-        if now >= process.record_from && !process.flushing {
+        let watched = if now >= process.record_from && !process.flushing {
             self.recorder.issued(process.unit, process.in_flight);
-        } else if process.watch.is_some() {
-            self.issued_watched(index, now);
-        }
-        let process = &mut self.processes[index];
+            false
+        } else {
+            process.watch.is_some()
+        };
         let index = index as u32;
         self.slots[tag as usize] =
             Slot { issued: now, sent: now, offset, len, process: index, op, compressible };
@@ -350,6 +362,9 @@ impl<'a> Driver<'a> {
         self.device.submit(now, command);
         if self.hints {
             process.look_ahead(|io, ahead| self.device.expect(io.op, io.offset, ahead));
+        }
+        if watched {
+            self.issued_watched(index as usize, now);
         }
     }
 
@@ -360,7 +375,11 @@ impl<'a> Driver<'a> {
         let process = &mut self.processes[index];
         debug_assert_eq!(completion.time, now);
         debug_assert_eq!(completion.parts.total(), now - slot.sent, "parts of {:?}", slot.op);
+        process.in_flight -= 1;
+        process.free.push(completion.tag as u32);
+        self.ios += 1;
         let ddir = direction(slot.op).unwrap_or(3);
+        process.flushing &= ddir != 3;
         if now >= process.record_from {
             let done = Done {
                 process: index,
@@ -381,10 +400,6 @@ impl<'a> Driver<'a> {
         } else if process.watch.is_some() {
             return self.complete_watched(now, completion);
         }
-        process.in_flight -= 1;
-        process.free.push(completion.tag as u32);
-        process.flushing &= ddir != 3;
-        self.ios += 1;
         self.fill(index, now);
     }
 

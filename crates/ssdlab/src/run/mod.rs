@@ -15,8 +15,10 @@ mod prepare;
 mod process;
 mod recorder;
 mod replay;
+mod search;
 mod session;
 mod shifted;
+mod steady;
 mod watch;
 
 pub use counters::{DeviceSeries, write_amplification};
@@ -24,6 +26,7 @@ pub use log::{LogFile, LogRow, LogRows};
 pub use prepare::{Preconditioning, Step, prepare};
 pub use recorder::{JobSpan, LatencyLevels, Report, ReportDirection};
 pub use session::Session;
+pub use steady::SteadyState;
 pub use watch::Failure;
 
 use crate::device::{Built, Device};

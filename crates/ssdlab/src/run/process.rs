@@ -148,8 +148,24 @@ impl Process {
             None => &mut self.record_from,
         };
         *record_from = measure_from.saturating_add(u64::from(self.ramp_ns > 0));
+        if let Some(search) = self.watch.as_mut().and_then(|watch| watch.search.as_mut()) {
+            search.begin(measure_from);
+        }
         self.end = runtime_ns.map_or(NEVER, |ns| measure_from.saturating_add(ns));
         measure_from
+    }
+
+    /// Measuring begins once more, with what counts from its beginning: the runtime, `number_ios`, rates.
+    pub fn restart(&mut self, now: u64, runtime_ns: Option<u64>) {
+        self.ramp_ns = now - self.started;
+        self.end = runtime_ns.map_or(NEVER, |ns| now.saturating_add(ns));
+        self.generator.end_ramp();
+        if let Some(watch) = &mut self.watch {
+            watch.record_from = now;
+        }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.rate.restart(now - self.started);
+        }
     }
 
     /// When measuring began or would have begun.
@@ -217,7 +233,12 @@ impl Process {
 
     #[inline(never)]
     fn next_paced(&mut self, now: u64) -> Next {
-        if self.watch.as_ref().is_some_and(|watch| !watch.admits(self.in_flight)) {
+        if let Some(watch) = self.watch.as_mut().filter(|watch| !watch.admits(self.in_flight)) {
+            let drains = watch.search.as_ref().is_some_and(|search| search.drains);
+            if let Some(batch) = &mut watch.batch {
+                batch.quiet = drains;
+                batch.draining &= !drains;
+            }
             return Next::WaitForCompletion;
         }
         let next = self.next_by_pace(now);

@@ -4,6 +4,7 @@
 //! merged at the ends of intervals. Nothing is allocated per I/O unless a job logs every I/O.
 
 use super::log::{self, LogFile, ProcessLog};
+use super::steady::SteadyState;
 use super::watch::Failure;
 use crate::job::{JobFile, JobSpec};
 use crate::stats::{Attribution, BINS, PartSums, Parts, Segments, Series, Summary, Tally};
@@ -84,6 +85,10 @@ pub struct Report {
     /// How often so many I/Os at once were handed over, and taken back: 0, 1-4, 5-8, 9-16, 17-32, 33-64 and more;
     /// `None` where they went one by one.
     pub batches: Option<[[u64; 7]; 2]>,
+    /// The depth that a job with a `latency_target` ended with.
+    pub depth: Option<u32>,
+    /// What is known of its steady state, where the job ends in one.
+    pub steady: Option<SteadyState>,
     /// The first failure of a process.
     pub failure: Option<Failure>,
 }
@@ -269,6 +274,40 @@ impl Recorder {
             let done = *done;
             log.completed(&done, bin);
         }
+    }
+
+    /// The report that a unit's numbers are in.
+    pub fn report_of(&self, unit: u32) -> usize {
+        self.units[unit as usize].report
+    }
+
+    /// I/Os and bytes measured so far in a report, flushes aside.
+    pub fn totals(&self, report: usize) -> (u64, u64) {
+        let units = self.units.iter().filter(|unit| unit.report == report);
+        let open = units.flat_map(|unit| &unit.interval[..3]);
+        let all = open.chain(self.reports[report].directions[..3].iter().map(|one| &one.tally));
+        all.fold((0, 0), |(ios, bytes), tally| (ios + tally.ios(), bytes + tally.bytes))
+    }
+
+    /// The depth of a process of the unit at its end.
+    pub fn found_depth(&mut self, unit: u32, depth: u32) {
+        let report = self.units[unit as usize].report;
+        self.reports[report].depth = Some(depth);
+    }
+
+    /// What was measured before `now` of all that is reported with the unit does not count, as in a ramp.
+    pub fn restart(&mut self, unit: u32, now: u64) {
+        let (report, job) = (self.units[unit as usize].report, self.units[unit as usize].job);
+        for unit in self.units.iter_mut().filter(|unit| unit.report == report) {
+            unit.interval.iter_mut().for_each(Tally::clear);
+            (unit.levels, unit.depths) = (LatencyLevels::default(), [0; 7]);
+        }
+        let Report { job: first, group, .. } = self.reports[report];
+        self.reports[report] = Report { job: first, group, ..Report::default() };
+        self.pending[job] = Pending { from: Some(now), ..Pending::default() };
+        self.attribution[job] = Default::default();
+        self.series.forget(job as u32);
+        self.segments.forget(job);
     }
 
     /// The job's measuring has begun at `now`.

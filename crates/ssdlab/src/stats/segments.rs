@@ -152,6 +152,12 @@ impl Segments {
         }
     }
 
+    /// Leaves out all of a job so far.
+    pub fn forget(&mut self, job: usize) {
+        self.jobs[job].clear();
+        self.open[job] = Default::default();
+    }
+
     /// Where the time of each job went, by direction.
     pub fn attribution(&self) -> Vec<[Attribution; 4]> {
         let mut found = vec![<[Attribution; 4]>::default(); self.jobs.len()];

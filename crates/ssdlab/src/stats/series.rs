@@ -45,6 +45,24 @@ impl Series {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Leaves out the rows of a job.
+    pub fn forget(&mut self, job: u32) {
+        let kept: Vec<bool> = self.job.iter().map(|other| *other != job).collect();
+        fn keep<T>(column: &mut Vec<T>, kept: &[bool]) {
+            let mut kept = kept.iter();
+            column.retain(|_| kept.next() == Some(&true));
+        }
+        let Series { time_s, job, ddir, ios, iops, bytes, bw_bytes, .. } = self;
+        let rates = [time_s, iops, bw_bytes, &mut self.lat_mean_ns];
+        rates.into_iter().for_each(|column| keep(column, &kept));
+        let whole = [&mut self.lat_min_ns, &mut self.lat_max_ns, &mut self.lat_p50_ns];
+        let whole = whole.into_iter().chain([ios, bytes, &mut self.lat_p99_ns]);
+        whole.for_each(|column| keep(column, &kept));
+        self.parts_ns.iter_mut().for_each(|column| keep(column, &kept));
+        keep(job, &kept);
+        keep(ddir, &kept);
+    }
+
     /// Adds what `job` did in direction `ddir` in `covered_ns` up to `end_ns`, and where the time of that went.
     pub fn push(
         &mut self,

@@ -66,6 +66,7 @@ impl Driver<'_> {
                 self.set_timer(measure_from, Timer::Measure(job as u32));
             }
         }
+        self.start_steady(index, measure_from);
         self.fill(index, now);
     }
 
@@ -89,6 +90,10 @@ impl Driver<'_> {
         let job = process.job as usize;
         let ending = &self.jobs.jobs[job].schedule.ending;
         let ends_others = ending.exitall || ending.exitall_on_error && process.failure.is_some();
+        let search = process.watch.as_ref().and_then(|watch| watch.search.as_ref());
+        if let Some(search) = search {
+            self.recorder.found_depth(process.unit, search.depth);
+        }
         process.stage = Stage::Done;
         let measured_ns = now.saturating_sub(process.measure_from());
         self.recorder.ended(index, process.unit, measured_ns, process.failure.take());
@@ -110,7 +115,7 @@ impl Driver<'_> {
     }
 
     /// A process of the job has come to its end, or never will begin.
-    fn over(&mut self, job: usize) {
+    pub(super) fn over(&mut self, job: usize) {
         self.live -= 1;
         self.job_states[job].live -= 1;
         self.attention = true;

@@ -13,6 +13,11 @@ impl Driver<'_> {
     pub(super) fn complete_watched(&mut self, now: u64, completion: &Completion) {
         let tag = completion.tag as u32;
         let index = self.slots[tag as usize].process as usize;
+        // It is not back yet.
+        let process = &mut self.processes[index];
+        process.in_flight += 1;
+        process.free.pop();
+        self.ios -= 1;
         if self.processes[index].is_queuing() {
             self.hand_over(index, now, self.processes[index].in_flight, true);
         }
@@ -48,6 +53,7 @@ impl Driver<'_> {
             batch => {
                 let has_batch = batch.is_some();
                 self.take(now, tag, &parts);
+                self.look_for_depth(index, now);
                 self.fill(index, now);
                 if has_batch {
                     self.reap(index, now);
@@ -105,6 +111,7 @@ impl Driver<'_> {
             };
             batch.taken(process.in_flight, ends);
             if !batch.draining {
+                self.look_for_depth(index, now);
                 self.fill(index, now);
             }
         }
@@ -120,7 +127,8 @@ impl Driver<'_> {
         self.ios += 1;
         let ddir = direction(slot.op).unwrap_or(3);
         process.flushing &= ddir != 3;
-        let Some(watch) = process.watch.as_ref().filter(|watch| now >= watch.record_from) else {
+        let measured_ns = now.saturating_sub(process.measure_from());
+        let Some(watch) = process.watch.as_mut().filter(|watch| now >= watch.record_from) else {
             return;
         };
         let (unit, lat_ns) = (process.unit, now - slot.issued);
@@ -131,7 +139,7 @@ impl Driver<'_> {
             offset: slot.offset,
             bytes: slot.len,
             lat_ns,
-            measured_ns: now - process.measure_from(),
+            measured_ns,
             parts,
         });
         if ddir < 3
