@@ -308,6 +308,14 @@ def test_a_check_passes_a_sound_run(name: str) -> None:
     assert {one.status for one in found} <= {"good"}, found
 
 
+def test_rounds_are_counted_as_one_counts() -> None:
+    one = unsteady_rounds()
+    one.records.rounds["rounds"] = RoundsRecord("rounds", "reads", 1, {"IOPS": [900]}, {}, 5, 6)
+    for evidence, said in ((unsteady_rounds(), "within 6 rounds ("), (one, "reads: 1 round, a")):
+        (found,) = of_name(examine(evidence), "steady")
+        assert said in found.evidence
+
+
 def test_marks_fall_on_the_steps_concerned_and_on_all_where_no_step_is_named() -> None:
     sound, broken = real(), real(error=errno.EIO)
     found = of_name(examine(session(("a", sound), ("b", broken))), "errors")

@@ -30,15 +30,16 @@ def _rounds(case: Case) -> Iterator[Symptom]:
     for record in case.evidence.records.rounds.values():
         rounds = tuple(f"round{number:02d}/" for number in record.window_rounds())
         own = [key for key in case.facts if key.startswith(rounds)]
+        rounds_done = units.counted(record.count, "round")
         if record.steady:
-            yield Symptom("good", f"{record.title}: steady after {record.count} rounds")
+            yield Symptom("good", f"{record.title}: steady after {rounds_done}")
             continue
         if record.count < record.window:
-            text = f"{record.title}: {record.count} rounds, a window needs {record.window}"
+            text = f"{record.title}: {rounds_done}, a window needs {record.window}"
         else:
             loose = [name for name, w in record.windows().items() if not w.steady]
             text = (
-                f"{record.title}: not steady within {record.count} rounds ({', '.join(loose)} "
+                f"{record.title}: not steady within {rounds_done} ({', '.join(loose)} "
                 "beyond 20 % of the mean or a trend of 10 %)"
             )
         yield from (Symptom("doubt", text, key) for key in own)
