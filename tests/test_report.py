@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import re
 import time
 from collections.abc import Iterator
@@ -303,6 +305,11 @@ def test_parts_and_causes_of_the_core_have_names_and_colours() -> None:
     text = (root / "stats/parts.rs").read_text()
     parts = re.findall(r'^    "(\w+)",$', text, flags=re.MULTILINE)
     assert parts == list(names.PARTS) == list(style.PART_COLOURS)
+    channels = [
+        [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+        for colour in (*style.PART_COLOURS.values(), style.UNKNOWN_PART)
+    ]
+    assert min(math.dist(a, b) for a, b in itertools.combinations(channels, 2)) > 12
     for cause in names.CAUSES:
         assert re.search(rf'"programs_{cause}"', (root / "device/ssd/counters.rs").read_text()), (
             cause

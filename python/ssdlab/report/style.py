@@ -34,7 +34,7 @@ PART_COLOURS = {
     "card": "#5f7f93",
     "bus": "#9db7c4",
     "service": "#a3a29c",
-    "host": "#d8cfc4",
+    "host": "#52b1c4",
 }
 """One per part of `stats::PART_NAMES`; waiting for collection stands out."""
 
