@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +41,7 @@ from ssdlab.api.report import Report
 from ssdlab.cli.answer import View, print_rows
 from ssdlab.report import answer_page, drawing
 from ssdlab.report.drawing import recoloured
-from ssdlab.tables import named_tables
+from ssdlab.tables import file_values, named_tables
 
 Cli = Callable[..., Outcome]
 in_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
@@ -312,6 +313,36 @@ def test_no_document_of_an_answer_is_left_out_without_a_word(
         f"ssdlab: {document}: with {option} there is no answer to write; leave out one\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("document", ["--report", "--csv", "--xlsx"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "w.fio", "--on", "lab-reference"),
+        ("test", "lab-reference", "-p", "fsync"),
+        ("sweep", "w.fio", "--on", "lab-reference", "--vary", "job.iodepth=1,2"),
+        ("resume", "last"),
+    ],
+)
+def test_a_plan_has_no_document_but_its_own(
+    tmp_path: Path, cli: Cli, command: tuple[str, ...], document: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("w.fio").write_text("[w]\nrw=randwrite\nsize=1m\n")
+    done = cli(*command, "--plan", document, tmp_path / "out")
+    assert (done.status, done.err) == (
+        2, f"ssdlab: {document}: with --plan there is no answer to write; leave out one\n"
+    )  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == ["w.fio"]
+
+
+def test_files_have_no_figures_that_binary_fractions_leave_behind() -> None:
+    rows: list[Cells] = [[Cell(0.1 * 3), Cell(1e15 + 1)], [None, Cell(math.inf)]]
+    heads, *lines = file_values(Table("", columns("a | b"), rows))
+    assert heads == ["a", "b"]
+    assert lines == [[0.3, 1e15 + 1], [None, math.inf]]
 
 
 def test_tables_as_csv_go_to_a_folder_and_not_to_standard_output(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from ssdlab.analysis.stats import (
     Estimate,
     around,
     holm,
+    mean_of,
     p_two_sided,
     repeats_needed,
     t_cdf,
@@ -118,6 +120,14 @@ def test_welch_gives_the_numbers_of_a_worked_example() -> None:
     assert found is not None
     assert found.p == pytest.approx(0.021, abs=0.001)
     assert leaves_out_zero(found)
+
+
+def test_equal_values_have_a_mean_that_is_theirs_and_no_difference() -> None:
+    value = 1466.368
+    assert math.fsum([value] * 3) / 3 != value
+    assert mean_of([value] * 3) == value
+    found = welch([math.log(value)] * 3, [math.log(value)])
+    assert found is not None and found.value == 0
 
 
 def test_welch_with_one_run_on_a_side_takes_the_spread_of_the_other() -> None:
@@ -414,6 +424,21 @@ def store(tmp_path: Path) -> tuple[Path, list[str]]:
         simulated(seed, spare).save(folder).name for spare in ("0.28", "0.5") for seed in (1, 2)
     ]
     return folder, names
+
+
+def test_labels_name_a_key_as_it_is_set_with_as_many_figures_as_tell_it(
+    cli: Cli, tmp_path: Path
+) -> None:
+    how = ("--on", "demo-enterprise", "--scale", 64, "--out", tmp_path)
+    job = tmp_path / "w.fio"
+    job.write_text(JOB.replace("runtime=60", "runtime=1"))
+    for change in ((), ("--set", "ftl.over_provisioning=0.07")):
+        assert cli("run", job, *how, *change, "-q").status == 0
+    names = sorted(path.name for path in tmp_path.glob("*demo*"))
+    title = cli("compare", *names, "--out", tmp_path).out.partition("\n")[0]
+    told = re.findall(r", (\S+) (\S+) \([AB]\)", title)
+    assert {key for key, _ in told} == {"ftl.over_provisioning"}
+    assert {value for _, value in told} == {"0.3941", "0.07"}
 
 
 def test_the_command_prints_writes_and_draws(

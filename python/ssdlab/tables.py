@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ssdlab.answer import Answer, Check, Section, Table, numbers_table, table
+from ssdlab.answer import Answer, Check, Section, Table, numbers_table, table, table_values
 
 NAME_MAX = 31
 """Characters of a table's name: of a sheet's, by the format of workbooks."""
@@ -52,6 +52,18 @@ def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:
         name = next(cut for end in endings if (cut := _cut(words, end)) not in taken)
         taken.add(name)
         yield name, one
+
+
+def file_values(table: Table) -> list[list[float | str | None]]:
+    """A table as files have it: as :func:`ssdlab.answer.table_values`, fractions in twelve figures;
+    nobody measured the others (0.3, not 0.30000000000000004)."""
+    return [
+        [
+            float(f"{value:.12g}") if isinstance(value, float) and value % 1 else value
+            for value in line
+        ]
+        for line in table_values(table)
+    ]
 
 
 def _cut(words: str, end: str) -> str:

@@ -42,11 +42,10 @@ if light.BODIES:
         cell_text,
         heading,
         numbers_table,
-        table_values,
     )
     from ssdlab.api.watching import PIPE_WIDTH
     from ssdlab.cli.output import check_stdout, keeping, results, say, write_json
-    from ssdlab.tables import named_tables
+    from ssdlab.tables import file_values, named_tables
 
 T = TypeVar("T")
 KEY_NUMBERS = 5
@@ -89,10 +88,11 @@ class View(Group):
         if self.csv is not None:
             prove(self.csv)
 
-    def require_no_documents(self, option: str) -> None:
+    def require_no_documents(self, option: str, *but: str) -> None:
         """Raises InputError where documents of an answer are asked for beside an option that gives
-        none."""
-        documents = {**self.documents, "--csv": self.csv}
+        none, ``but`` those that it has documents of its own for."""
+        every = {**self.documents, "--csv": self.csv}
+        documents = {name: place for name, place in every.items() if name not in but}
         if given := next((name for name, place in documents.items() if place is not None), None):
             raise InputError(f"{given}: with {option} there is no answer to write; leave out one")
 
@@ -395,7 +395,7 @@ def _write_csv(answer: Answer, folder: Path) -> None:
     make_folder(folder)
     for name, table in named_tables(answer):
         text = StringIO()
-        csv.writer(text, lineterminator="\n").writerows(table_values(table))
+        csv.writer(text, lineterminator="\n").writerows(file_values(table))
         write_to(folder / f"{name}.csv", text.getvalue())
 
 
@@ -407,7 +407,7 @@ def _write_xlsx(answer: Answer, place: Output) -> None:
         bold = book.add_format({"bold": True})
         for name, table in named_tables(answer):
             sheet = book.add_worksheet(name)
-            heads, *rows = table_values(table)
+            heads, *rows = file_values(table)
             sheet.write_row(0, 0, heads, bold)
             # Places in time, depths and counts are names of rows; a workbook draws along them.
             counted = all(_NUMBER.fullmatch(str(label)) for label, *_ in rows)

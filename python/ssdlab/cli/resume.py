@@ -29,6 +29,8 @@ def command(
     ask: Ask,
 ) -> None:
     """Go on with a protocol's run after Ctrl-C, a kill or a power failure."""
+    if plan:
+        view.require_no_documents("--plan", "--json")
     folder = RunStore(out).open(run)
     if plan:
         what = rest(folder, find(folder.manifest.protocol), rating_left(folder, tbw))

@@ -54,6 +54,8 @@ def command(
     ask: Ask,
 ) -> None:
     """Run fio jobs on a simulated or real drive."""
+    if plan:
+        view.require_no_documents("--plan", "--json")
     if view.json_ is not None and len(jobs) > 1:
         raise InputError("--json takes the document of one job; give one job file")
     texts = [read_job(job) for job in jobs]

@@ -125,6 +125,8 @@ def command(
     ask: Ask,
 ) -> None:
     """Run a job on many variants of a simulated drive; the table grows while it runs."""
+    if plan:
+        view.require_no_documents("--plan", "--json")
     order = _order(ask)
     if run is not None:
         _show_run(order, run, view, ask)

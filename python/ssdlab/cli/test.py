@@ -70,6 +70,8 @@ def command(
     ask: Ask,
 ) -> None:
     """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
+    if plan:
+        view.require_no_documents("--plan", "--json")
     on, rating = target_of(target, **drive.given)
     order = ask(informed, ask(order_of, protocol, on, rating, set=keys(set_)))
     if plan:

@@ -350,6 +350,6 @@ def _runtime_s(runtime: str | int | None) -> float | None:
 
 def _write_share(rw: str, read_percent: int | None) -> float:
     if rw in ("rw", "randrw", "readwrite"):
-        return 1.0 - (50 if read_percent is None else read_percent) / 100
+        return (100 - (50 if read_percent is None else read_percent)) / 100
     # In order, ``read:64k`` leaves so much out.
     return 0.0 if rw.partition(":")[0] in ("read", "randread") else 1.0

@@ -6,6 +6,7 @@ did, runs of a protocol by its numbers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -411,13 +412,18 @@ def _labelled(sides: Sequence[Sequence[Contender]]) -> list[Party]:
         differing = [key for key in one_each if len({one.get(key) for one in told}) == len(sides)]
         if len(differing) == 1 and all(len(one.get(differing[0], "-")) <= SHORT for one in told):
             key = differing[0]
-            what = key.removeprefix("rig: ")
-            names = [
-                f"{label}, {what} {one.get(key, '-')}"
-                for label, one in zip(names, told, strict=True)
-            ]
+            what = re.sub(r"^rig: (below\.)*", "", key)
+            values = [one.get(key, "-") for one in told]
+            short = [_short(value) for value in values]
+            values = short if len(set(short)) == len(set(values)) else values
+            names = [f"{label}, {what} {value}" for label, value in zip(names, values, strict=True)]
     labels = units.numbered(names)
     return [Party(label, tuple(side)) for label, side in zip(labels, sides, strict=True)]
+
+
+def _short(value: str) -> str:
+    """A fraction with as many figures as a label has room for; what is none as it is."""
+    return f"{float(value):.4g}" if re.fullmatch(r"\d+\.\d+", value) else value
 
 
 def _contender(run: RunFolder | Result) -> Contender:
