@@ -426,6 +426,20 @@ def test_rates_and_latencies_of_consistency_are_of_the_same_part() -> None:
         assert 0 < values[0] < values[-1] and values == sorted(values)
 
 
+@pytest.mark.parametrize(("times", "said"), [(0.53, True), (1.2, False)])
+def test_consistency_says_that_too_little_was_written_for_steady_state(
+    times: float, said: bool
+) -> None:
+    series = {"random-write": per_second(np.full(2000, 120.0))}
+    records = recorded({"random-write": job_result("w", WRITE)}, series)
+    (stats,) = records.directions("random-write", "write")
+    active = round(stats.io_bytes / times)
+    setup = Setup(active, "device", active, find("consistency").values({}))
+    found = find("consistency").judge(records, setup)
+    assert value(found, "written / active range") == pytest.approx(times)
+    assert ("too little for steady state" in found.sentences[0]) == said
+
+
 def test_seconds_without_any_write_are_stalls_of_consistency() -> None:
     iops = np.full(2000, 30_000.0)
     frame = per_second(iops * 4096 / 1e6).filter(~pl.col("time_s").is_between(1500, 1510))

@@ -409,7 +409,11 @@ def test_saturation_ends_when_five_half_hours_are_steady() -> None:
     records, _ = run(setup, find("pts-wsat"), lambda job: 1000 if int(job.key[-4:]) < 45 else 100)
     # The values at 60, 90 ... 180 minutes; the one at 30 is from before the fall.
     assert len(records) == 180
-    assert any("It is steady" in s for s in find("pts-wsat").judge(records, setup).sentences)
+    judged = find("pts-wsat").judge(records, setup)
+    assert "It is steady after 3 h 00 min." in judged.sentences
+    by_record = next(table for table in judged.tables if "record by record" in table.title)
+    assert [row[0] for row in by_record.rows][:3] == ["1", "10", "20"]
+    assert len(by_record.rows) == 19
 
 
 def test_a_percentile_of_too_few_writes_is_not_zero() -> None:

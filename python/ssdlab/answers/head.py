@@ -218,6 +218,8 @@ def _summary(traces: Sequence[Trace], title: str, kind: str, *, several: bool) -
 def _from(window: Window) -> str:
     if window.verdict in ("recorded", "unknown"):
         return "whole job"
+    if window.verdict == "short":
+        return "whole job, too short"
     return units.duration(window.start_s) if window.steady else "whole job, not steady"
 
 

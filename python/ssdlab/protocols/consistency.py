@@ -6,7 +6,7 @@ from ssdlab import units
 from ssdlab.analysis import consistency
 from ssdlab.analysis.measurement import NEAR
 from ssdlab.answer import Cell, Number, Section, Table, columns
-from ssdlab.engine.answers import figure
+from ssdlab.engine.answers import figure, number
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records, time_us
 from ssdlab.engine.setup import ProtocolParameter, Setup
@@ -61,7 +61,7 @@ def judge(records: Records, setup: Setup) -> Section:
             *((f"{one} latency", time_us(latencies, one), "us", "lower") for one in LATENCIES),
         )
     ]
-    rows = [(number.name, Cell(number.value, (KEY,)), number.unit) for number in numbers]
+    rows = [(one.name, Cell(one.value, (KEY,)), one.unit) for one in numbers]
     views = [
         figure(
             title,
@@ -83,6 +83,10 @@ def judge(records: Records, setup: Setup) -> Section:
         f"and the fastest {found.max:,.0f}, with a mean of {found.mean:,.0f}: "
         f"a spread of {100 * found.spread:.0f} %."
     )
+    written = sum(stats.io_bytes for stats in records.directions(KEY, "write"))
+    times = number("written / active range", Cell(written / setup.active, (KEY,)), "x")
+    if written < setup.active:
+        said += f" Only {times.value:.2g} x the range was written: too little for steady state."
     again = (
         f"The speed repeats every {units.number(dips.period * step)} s, in "
         f"{'dips' if dips.dips else 'peaks'} of {units.number(dips.width * step)} s."
@@ -90,7 +94,7 @@ def judge(records: Records, setup: Setup) -> Section:
         else "No dip repeats in time."
     )
     table = Table("Late part", columns("quantity | value | unit"), rows)
-    return Section([said, again], numbers, [table], views)
+    return Section([said, again], [*numbers, times], [table], views)
 
 
 PROTOCOLS = procedure(

@@ -22,7 +22,9 @@ ROUND_QUICK = 5
 QUICK = 12
 """The number of records is scaled down by this in a quick run."""
 LATENCIES = ("mean", "p99.9", "max")
-TRACKED = "RND 4 KiB writes, last record of each half hour"
+ROWS_EACH = (1, 2, 5, 10, 15, 30, 60)
+"""Records from one row of the table to the next: the fewest that leave so many rows at most."""
+ROWS_MAX = 30
 
 
 class Minute(NamedTuple):
@@ -112,16 +114,18 @@ def _steady(records: Records, done: int, each: int) -> bool:
 
 
 def _rounds(records: Records, done: int, each: int, most: int) -> RoundsRecord:
-    """The last record of each half hour as the round of a test to steady state."""
+    """The last record of each half hour as the round of a test to steady state. In records, as
+    those of a drive made smaller and of a quick run are shorter."""
+    tracked = f"RND 4 KiB writes, last of each {each} records"
     last = range(each, done + 1, each)
     keys = tuple(key for n in last if (key := key_of(n)) in records)
     values = [records.iops(key) or 0.0 for key in keys]
     return RoundsRecord(
         "wsat",
-        "random writes, half hour by half hour",
+        f"random writes, each {each}th record",
         len(values),
-        {TRACKED: values},
-        {TRACKED: "IOPS"},
+        {tracked: values},
+        {tracked: "IOPS"},
         WINDOW,
         most // each,
         keys,
@@ -151,7 +155,7 @@ def judge(records: Records, setup: Setup) -> Section:
         _said(found, begin.value or 0.0, end.value or 0.0, rounds, setup),
         numbers,
         [
-            _table(records, found, each, setup),
+            _table(records, found, setup),
             steady_report.table(rounds),
             pts.conditions(setup, what=[("ends", _ends(setup)), ("at the end", _end(found, late))]),
         ],
@@ -193,7 +197,7 @@ def _said(
         f"in the end {end:,.0f}{fallen}, after {times:.2g} x the active range."
     )
     if rounds.steady:
-        return [said, f"It is steady after {found[-1].minute:,.3g} minutes."]
+        return [said, f"It is steady after {duration(60 * found[-1].minute)}."]
     if times >= setup.number("times"):
         return [
             said,
@@ -204,8 +208,8 @@ def _said(
     return [said, "The test is not at its end."]
 
 
-def _table(records: Records, found: list[Minute], each: int, setup: Setup) -> Table:
-    every = each if len(found) > each else 1
+def _table(records: Records, found: list[Minute], setup: Setup) -> Table:
+    every = next((n for n in ROWS_EACH if len(found) <= n * ROWS_MAX), ROWS_EACH[-1])
     shown = [one for n, one in enumerate(found, start=1) if n == 1 or n % every == 0]
     if found[-1] not in shown:
         shown.append(found[-1])
