@@ -16,7 +16,7 @@ import ssdlab
 from conftest import Outcome, needs_fio
 from ssdlab import _core
 from ssdlab.analysis import layout
-from ssdlab.answer import Cell, cell_text
+from ssdlab.answer import Cell, cell_text, numbers_table
 from ssdlab.answers import blind as blind_answer
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings
@@ -504,6 +504,11 @@ def test_pages_are_told_in_kib_and_an_interval_in_the_unit_of_its_value() -> Non
     told = characterise._number(page)
     assert (told.value, told.unit) == (16.0, "KiB")
     assert characterise._said(spare) == "over-provisioning of 28.7 % (26.9 % .. 30.7 %)"
+    share = characterise._number(spare)
+    assert share.value == pytest.approx(28.7) and share.unit == "%"
+    kept = Conclusion("buffer kept over a power failure", 0.0, 0.0, 0.0, "yes/no", "", "")
+    answer = numbers_table([characterise._number(kept)])
+    assert [cell_text(one) for one in answer.rows[0]] == [kept.name, "no", "yes/no"]
     large = replace(page, value=2421760.0)
     assert [cell_text(row[1]) for row in table([page, large, spare]).rows] == [
         "16,384", "2,421,760", "0.287"

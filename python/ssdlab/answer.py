@@ -473,7 +473,7 @@ def numbers_table(numbers: Sequence[Number]) -> Table:
         "number": lambda one: one.name,
         "job": lambda one: one.job or None,
         "ddir": lambda one: one.ddir or None,
-        "value": lambda one: Cell(one.value, one.sources),
+        "value": lambda one: Cell(one.value, one.sources, units.number(one.value, one.unit)),
         "unit": lambda one: one.unit,
     }
     return table("Numbers", map(in_gigabytes, numbers), cells, optional=["job", "ddir"])

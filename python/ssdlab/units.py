@@ -49,11 +49,13 @@ _NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 36
 
 def number(value: float | None, unit: str = "") -> str:
     """A number as tables write it: three figures, whole from 100 on, thousands apart; bytes with
-    their unit. A dash for None and what is not finite."""
+    their unit, a ``yes/no`` in words. A dash for None and what is not finite."""
     if value is None or not math.isfinite(value):
         return DASH
     if unit == "B":
         return size_text(value)
+    if unit == "yes/no":
+        return "yes" if value else "no"
     if abs(value) >= 99.95 or value == int(value):
         return f"{value:,.0f}"
     short = f"{value:.3g}"
@@ -444,5 +446,6 @@ _WRITERS: Mapping[str, Callable[[float], str]] = {
     "s": duration,
     "B": size_text,
     "GiB": lambda value: binary(2**30 * value),
+    "yes/no": lambda value: number(value, "yes/no"),
 }
 """How quantities of a unit are written where the unit may change."""

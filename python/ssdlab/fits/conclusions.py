@@ -78,11 +78,9 @@ def table(found: Sequence[Conclusion]) -> Table:
 def _cell(conclusion: Conclusion, value: float | None) -> Cell:
     if value is None:
         text = ""
-    elif conclusion.unit == "yes/no":
-        text = "yes" if value else "no"
     else:
         # Bytes whole: rigs have powers of two, which three figures hide.
-        text = f"{value:,.0f}" if conclusion.unit == "B" else number(value)
+        text = f"{value:,.0f}" if conclusion.unit == "B" else number(value, conclusion.unit)
     return Cell(value, conclusion.sources, text)
 
 

@@ -24,7 +24,7 @@ from ssdlab.protocols.characterise.benchmarks import (
     strides,
 )
 from ssdlab.protocols.characterise.reads import Reads
-from ssdlab.protocols.characterise.writes import Writes, round_keys
+from ssdlab.protocols.characterise.writes import SPARE, Writes, round_keys
 
 HEADLINE = ("dies", "channels", "tR", "tPROG", "write buffer", "SLC cache", "over-provisioning")
 """Conclusions of the first sentence."""
@@ -59,7 +59,9 @@ def _number(conclusion: Conclusion) -> Number:
     value, unit = conclusion.value, conclusion.unit
     if unit == "B" and value is not None and value < 1 << 30:
         value, unit = value / 1024, "KiB"  # pages and buffers are no decimal sizes
-    return Number(conclusion.name, value, "" if unit == "yes/no" else unit, "", conclusion.sources)
+    if conclusion.name == SPARE.name and value is not None:
+        value, unit = 100 * value, "%"
+    return Number(conclusion.name, value, unit, "", conclusion.sources)
 
 
 def _said(conclusion: Conclusion) -> str:
