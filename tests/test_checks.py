@@ -709,6 +709,29 @@ def test_a_short_window_of_a_run_that_goes_on_falling_is_doubted() -> None:
     assert alarms <= 4
 
 
+def test_a_new_drive_is_not_steady_while_writes_at_random_still_fill_it() -> None:
+    """What was never written serves collection as the spare does. Here the rate alone passes."""
+
+    def told(drive_writes: float, prepare: str = "fob", more: str = "") -> tuple[float, float]:
+        size, rig = 512 << 20, {"capacity": "512MiB", "ftl.gc.victim": "random"}
+        job = f"[j]\nrw=randwrite\nbs=4k\niodepth=32\nio_size={round(drive_writes * size)}\n{more}"
+        result = ssdlab.run(job, on="lab-reference", set=rig, prepare=prepare)
+        (found,) = of_name(examine(of_result(result)), "steady")
+        share = re.search(r"still filling: .* adds (\d+) % to the spare", found.evidence)
+        assert "by the PTS rule" in found.evidence and (found.status == "doubt" or not share)
+        return int(share[1]) / 100 if share else 0.0, result.measurement.directions[0].waf or 0.0
+
+    none, filled = told(2.6, "sequential", "norandommap\n")
+    assert none == 0
+    for drive_writes in (2.6, 3.0):
+        share, waf = told(drive_writes, more="norandommap\n")
+        # That is the share at the end; over the window before it there was more.
+        assert 0.1 < share < filled / waf - 1 < 3 * share
+    for drive_writes, more in ((6.0, "norandommap\n"), (2.0, ""), (2.6, "norandommap\nsize=75%\n")):
+        # The second pass comes to no new block; what lies outside of the range stays unwritten.
+        assert told(drive_writes, more=more)[0] == 0
+
+
 def test_many_steps_alike_are_one_sentence() -> None:
     results = [(f"s{n}", real(options={"direct": "0"})) for n in range(30)]
     found = of_name(examine(session(*results)), "cache")[0]
@@ -900,6 +923,24 @@ def test_a_mix_reads_what_it_has_written_itself() -> None:
     assert told("norandommap\nruntime=5\n")[0] == "bad"
     assert told("runtime=5\n")[0] == "bad"
     assert told("norandommap\nruntime=15\n")[0] == "doubt"
+
+
+@pytest.mark.parametrize(
+    ("state", "initial"),
+    [
+        ("fob", "empty"),
+        ("sequential,idle:1s", "full"),
+        ("as left by the run before", "unknown"),
+        ("as left by the run before, then purge,idle:1s", "empty"),
+        ("as left by the run before, then sequential", "full"),
+    ],
+)
+def test_what_a_drive_held_before_a_run_is_known_from_how_it_was_prepared(
+    state: str, initial: str
+) -> None:
+    result = make_result("x")
+    result.document["ssdlab"]["preconditioning"] = state
+    assert of_result(result).initial == initial
 
 
 def test_what_was_never_written_is_no_matter_on_a_hard_disk() -> None:

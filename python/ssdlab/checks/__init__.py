@@ -149,13 +149,13 @@ def _seconds(text: str) -> float:
 
 
 def _initial(result: Result) -> State:
-    """Whether the drive held data: of a simulated one it is known."""
+    """Whether the drive held data: of a simulated one it is known, unless it had run before."""
     if result.kind != "sim":
         return "unknown"
     steps = str(result.ssdlab.get("preconditioning") or "fob").split(",")
-    last: State = "empty"
+    last: State = "unknown" if steps[0].startswith("as left") else "empty"
     for step in steps:
-        name = step.strip().split(":")[0]
+        name = step.strip().removeprefix("then ").split(":")[0]
         if name in ("sequential", "random", "steady"):
             last = "full"
         elif name in ("trim", "purge", "fob"):

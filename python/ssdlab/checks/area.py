@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ssdlab.checks.base import Case, Probe, StepEvidence, Symptom
+from ssdlab.checks.base import Case, Probe, StepEvidence, Symptom, of_job
 from ssdlab.checks.facts import Facts, JobFacts, Moved
 from ssdlab.numeric import Floats
 from ssdlab.units import size_text
@@ -90,6 +90,26 @@ def _empty_of_file(after: Mapping[str, object], work: JobFacts) -> float:
     return sum(own) / len(own) if own else 0.0
 
 
+def never_written(case: Case) -> dict[str, float]:
+    """By job of a single run on a simulated drive (:func:`of_job`), how much of what it had written
+    to at random by its end had never been written, as a share of the spare that the drive keeps:
+    collection has the use of both, but of that only until it is written. Where that is known."""
+    grid, found = _Grid(case), {}
+    for key, facts in case.facts.items():
+        drive = next(iter(facts.built.values()), None)
+        for work in facts.works:
+            grid.work(work)
+            empty, whole = grid.empty(work), grid.empty_bytes()
+            if (
+                drive and facts.flash and facts.rig and not facts.rig.compresses
+                and work.random and work.direction("write") and empty is not None
+            ):  # fmt: skip
+                own = empty * (work.length or drive["capacity_bytes"])
+                spare = drive["over_provisioning"] * drive["capacity_bytes"]
+                found[of_job(key, work.name)] = own / (spare + max(0.0, whole - own))
+    return found
+
+
 class _Grid:
     """How much of each piece of the target holds data, as far as the steps tell."""
 
@@ -142,6 +162,10 @@ class _Grid:
         if len(share) == 0 or np.isnan(share).any():
             return None
         return float(1.0 - share.mean())
+
+    def empty_bytes(self) -> float:
+        """What of the target holds no data; NaN where it is not known."""
+        return float((1.0 - self._share).mean()) * self._capacity
 
     def found_empty(self, work: JobFacts) -> float | None:
         """Share of a job's range without data when it reads there: what it writes itself is no
