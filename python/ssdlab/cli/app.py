@@ -82,8 +82,9 @@ def _refuse_twice(command: Any) -> None:
     command.make_parser = make_parser
 
 
+@cache
 def root() -> Any:
-    """The program, as a group of commands."""
+    """The program, as a group of commands; put together once."""
     if not light.BODIES:
         # No value is used then; Typer's checks of them would load pydantic.
         kinds: tuple[Any, ...] = (TyperArgument, TyperOption)
