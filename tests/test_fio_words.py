@@ -15,7 +15,7 @@ from conftest import Outcome, needs_fio
 from ssdlab.errors import BrokenOffError, ExperimentError, InputError, SsdlabError
 from ssdlab.fio.complaints import failure
 
-pytestmark = [pytest.mark.real, needs_fio()]
+pytestmark = [pytest.mark.real, needs_fio(), pytest.mark.usefixtures("short_fio")]
 
 REFUSED = {
     "rw=randread\nsize=1m\nrandom_distribution=zipf:abc": "random postfix parsing failed",

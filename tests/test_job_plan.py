@@ -20,6 +20,7 @@ MIB = 1 << 20
 DEVICE = 64 * MIB
 RIG = f'[device]\nkind = "null"\ncapacity = "{DEVICE}B"\nservice_time = "1us"\n'
 
+pytestmark = pytest.mark.usefixtures("short_fio")
 real = pytest.mark.skipif(shutil.which("fio") is None, reason="there is no fio")
 
 ON_A_DEVICE = {

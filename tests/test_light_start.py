@@ -7,7 +7,8 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,38 +26,76 @@ WORK = {"ssdlab.engine.runner", "ssdlab.report.answer_page", "ssdlab.safety", "s
 """Some of what runs something."""
 
 
-class Start:
-    """What a command line loaded, said and took."""
+FORKED = """
+import gc, json, os, sys
+import ssdlab.cli.app
+gc.freeze()
+gc.disable()
+for line in sys.stdin:
+    arguments, environment, said = json.loads(line)
+    if os.fork():
+        print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+        continue
+    sys.argv[1:] = arguments
+    os.environ.clear()
+    os.environ.update(environment)
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT), 1)
+    try:
+        ssdlab.cli.main()
+    finally:
+        with open(said + ".loaded", "w") as file:
+            file.write("\\n".join(sys.modules))
+"""
+"""Starts the program by a fork for each line, once what every start loads is there."""
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
-        before = _children_s()
-        done = subprocess.run(
-            [sys.executable, "-X", "importtime", "-m", "ssdlab", *arguments],
-            env={**os.environ, **(environment or {})},
-            capture_output=True,
-            text=True,
-        )
-        self.seconds = _children_s() - before
-        self.status, self.said = done.returncode, done.stdout
-        self.loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+@dataclass(frozen=True)
+class Start:
+    """What a command line loaded, all in all, and said."""
+
+    status: int
+    said: str
+    loaded: set[str]
 
     def heavy(self) -> set[str]:
         return self.loaded & (HEAVY | WORK)
 
 
-def _children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+Begin = Callable[..., Start]
 
 
-def completed(line: str) -> Start:
-    """What is offered behind a line."""
-    environment = {
+@pytest.fixture(scope="module")
+def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begin]:
+    """Starts a command line."""
+    said = tmp_path_factory.mktemp("starts") / "said"
+    loaded = said.with_suffix(".loaded")
+    command = [sys.executable, "-c", FORKED]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        asked, answered = server.stdin, server.stdout
+        assert asked is not None and answered is not None
+
+        def start(*arguments: str, **environment: str) -> Start:
+            line = json.dumps([arguments, {**os.environ, **environment}, str(said)])
+            print(line, file=asked, flush=True)
+            found = Start(
+                int(answered.readline()), said.read_text(), {*loaded.read_text().splitlines()}
+            )
+            said.unlink()
+            loaded.unlink()
+            return found
+
+        yield start
+
+
+def completing(line: str) -> dict[str, str]:
+    """The environment in which a shell asks for what is offered behind a line."""
+    return {
         light.COMPLETE: "complete_bash",
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(line.split(" ")) - 1),
     }
-    return Start(environment=environment)
 
 
 def subcommands() -> list[str]:
@@ -68,8 +107,10 @@ def subcommands() -> list[str]:
     ]
 
 
-def test_the_help_lists_every_command_with_its_summary_and_loads_nothing_for_it() -> None:
-    start = Start("--help")
+def test_the_help_lists_every_command_with_its_summary_and_loads_nothing_for_it(
+    begin: Begin,
+) -> None:
+    start = begin("--help")
     assert start.status == 0 and start.heavy() == set()
     lines = [line.split(maxsplit=1) for line in start.said.splitlines() if line]
     told = {name: rest[0] for name, *rest in lines if rest}
@@ -80,8 +121,8 @@ def test_the_help_lists_every_command_with_its_summary_and_loads_nothing_for_it(
 
 
 @pytest.mark.parametrize("line", subcommands())
-def test_the_help_of_a_command_loads_nothing_that_runs_it(line: str) -> None:
-    start = Start(*line.split(), "--help")
+def test_the_help_of_a_command_loads_nothing_that_runs_it(line: str, begin: Begin) -> None:
+    start = begin(*line.split(), "--help")
     assert start.status == 0 and start.heavy() == set()
     assert f"Usage: ssdlab {line} " in start.said
 
@@ -114,40 +155,56 @@ def test_the_help_of_a_command_loads_nothing_that_runs_it(line: str) -> None:
         ("ssdlab cache load.csv --policies al", "all"),
     ],
 )
-def test_a_completion_loads_nothing_but_names(line: str, offered: str) -> None:
-    start = completed(line)
+def test_a_completion_loads_nothing_but_names(line: str, offered: str, begin: Begin) -> None:
+    start = begin(**completing(line))
     assert start.heavy() == set()
     assert offered in start.said.splitlines()
 
 
 @pytest.mark.parametrize("kind", ["drives", "policies", "controllers", "options"])
-def test_a_list_of_names_loads_nothing_that_counts(kind: str) -> None:
-    start = Start("list", kind)
+def test_a_list_of_names_loads_nothing_that_counts(kind: str, begin: Begin) -> None:
+    start = begin("list", kind)
     assert start.status == 0 and start.loaded & COUNTING == set()
 
 
-def test_kept_runs_are_completed_by_their_folders(tmp_path: Path) -> None:
+def test_kept_runs_are_completed_by_their_folders(begin: Begin) -> None:
     kept = RunStore().save(make_result("drive"))
     for command in ("report", "show"):
-        start = completed(f"ssdlab {command} {kept.name[:8]}")
+        start = begin(**completing(f"ssdlab {command} {kept.name[:8]}"))
         assert start.heavy() == set() and kept.name in start.said.splitlines()
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @pytest.mark.alone
 def test_help_and_completions_take_a_third_of_a_second() -> None:
     def seconds(line: str) -> float:
-        return (completed(line) if line.startswith("ssdlab ") else Start(*line.split())).seconds
+        """Of a whole start, from the interpreter on."""
+        asks = line.startswith("ssdlab ")
+        before = _children_s()
+        subprocess.run(
+            [sys.executable, "-m", "ssdlab", *([] if asks else line.split())],
+            env={**os.environ, **(completing(line) if asks else {})},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        return _children_s() - before
 
     lines = ("--help", "run --help", "ssdlab ru", "ssdlab test demo-client --protocol pts-io")
     # One quick start of three is enough.
     assert [one for one in lines if not any(seconds(one) <= SECONDS_MAX for _ in range(3))] == []
 
 
-def test_an_option_that_looks_like_help_is_the_value_before_it(tmp_path: Path) -> None:
+def test_an_option_that_looks_like_help_is_the_value_before_it(
+    tmp_path: Path, begin: Begin
+) -> None:
     """The command is run, so its body must be there."""
     job = tmp_path / "job.fio"
     job.write_text("[w]\nrw=write\nsize=1m\n")
-    start = Start("run", str(job), "--on", "--help")
+    start = begin("run", str(job), "--on", "--help")
     assert start.status == 2 and "polars" in start.loaded
     assert not light.asks_for_words(["run", "x", "--on", "--help"], {})
     assert light.asks_for_words(["run", "x", "--help", "--on"], {})

@@ -34,6 +34,7 @@ bs=8k
 write_iops_log=mine
 log_avg_msec=500
 """
+pytestmark = pytest.mark.usefixtures("short_fio")
 TYPES = ("bw", "clat", "clat_hist", "iops", "lat", "slat")
 SMALL = ("lab-reference", "--set", "capacity=256MiB")
 KINDS = ["sim", pytest.param("file", marks=[pytest.mark.real, needs_fio()])]
