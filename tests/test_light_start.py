@@ -174,6 +174,20 @@ def test_kept_runs_are_completed_by_their_folders(begin: Begin) -> None:
         assert start.heavy() == set() and kept.name in start.said.splitlines()
 
 
+def test_nothing_is_collected_while_a_command_loads() -> None:
+    code = """
+import gc, sys
+from ssdlab import cli
+passes = lambda: sum(one["collections"] for one in gc.get_stats())
+before = passes()
+cli.run_command = lambda _: print(passes() - before, gc.isenabled(), gc.get_freeze_count() > 0)
+sys.argv[1:] = ["run"]
+cli.main()
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    assert said.split() == ["0", "True", "True"]
+
+
 def _children_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -173,11 +173,10 @@ def protocol_snapshots(folder: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     found = documents.parsed(documents.read_bytes(path), path)
-    return documents.checked(found, _SNAPSHOTS, path)
+    return documents.checked(found, TypeAdapter(dict[_When, dict[str, Any]]), path)
 
 
 _When = Annotated[str, StringConstraints(pattern="^(before|after)$")]
-_SNAPSHOTS = TypeAdapter(dict[_When, dict[str, Any]])
 
 
 def _of_result(about: Mapping[str, Any], name: str) -> Iterator[Health]:
