@@ -114,6 +114,10 @@ KINDS = {
         },
         ("SLC cache", "map cache"),
     ),
+    "a policy between greedy and FIFO": Kind(
+        rig({}, "over_provisioning = 0.2\ngc = { victim = 'windowed', pace = 'blocking' }"),
+        {"over-provisioning": 0.2},
+    ),
     "no buffer": Kind(
         rig({}, ssd=""),
         {**EVERY, "tPROG": 600.0, "in a row on a die": 16384},

@@ -313,6 +313,33 @@ def test_a_fit_says_what_speaks_against_the_runs_that_it_takes(
         assert doubt in said and wrote in said
 
 
+def test_what_only_the_make_of_a_drive_tells_is_not_determined_by_a_table() -> None:
+    """Its twin is made of dies and channels of another drive: what each does is not told."""
+    name, capacity = "micron-7450-960", 960 * 10**9
+    loads = [FitWorkload("randread", 4096, depth) for depth in (1, 4, 16, 64, 128)]
+    loads += [
+        FitWorkload("randread", 65536, 8),
+        FitWorkload("write", 131072, 8, state="steady-seq"),
+    ]
+    (answers,) = trial.answers([profile(name).text], loads)
+    observed = [Observation(*pair) for pair in zip(loads, answers, strict=True)]
+
+    def told(**more: Any) -> dict[str, bool]:
+        """By parameter that is determined, whether the truth lies in its interval."""
+        found = fit(FitOrder(observed, capacity, quick=True, **more)).found
+        true = with_keys(profile(name).text, {})
+        return {
+            one.parameter.key: one.low <= one.parameter.read(true) <= one.high
+            for one in judged(found)
+            if one.determined
+        }
+
+    of_others = told(without=[name])
+    assert of_others.get("nand.t_read") and all(of_others.values())
+    assert not {"nand.t_program", "nand.transfer_mts"} & set(of_others)
+    assert told(start=name)["nand.t_program"]
+
+
 def test_an_array_of_drives_pays_for_the_host_once() -> None:
     drive = with_keys(profile("demo-enterprise").text, {"capacity": "1GiB", "host_time": "25us"})
     array = array_rig(Sim("x", drive.to_toml()), ArrayShape("0", 4, 64 << 10))

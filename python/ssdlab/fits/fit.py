@@ -93,6 +93,7 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
     candidates, fixed = _candidates(order, observed)
     ranked = starts.ranked(candidates, observed, fixed)
     start, closely = ranked[0]
+    among = {} if order.concluded else _among(ranked)
     muted = within(progress, 0.0, 0.0, "how it collects")
     if order.concluded:
         start = _of_several(ranked)
@@ -106,7 +107,7 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
     elif order.quick:
         closely = _collecting(starts.held(start, observed, fixed), observed, order.seed, muted)
     if order.quick:
-        return Fit(closely, start.name, observed, True)
+        return Fit(replace(closely, among=among), start.name, observed, True)
     some = observed[:: math.ceil(len(observed) / ROWS)]
     effort = Effort(seed=order.seed)
     if order.concluded:
@@ -114,7 +115,8 @@ def fit(order: FitOrder, progress: ProgressCallback | None = None) -> Fit:
     else:
         lasting = trial.lasting(effort, start.rig, [observation.load for observation in some])
         effort = replace(lasting, writes=max(2 * effort.writes, lasting.writes))
-    return _by_simulation(start, closely, some, fixed, effort, progress)
+    found = _by_simulation(start, closely, some, fixed, effort, progress)
+    return replace(found, found=replace(found.found, among=among))
 
 
 def _candidates(
@@ -180,13 +182,35 @@ def _is_drive(start: starts.Start, keys: Mapping[str, str]) -> bool:
 def _of_several(ranked: Sequence[tuple[starts.Start, SearchEnd]]) -> starts.Start:
     """The likeliest of drives that differ in how many dies they have, with how far apart the
     parameters of all are, each as often as it is likely."""
-    start, best = ranked[0]
-    likely = np.exp(-0.5 * np.array([starts.unlikely(end) - starts.unlikely(best)
-                                     for _, end in ranked]))  # fmt: skip
-    off = np.array([end.vector - best.vector for _, end in ranked])
-    apart = np.sqrt(likely @ off**2 / likely.sum())
-    keys = [parameter.key for parameter in best.space.parameters]
-    return start.having({}, {}, dict(zip(keys, apart.tolist(), strict=True)))
+    return ranked[0][0].having({}, {}, _distance(ranked, _likely(ranked)))
+
+
+def _among(ranked: Sequence[tuple[starts.Start, SearchEnd]]) -> dict[str, float]:
+    """How far apart the parameters are of the drives that could be started from: each as often as
+    it is likely, or, where only its count would tell a parameter, as there are such drives."""
+    alike = np.array([math.exp(-starts.RARE / 2) if start.name == starts.XPOINT else 1.0
+                      for start, _ in ranked])  # fmt: skip
+    counted = {one.key for one in ranked[0][1].space.parameters if one.counted}
+    as_many, as_likely = _distance(ranked, alike), _distance(ranked, _likely(ranked))
+    return {key: as_many[key] if key in counted else off for key, off in as_likely.items()}
+
+
+def _likely(ranked: Sequence[tuple[starts.Start, SearchEnd]]) -> Floats:
+    """How likely each of several drives is beside the likeliest."""
+    costs = np.array([starts.unlikely(end) for _, end in ranked])
+    shares: Floats = np.exp(-0.5 * (costs - costs.min()))
+    return shares
+
+
+def _distance(ranked: Sequence[tuple[starts.Start, SearchEnd]], shares: Floats) -> dict[str, float]:
+    """By key, how far the parameters of all drives that have it are from those of the first:
+    standard deviations of logarithms."""
+    found = {}
+    for key, x in ranked[0][1].values.items():
+        others = np.array([end.values.get(key, math.nan) for _, end in ranked])
+        has = np.isfinite(others)
+        found[key] = math.sqrt(shares[has] @ (others[has] - x) ** 2 / shares[has].sum())
+    return found
 
 
 def _without(keys: Mapping[str, str], key: str) -> dict[str, str]:
@@ -401,11 +425,8 @@ def _alike(row: Mapping[str, float], name: str) -> float:
 
 def _from(end: SearchEnd, space: FitSpace) -> Floats:
     """The vector of a fit by closed forms in another space, of more parameters perhaps."""
-    known = {
-        parameter.key: x for parameter, x in zip(end.space.parameters, end.vector, strict=True)
-    }
     pairs = zip(space.parameters, space.prior, strict=True)
-    return np.array([known.get(parameter.key, prior) for parameter, prior in pairs])
+    return np.array([end.values.get(parameter.key, prior) for parameter, prior in pairs])
 
 
 class _Course:

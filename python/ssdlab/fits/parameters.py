@@ -44,6 +44,8 @@ class FitParameter:
     """The width without what benchmarks have told."""
     stated: bool = False
     """Whether it is only fitted where the rig that is started from has it."""
+    counted: bool = False
+    """Whether a drive's rates tell it only together with how many there are of it."""
     apart: float = 0.0
     """Standard deviation of its logarithm over other choices of how the drive is made, which no
     derivative tells."""
@@ -100,8 +102,12 @@ PARAMETERS = (
         writes=True, stated=True,
     ),
     FitParameter("nand.t_read", "tR", "time", 0.5, 60_000, 1_000, 5e5, reads=True),
-    FitParameter("nand.transfer_mts", "flash channel, MT/s", "number", 0.4, 800, 20, 5_000),
-    FitParameter("nand.t_program", "tPROG", "time", 0.4, 700_000, 5_000, 1e7, writes=True),
+    FitParameter(
+        "nand.transfer_mts", "flash channel, MT/s", "number", 0.4, 800, 20, 5_000, counted=True
+    ),
+    FitParameter(
+        "nand.t_program", "tPROG", "time", 0.4, 700_000, 5_000, 1e7, writes=True, counted=True
+    ),
     FitParameter(
         "ftl.over_provisioning", "over-provisioning", "number", 0.5, 0.1, 0.03, 1.5, writes=True
     ),

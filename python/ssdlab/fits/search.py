@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -163,6 +163,15 @@ class SearchEnd:
     jacobian: Floats
     """Of these by parameter."""
     cost: float
+    among: Mapping[str, float] = field(default_factory=dict)
+    """By key of a parameter, the standard deviation of its logarithm over other drives that are
+    about as likely. What they do together is the same, so that it is none of :meth:`covariance`."""
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The parameters' logarithms by key."""
+        keys = [parameter.key for parameter in self.space.parameters]
+        return dict(zip(keys, self.vector.tolist(), strict=True))
 
     @property
     def weights(self) -> Floats:

@@ -268,7 +268,8 @@ def judged(end: SearchEnd) -> list[JudgedParameter]:
     bounds = np.array(end.space.bounds)
     answers = []
     for place, parameter in enumerate(end.space.parameters):
-        value, off = float(np.exp(end.vector[place])), float(spread[place])
+        value = float(np.exp(end.vector[place]))
+        off = math.hypot(spread[place], end.among.get(parameter.key, 0.0))
         partners = np.flatnonzero(np.abs(correlation[place]) > TRADE_OFF)
         strongest = [int(row) for row in np.argsort(-pull[:, place])[:3] if pull[row, place] > 0]
         answers.append(

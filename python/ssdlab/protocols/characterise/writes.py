@@ -33,6 +33,9 @@ RANDOM = "random"
 """A policy, the last of those that over-provisioning is reckoned by."""
 SMALL = 64
 """Units of the smallest superblock that greedy collection is reckoned with."""
+SPARE_OFF, DRIFTING_OFF = 0.06, 0.1
+"""What closed forms of write amplification are off in over-provisioning, at a steady state and
+before: of 55 random rigs 93 % lie inside then (75 % with 0.03)."""
 ROOM = 0.15
 """So much of the writes after a rest must find room that was made in it."""
 FOLDING = 1.3
@@ -425,7 +428,7 @@ class Writes:
                 spares = [found[RANDOM], again[RANDOM]]
                 how = "WA of uniform writes, superblocks collected at random"
             how += f", and again after TRIM of a quarter (WA {after:.3g})"
-        off = 0.1 if drifting else 0.03
+        off = DRIFTING_OFF if drifting else SPARE_OFF
         low, high = min(spares) * (1 - off), max(spares) * (1 + off)
         return SPARE.told(math.sqrt(low * high), low, high, how, keys)
 
