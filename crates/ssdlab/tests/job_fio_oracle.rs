@@ -207,6 +207,10 @@ const STATISTICS: &[Case] = &[
         "rw=randread size=1g number_ios=100000 norandommap random_distribution=zoned:60/10:30/20:8/30:2/40",
     ),
     case(
+        "zoned-open",
+        "rw=randread size=1g number_ios=100000 norandommap random_distribution=zoned:50/5:30:20/",
+    ),
+    case(
         "zoned-abs",
         "rw=randread size=1g number_ios=100000 norandommap random_distribution=zoned_abs:60/100m:40/200m",
     ),

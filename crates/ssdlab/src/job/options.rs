@@ -379,6 +379,7 @@ pub const IGNORED: &[JobOption] = &[
     ignored("registerfiles", Flag, "io_uring: registered files"),
     ignored("sqthread_poll", Flag, "io_uring: polling thread"),
     ignored("sqthread_poll_cpu", Int, "io_uring: polling thread"),
+    ignored("cmd_type", Text, "io_uring_cmd: kind of command"),
     ignored("nonvectored", Flag, "io_uring: kind of request"),
     ignored("uncached", Bool, "io_uring: drop the page cache"),
     ignored("nowait", Bool, "io_uring: do not block"),

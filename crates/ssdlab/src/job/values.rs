@@ -197,9 +197,7 @@ pub fn distribution(value: &str, base: u64) -> Result<Distribution> {
         }
         "zoned" => {
             let mut zones = [const { Vec::new() }; 3];
-            size::per_direction(rest.unwrap_or_default(), &mut zones, |t| {
-                accesses(t, |s| percent(s).map(f64::from))
-            })?;
+            size::per_direction(rest.unwrap_or_default(), &mut zones, shares_of_range)?;
             if zones.iter().any(|z: &Vec<(f64, f64)>| z.iter().map(|z| z.1).sum::<f64>() > 100.0) {
                 return Err(Error::value(value, "sizes of at most 100 percent in all"));
             }
@@ -220,12 +218,23 @@ pub fn distribution(value: &str, base: u64) -> Result<Distribution> {
     })
 }
 
+/// Zones of one direction: percent of the accesses, and of the range; sizes left out share what is left, as in fio in
+/// whole percent.
+fn shares_of_range(text: &str) -> Result<Vec<(f64, f64)>> {
+    let size = |s: &str| if s.is_empty() { Ok(None) } else { percent(s).map(Some) };
+    let zones = accesses(text, size)?;
+    let given: u32 = zones.iter().filter_map(|zone| zone.1).sum();
+    let open = zones.iter().filter(|zone| zone.1.is_none()).count() as u32;
+    let share = 100u32.saturating_sub(given) / open.max(1);
+    Ok(zones.into_iter().map(|(access, s)| (access, f64::from(s.unwrap_or(share)))).collect())
+}
+
 /// Zones of one direction: shares of access, and sizes.
 fn accesses<T>(text: &str, size: impl Fn(&str) -> Result<T>) -> Result<Vec<(f64, T)>> {
     let wrong = || Error::value(text, "zones as access/size, access adding up to 100 percent");
     let mut zones = Vec::new();
     for zone in text.split(':') {
-        let (access, len) = zone.split_once('/').ok_or_else(wrong)?;
+        let (access, len) = zone.split_once('/').unwrap_or((zone, ""));
         zones.push((f64::from(percent(access)?), size(len)?));
     }
     if (zones.iter().map(|z| z.0).sum::<f64>() - 100.0).abs() > 1e-9 {
