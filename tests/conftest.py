@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +28,7 @@ from ssdlab.histogram import BINS, Histogram, bin_index
 from ssdlab.results import SERIES_SCHEMA, Result
 
 MIB = 1 << 20
+NUMBERS = itertools.count()
 # Tests simulate what they look at; those of what is kept name a folder.
 os.environ["SSDLAB_CACHE"] = "off"
 
@@ -37,6 +40,13 @@ class Outcome:
     status: int
     out: str
     err: str
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's own, which reads the names of all that there are to find the next number."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)
 
 
 @pytest.fixture(autouse=True)

@@ -44,7 +44,7 @@ for line in sys.stdin:
         ssdlab.cli.main()
     finally:
         with open(said + ".loaded", "w") as file:
-            file.write("\\n".join(sys.modules))
+            file.write("\\n".join([str(gc.isenabled()), *sys.modules]))
 """
 """Starts the program by a fork for each line, once what every start loads is there."""
 
@@ -55,6 +55,8 @@ class Start:
 
     status: int
     said: str
+    collects: bool
+    """Whether it looks for garbage in the end."""
     loaded: set[str]
 
     def heavy(self) -> set[str]:
@@ -79,9 +81,9 @@ def begin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begin]:
         def start(*arguments: str, **environment: str) -> Start:
             line = json.dumps([arguments, {**os.environ, **environment}, str(said)])
             print(line, file=asked, flush=True)
-            found = Start(
-                int(answered.readline()), said.read_text(), {*loaded.read_text().splitlines()}
-            )
+            status = int(answered.readline())
+            collects, *names = loaded.read_text().splitlines()
+            found = Start(status, said.read_text(), collects == "True", {*names})
             said.unlink()
             loaded.unlink()
             return found
@@ -123,7 +125,7 @@ def test_the_help_lists_every_command_with_its_summary_and_loads_nothing_for_it(
 @pytest.mark.parametrize("line", subcommands())
 def test_the_help_of_a_command_loads_nothing_that_runs_it(line: str, begin: Begin) -> None:
     start = begin(*line.split(), "--help")
-    assert start.status == 0 and start.heavy() == set()
+    assert start.status == 0 and start.heavy() == set() and start.collects
     assert f"Usage: ssdlab {line} " in start.said
 
 
