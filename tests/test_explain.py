@@ -128,6 +128,27 @@ def test_a_try_that_changes_nothing_gives_the_same_numbers(result: ssdlab.Result
     assert (after.iops, after.p999_ns, after.waf) == (before.iops, before.p999_ns, before.waf)
 
 
+@pytest.mark.parametrize(
+    ("gains", "says"),
+    [
+        ((2.0, 0.5, 0.0), ""),
+        ((2.0, 0.05, 0.0), "A gain of a few percent may be that of another seed."),
+        ((2.0, 1.97, 0.05), "With another seed the second may gain most."),
+        ((0.01, 0.0, -0.5), "No gain is more than another seed may make."),
+        ((0.0, 0.0), "No gain is more than another seed may make."),
+    ],
+)
+def test_another_seed_is_spoken_of_where_it_may_say_otherwise(
+    result: ssdlab.Result, gains: tuple[float, ...], says: str
+) -> None:
+    def outcome(gain: float, change: explain.RigChange | None) -> explain.ChangeOutcome:
+        return explain.ChangeOutcome(change, 1000 * (1 + gain), None, None)
+
+    tried = [outcome(gain, explain.RigChange(f"{gain}", "a change", {})) for gain in gains]
+    (note,) = explanation.answer(result, [outcome(0.0, None), *tried]).notes
+    assert note.partition("with the seed of the run.")[2].strip() == says
+
+
 def test_the_explanation_of_a_mix_says_whose_time_it_tells() -> None:
     mix = JOB.replace("rw=randwrite", "rw=randrw\nrwmixread=70")
     told = ssdlab.explain(ssdlab.run(mix, on="lab-reference", set=SMALL, prepare="steady")).answer
