@@ -28,7 +28,6 @@ def main() -> None:
     # What loads stays: to look through it for what can go takes a tenth of a short command's time.
     gc.disable()
     _answer(_leave)
-    gc.disable()  # what is loaded stays: to look for garbage in it takes a tenth of a start
     arguments = sys.argv[1:]
     light.BODIES = not light.asks_for_words(arguments, os.environ)
     from ssdlab.cli.app import module_of
