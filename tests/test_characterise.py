@@ -27,9 +27,10 @@ from ssdlab.fits import starts, trial
 from ssdlab.fits.conclusions import Conclusion, conclusions, table, uncached
 from ssdlab.fits.fit import FitOrder, fit
 from ssdlab.fits.observations import FitWorkload, Observation
+from ssdlab.fits.parameters import amount
 from ssdlab.fits.sources import Gathered, _check_steady, gather
 from ssdlab.protocols import characterise, find
-from ssdlab.rig import resolve
+from ssdlab.rig import profile, resolve
 from ssdlab.store import RunStore
 from ssdlab.studies import blind
 from ssdlab.target import Sim
@@ -427,6 +428,13 @@ def test_a_start_much_smaller_than_its_drive_has_shorter_blocks() -> None:
     keys = ("channels", "ways", "planes", "pages_per_block")
     pages = math.prod(int(start.get(f"nand.{key}") or 0) for key in keys)
     assert (2 << 30) / (pages * (start.bytes("nand.page") or 0)) >= starts.SUPERBLOCKS
+    whole = _core.Rig(profile("toshiba-xg5-512").text, rig_name="whole")
+    of_a_page = [
+        amount("nand.t_erase", one.get("nand.t_erase") or "")
+        / int(one.get("nand.pages_per_block") or 0)
+        for one in (start, whole)
+    ]
+    assert of_a_page[0] == pytest.approx(of_a_page[1], rel=1e-3)
 
 
 def test_a_drive_that_changed_is_no_drive_to_fit(tmp_path: Path) -> None:

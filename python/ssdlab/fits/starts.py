@@ -23,6 +23,7 @@ from ssdlab.fits.parameters import (
     PARAMETERS,
     SATA_WRITES,
     FitSpace,
+    amount,
     busy,
     reached,
     sata,
@@ -269,17 +270,22 @@ def _at(rig: _core.Rig, capacity: int | None, name: str) -> str:
 
 
 def _shorten(rig: _core.Rig, capacity: int) -> None:
-    """Blocks halved until there are enough superblocks, as far as that is a drive."""
+    """Blocks halved until there are enough superblocks, as far as that is a drive. They are erased
+    in as much less time: a few pages do not take as long as a whole block."""
     units = [int(rig.get(f"nand.{key}") or 1) for key in ("channels", "ways", "planes")]
     row = math.prod(units) * (rig.bytes("nand.page") or 1)
-    pages = int(rig.get("nand.pages_per_block") or 1)
+    whole = pages = int(rig.get("nand.pages_per_block") or 1)
     while pages % 2 == 0 and capacity < SUPERBLOCKS * row * pages:
         pages //= 2
+    if pages == whole:
+        return
+    erase = amount("nand.t_erase", rig.get("nand.t_erase") or "0ns") * pages / whole
+    keys = [("nand.pages_per_block", str(pages)), ("nand.t_erase", f"{round(erase)}ns")]
     shorter = rig.copy()
-    shorter.set("nand.pages_per_block", str(pages))
+    shorter.set_all(keys)
     with contextlib.suppress(InputError):
         _core.rig_check(shorter.to_toml(), rig_name="rig")
-        rig.set("nand.pages_per_block", str(pages))
+        rig.set_all(keys)
 
 
 def closed_forms(space: FitSpace, loads: Sequence[FitWorkload], vectors: Sequence[Floats]) -> list[
