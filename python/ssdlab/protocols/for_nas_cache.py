@@ -30,11 +30,13 @@ PARTS = (
 
 
 def plan(setup: Setup) -> list[Step]:
-    """Purge, a first look; fill, random writes until steady; reads; both."""
+    """Purge, a first look; fill, write everything at random, go on until steady; reads; both."""
     return [
         Purge(),
         _writes(setup, FRESH),
         setup.fill(),
+        # A filled drive has its spare area left, which minutes of writes need not use up.
+        setup.used(setup.text("bs")),
         Rounds(
             STEADY,
             "random writes until steady",
