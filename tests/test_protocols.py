@@ -426,6 +426,23 @@ def test_rates_and_latencies_of_consistency_are_of_the_same_part() -> None:
         assert 0 < values[0] < values[-1] and values == sorted(values)
 
 
+def test_a_cache_is_judged_by_writes_that_the_spare_area_no_longer_takes() -> None:
+    """Five rounds write less than the spare area here, as five minutes do on a large drive."""
+    cache = ssdlab.test("demo-enterprise", protocol="for-nas-cache", scale=64, param={"seconds": 2})
+    even = ssdlab.test("demo-enterprise", protocol="consistency", scale=64)
+    rates = [
+        next(one.value for one in found.answer.lead.numbers if one.name.startswith(name))
+        for found, name in ((cache, "steady random writes"), (even, "mean"))
+    ]
+    assert rates[0] == pytest.approx(rates[1], rel=0.05)
+
+
+def test_an_access_time_names_no_percentile_that_is_not_known() -> None:
+    few = job_result("r", {"read": (8_000.0, {100_000: 100})})
+    (said,) = judged("access-time", recorded({"read": few})).sentences
+    assert "p99.9" not in said and said.endswith("on average; max 100 us.")
+
+
 @pytest.mark.parametrize(("times", "said"), [(0.53, True), (1.2, False)])
 def test_consistency_says_that_too_little_was_written_for_steady_state(
     times: float, said: bool

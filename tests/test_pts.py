@@ -404,9 +404,18 @@ def test_saturation_ends_after_a_day() -> None:
     assert any("longest time" in s for s in find("pts-wsat").judge(records, setup).sentences)
 
 
+def test_a_large_drive_that_is_even_while_it_is_new_is_not_called_steady() -> None:
+    setup = setup_of("pts-wsat")
+    records, _ = run(setup, find("pts-wsat"), lambda job: 1000)
+    assert len(records) == 150 and written(records) < setup.active
+    said = find("pts-wsat").judge(records, setup).sentences
+    assert said[0].endswith(" x the active range, too little for steady state.")
+    assert said[1] == ("The test ended after 2 h 30 min, at a rate that the rule takes for steady.")
+
+
 def test_saturation_ends_when_five_half_hours_are_steady() -> None:
     setup = setup_of("pts-wsat")
-    records, _ = run(setup, find("pts-wsat"), lambda job: 1000 if int(job.key[-4:]) < 45 else 100)
+    records, _ = run(setup, find("pts-wsat"), lambda job: 10000 if int(job.key[-4:]) < 45 else 1000)
     # The values at 60, 90 ... 180 minutes; the one at 30 is from before the fall.
     assert len(records) == 180
     judged = find("pts-wsat").judge(records, setup)

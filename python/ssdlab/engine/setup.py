@@ -254,7 +254,7 @@ class Setup:
         """Workload-independent preconditioning: so many sequential passes over the active range."""
         return self.job(
             key,
-            f"write the active range {times:g} times sequentially",
+            f"write the active range {_often(times)} sequentially",
             "write",
             "128k",
             depth=32,
@@ -284,10 +284,9 @@ class Setup:
         """The active range written ``times`` times, at random unless ``rw`` says otherwise, which
         brings a drive into the state of one that has been in use."""
         where = "at random" if rw.startswith("rand") else "sequentially"
-        often = {1: "once", 2: "twice"}.get(times, f"{times} times")
         return self.job(
             key,
-            f"write the range {often} {where}",
+            f"write the range {_often(times)} {where}",
             rw,
             bs,
             depth=depth,
@@ -346,6 +345,10 @@ def _runtime_s(runtime: str | int | None) -> float | None:
         return None
     text = str(runtime)
     return float(text.removesuffix("ms")) / 1000 if text.endswith("ms") else float(text)
+
+
+def _often(times: float) -> str:
+    return {1.0: "once", 2.0: "twice"}.get(times, f"{times:g} times")
 
 
 def _write_share(rw: str, read_percent: int | None) -> float:

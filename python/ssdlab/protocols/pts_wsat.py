@@ -194,8 +194,12 @@ def _said(
     fallen = f", {100 * end / begin:.0f} % of it" if begin else ""
     said = (
         f"Fresh out of the box it writes {begin:,.0f} IOPS; "
-        f"in the end {end:,.0f}{fallen}, after {times:.2g} x the active range."
+        f"in the end {end:,.0f}{fallen}, after {times:.2g} x the active range"
+        + ("." if times >= 1 else ", too little for steady state.")
     )
+    if rounds.steady and times < 1:
+        kept = duration(60 * found[-1].minute)
+        return [said, f"The test ended after {kept}, at a rate that the rule takes for steady."]
     if rounds.steady:
         return [said, f"It is steady after {duration(60 * found[-1].minute)}."]
     if times >= setup.number("times"):

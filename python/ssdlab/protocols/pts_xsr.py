@@ -16,6 +16,7 @@ from ssdlab.engine.records import Records
 from ssdlab.engine.setup import KIB, MIB, ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Step, Then
 from ssdlab.protocols import pts_common as pts
+from ssdlab.units import duration
 
 PIECE_S = 1800.0
 """A phase is cut into pieces of about this length, so that a stopped run repeats little."""
@@ -251,7 +252,7 @@ def _said(groups: list[PhaseRecords], minutes: float | None) -> list[str]:
         return [*said, "After the random writes it does not return to its first throughput."]
     return [
         *said,
-        f"After the random writes it takes {minutes:,.3g} minutes to return to its first "
+        f"After the random writes it takes {duration(60 * minutes)} to return to its first "
         f"throughput (to {100 * RECOVERED:.0f} % of the first group's mean).",
     ]
 

@@ -220,10 +220,11 @@ def judge_access(records: Records, setup: Setup) -> Section:
             number(f"{way} access time, p99.9", tail, "us", "lower"),
         ]
         if mean.value is not None:
+            ends = [("p99.9", tail.value), ("max", longest.value)]
+            told = [f"{name} {units.microseconds(us)}" for name, us in ends if us is not None]
             said.append(
                 f"A lone {way} of {part.title.removeprefix(way + ' ')} takes "
-                f"{units.microseconds(mean.value)} on average; p99.9 "
-                f"{units.microseconds(tail.value)}, max {units.microseconds(longest.value)}."
+                f"{units.microseconds(mean.value)} on average; {', '.join(told)}."
             )
     table = work_table(
         records, parts, "mean p50 p99 p99.9 max", title="Access time", corner="access"

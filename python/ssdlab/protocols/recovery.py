@@ -104,10 +104,10 @@ def _said(rates: dict[str, Cell], back: dict[str, float | None], setup: Setup) -
     if kept >= 100:
         said = ["The used drive writes no slower than the fresh one: nothing is there to restore."]
     elif kept >= HELD:
-        said = [f"Use costs this drive little: {kept:.0f} % of its fresh speed are left."]
+        said = [f"Use costs this drive little: {kept:.0f} % of its fresh speed is left."]
     else:
         said = [
-            f"Once everything was written twice, {kept:.0f} % of the fresh speed are left "
+            f"Once everything was written twice, {kept:.0f} % of the fresh speed is left "
             f"({units.number(rates['used'].value or 0)} of {units.iops(rates['fresh'].value)})."
         ]
     rest = units.duration(setup.seconds(60 * setup.number("idle_minutes")))
@@ -116,7 +116,7 @@ def _said(rates: dict[str, Cell], back: dict[str, float | None], setup: Setup) -
         if share is None:
             continue
         if share >= RESTORED:
-            said.append(f"{cause} restores the drive: {share:.0f} % of the loss are made good.")
+            said.append(f"{cause} restores the drive: {share:.0f} % of the loss is made good.")
         elif share <= NOTHING:
             said.append(
                 f"{cause} restores nothing to speak of ({max(share, 0):.0f} % of the loss)."

@@ -74,7 +74,7 @@ def judge(records: Records, setup: Setup) -> Section:
         rows.append([name, *(Cell(value, (key,)) for value in values)])
         numbers.append(number(f"{name}, kept up", Cell(last, (key,)), "MB/s", "higher"))
         fell = "" if half is None else f"; below half after {units.number(half)} min"
-        share = f"{100 * (last or 0.0) / first:.0f} % are left" if first else "nothing at first"
+        share = f"{100 * (last or 0.0) / first:.0f} % is left" if first else "nothing at first"
         said.append(
             f"Blocks of {name}: from {units.speed(first)} in the first minute to "
             f"{units.speed(last)} in the last quarter of the time ({share}{fell})."
