@@ -231,6 +231,12 @@ text_serde!(Nanos, "a time", "75us");
 text_serde!(Bytes, "a size", "4GiB");
 text_serde!(Rate, "a rate", "550MB/s");
 
+/// A number in so many figures at most, without those that binary fractions leave behind.
+pub(crate) fn figures(most: usize, x: f64) -> String {
+    let rounded: f64 = format!("{x:.*e}", most - 1).parse().unwrap_or(x);
+    rounded.to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +253,13 @@ mod tests {
         assert_eq!(Bytes(u64::MAX).to_string(), "18446744073709551615B");
         assert_eq!(Bytes::parse("1.5KiB").unwrap().to_string(), "1.5KiB");
         assert_eq!(Nanos::micros(3800).to_string(), "3.8ms");
+    }
+
+    #[test]
+    fn a_number_has_no_figures_that_binary_fractions_leave_behind() {
+        assert_eq!(figures(9, 1.07 - 1.0), "0.07");
+        assert_eq!(figures(9, 0.394_140_077_138_849_9), "0.394140077");
+        assert_eq!(figures(6, 20.0), "20");
     }
 
     #[test]

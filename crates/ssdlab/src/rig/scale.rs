@@ -3,6 +3,7 @@
 use super::look::parts_of;
 use super::{Attachment, Rig, take_kind};
 use crate::error::{Error, Result};
+use crate::units::figures;
 use toml::Table;
 
 /// Capacities are whole mapping units.
@@ -175,7 +176,7 @@ impl Rig {
         let less = data / full.data / shorter as f64;
         let sized = |size: u64| format!("{}B", (size as f64 * less) as u64 / UNIT * UNIT);
         own.push(("capacity", sized(capacity)));
-        own.push(("ftl.over_provisioning", (all / data - 1.0).to_string()));
+        own.push(("ftl.over_provisioning", figures(9, all / data - 1.0)));
         if let Some(namespace) = self.bytes("namespace")? {
             own.push(("namespace", sized(namespace)));
         }
@@ -309,8 +310,8 @@ impl Rig {
         let end = self.number("ftl.gc.batch.end")?;
         let begin = (start / fewer).max(self.least_mark()?);
         Ok(vec![
-            ("ftl.gc.batch.start", six_digits(begin)),
-            ("ftl.gc.batch.end", six_digits(begin + (end - start) / fewer)),
+            ("ftl.gc.batch.start", figures(6, begin)),
+            ("ftl.gc.batch.end", figures(6, begin + (end - start) / fewer)),
         ])
     }
 
@@ -374,12 +375,6 @@ fn leaves(device: &Table, place: &str, found: &mut Vec<String>) {
     if found.len() == before {
         found.push(place.to_string());
     }
-}
-
-/// A number with six significant digits.
-fn six_digits(x: f64) -> String {
-    let rounded: f64 = format!("{x:.5e}").parse().unwrap_or(x);
-    rounded.to_string()
 }
 
 /// The least whole number above 1 by which pages divide into whole programs: 2 as long as it does.

@@ -11,7 +11,7 @@ use crate::ftl::{
 };
 use crate::nand::Geometry;
 use crate::rig::{at_most, at_most_an_hour};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, figures};
 
 /// Largest physical / logical - 1.
 const OVER_PROVISIONING_MAX: f64 = 20.0;
@@ -363,7 +363,7 @@ impl SsdKeys {
             format!(
                 "{} is too little for collection at a capacity of {}: superblocks of {} in {} \
                  region{} need at least {}",
-                self.ftl.over_provisioning,
+                figures(9, self.ftl.over_provisioning),
                 self.capacity,
                 Bytes(superblock),
                 layout.regions,
