@@ -13,7 +13,6 @@ from ssdlab import _core, wear
 from ssdlab.fio import logs as fio_logs
 from ssdlab.fio.options import ADDED_FOR_LOGS
 from ssdlab.jobfile import JobText
-from ssdlab.numeric import Ints
 from ssdlab.results import CLASS_SCHEMA, LATENCY_SCHEMA, SERIES_SCHEMA, JobShape, Result
 
 
@@ -39,25 +38,25 @@ def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
     bins = np.asarray(columns.pop("offsets"), np.int64)
     classes = np.asarray(columns.pop("class_offsets"), np.int64)
     parts = len(columns["class_parts_ns"]) // max(len(columns["class_ios"]), 1)
+    schema = pl.Schema({**LATENCY_SCHEMA, **CLASS_SCHEMA})
+    if len(bins) < 2:
+        return schema.to_frame()
     borders = {"bins": bins, "counts": bins, "class_parts_ns": classes * parts}
-    return pl.DataFrame(
-        [
-            _lists(name, columns[name], borders.get(name, classes), kind)
-            if isinstance(kind, pl.List)
-            else pl.Series(name, columns[name], kind)
-            for name, kind in {**LATENCY_SCHEMA, **CLASS_SCHEMA}.items()
-        ]
-    )
-
-
-def _lists(name: str, flat: Any, borders: Ints, kind: pl.List) -> pl.Series:
-    """A list for every two neighbours of ``borders``: what lies between those in ``flat``."""
-    if len(borders) < 2:
-        return pl.Series(name, [], kind)
-    whole = pl.lit(pl.Series(flat, dtype=kind.inner).implode())
-    rows = pl.DataFrame({"begin": borders[:-1], "length": np.diff(borders)})
-    # All at once: a series for each of thousands of rows would cost more than to run the job.
-    return rows.select(whole.list.slice("begin", "length").alias(name)).get_column(name).cast(kind)
+    rows: dict[str, Any] = {}
+    asked = []
+    # All at once: a series for each of thousands of rows would cost more than to run the job, and
+    # so would a question for each list of a short one.
+    for name, kind in schema.items():
+        if isinstance(kind, pl.List):
+            own = borders.get(name, classes)
+            rows |= {f"{name} from": own[:-1], f"{name} length": np.diff(own)}
+            whole = pl.lit(pl.Series(columns[name], dtype=kind.inner).implode())
+            lists = whole.list.slice(pl.col(f"{name} from"), pl.col(f"{name} length"))
+            asked.append(lists.cast(kind).alias(name))
+        else:
+            rows[name] = pl.Series(name, columns[name], kind)
+            asked.append(pl.col(name))
+    return pl.DataFrame(rows).select(asked)
 
 
 def sim_result(
