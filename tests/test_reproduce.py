@@ -31,6 +31,7 @@ from ssdlab.experiments import (
     siblings,
     x25m_block_size,
     x25m_random_write,
+    x25m_spare_area,
 )
 from ssdlab.experiments.base import Experiment, Kind, Line, Mode, Reproduced, Reproduction, Task
 from ssdlab.experiments.measured import cells
@@ -121,6 +122,8 @@ def fewer(patch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     patch.setattr(x25m_random_write, "PARTITION_KIB", (4,))
     patch.setattr(x25m_random_write, "job", short_where_asked_early)
     patch.setattr(x25m_block_size, "USING_S", X25M_USED_S)
+    # A partition of 100 % does the same as that of the experiment on random writes.
+    patch.setattr(x25m_spare_area, "SHARES", x25m_spare_area.SHARES[1:])
     patch.setattr(raid_levels, "ORDERED", {"write-1m": raid_levels.ORDERED["write-1m"]})
     patch.setattr(raid0_hyperx, "STRIPES_KIB", (4, raid0_hyperx.DEFAULT_KIB))
     rated = {drive: iops for drive, iops in siblings.RATED.items() if drive not in ALIKE}
@@ -135,6 +138,14 @@ def fewer(patch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     patch.setattr(measured, "table", lambda: replace(whole, runs=runs, cells=kept))
     return {
         "x25m-block-size": {X25M_USED: {"simulated": 48.06, "unit": "MB/s"}},
+        "x25m-spare-area": {
+            f"{x25m_random_write.DRIVE}: partition of 100 %, mean of the last hour": {},
+            f"{x25m_random_write.DRIVE}: {x25m_spare_area.ORDER}": {
+                "simulated": 2.0,
+                "published": 3.0,
+                "unit": "of 3",
+            },
+        },
         "siblings": {f"{drive}: steady random writes": {} for drive in ALIKE},
         "measured": {f"{cell.drive}: {cell.quantity}": {} for cell in without},
     }
