@@ -443,6 +443,28 @@ def test_an_access_time_names_no_percentile_that_is_not_known() -> None:
     assert "p99.9" not in said and said.endswith("on average; max 100 us.")
 
 
+@pytest.mark.parametrize(("times", "said"), [(0.3, True), (1.2, False)])
+def test_writes_over_time_tell_the_long_run_from_what_was_hardly_written(
+    times: float, said: bool
+) -> None:
+    key = "write-4k"
+    records = recorded({key: job_result("w", WRITE)}, {key: per_second(np.full(600, 4.096))})
+    active = round(records.written(key) / times)
+    protocol = find("write-over-time")
+    values = protocol.values({"blocks": "4k", "hours": "0.2"})
+    (found, *_) = protocol.judge(records, Setup(active, "device", active, values)).sentences
+    assert found.startswith("In the last quarter" if said else "In the long run")
+    assert found.endswith("0.3 x the range was written: too little for steady state.") == said
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(900.0, "90 %"), (1000.0, "all"), (1200.0, "all")])
+def test_reads_beside_a_log_keep_no_more_than_their_rate(rate: float, kept: str) -> None:
+    alone = job_result("mix", {"read": (1000.0, {1000: 9})})
+    beside = job_result("mix", {"read": (rate, {1000: 9})})
+    said = judged("for-database", recorded({"mix": alone, "mix-and-log": beside})).sentences
+    assert f"the random reads keep {kept} of their rate." in " ".join(said)
+
+
 @pytest.mark.parametrize(("times", "said"), [(0.53, True), (1.2, False)])
 def test_consistency_says_that_too_little_was_written_for_steady_state(
     times: float, said: bool

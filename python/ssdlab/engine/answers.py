@@ -57,6 +57,19 @@ def number(name: str, cell: Cell, unit: str, better: Better = "") -> Number:
     return Number(name, cell.value, unit, better, cell.sources)
 
 
+def in_the_end(times: float) -> str:
+    """When the rate holds that random writes of so many times the range came to."""
+    return "in the long run" if times >= 1 else "in the last quarter of the time"
+
+
+def too_little(times: float) -> str:
+    """The sentence, behind another, for random writes of so many times the range that are too few
+    for steady state; empty for more."""
+    if times >= 1:
+        return ""
+    return f" Only {times:.2g} x the range was written: too little for steady state."
+
+
 # --- cells of cells: each knows the steps of all
 
 

@@ -153,6 +153,10 @@ class Records(Mapping[str, Result]):
         """10^6 bytes per second of a step."""
         return sum(stats.bw_bytes for stats in self.directions(key, ddir, job)) / 1e6 or None
 
+    def written(self, key: str) -> int:
+        """Bytes that a step wrote."""
+        return sum(stats.io_bytes for stats in self.directions(key, "write"))
+
     def runtime_s(self, key: str) -> float:
         """How long a step did I/O, seconds."""
         return max((stats.runtime_s for stats in self.directions(key)), default=0.0)
@@ -219,7 +223,7 @@ class Records(Mapping[str, Result]):
             told = self[key].waf
             if told is None:
                 told = amplification(self.ssdlab(key).get("surroundings", {}))
-            own = sum(stats.io_bytes for stats in self.directions(key, "write"))
+            own = self.written(key)
             if told is not None:
                 programmed, written = programmed + told * own, written + own
         return programmed / written if written else None

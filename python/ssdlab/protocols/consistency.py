@@ -6,7 +6,7 @@ from ssdlab import units
 from ssdlab.analysis import consistency
 from ssdlab.analysis.measurement import NEAR
 from ssdlab.answer import Cell, Number, Section, Table, columns
-from ssdlab.engine.answers import figure, number
+from ssdlab.engine.answers import figure, number, too_little
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records, time_us
 from ssdlab.engine.setup import ProtocolParameter, Setup
@@ -83,10 +83,9 @@ def judge(records: Records, setup: Setup) -> Section:
         f"and the fastest {found.max:,.0f}, with a mean of {found.mean:,.0f}: "
         f"a spread of {100 * found.spread:.0f} %."
     )
-    written = sum(stats.io_bytes for stats in records.directions(KEY, "write"))
-    times = number("written / active range", Cell(written / setup.active, (KEY,)), "x")
-    if written < setup.active:
-        said += f" Only {times.value:.2g} x the range was written: too little for steady state."
+    written = records.written(KEY) / setup.active
+    said += too_little(written)
+    times = number("written / active range", Cell(written, (KEY,)), "x")
     again = (
         f"The speed repeats every {units.number(dips.period * step)} s, in "
         f"{'dips' if dips.dips else 'peaks'} of {units.number(dips.width * step)} s."

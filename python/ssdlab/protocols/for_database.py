@@ -70,7 +70,8 @@ def judge(records: Records, setup: Setup) -> Section:
     kept = percent(records.cell("iops", BOTH, "read", "mix"), records.cell("iops", MIX, "read"))
     said = []
     if kept.value is not None:
-        said = [f"With the log running the random reads keep {kept.value:.0f} % of their rate."]
+        rate = "all" if kept.value >= 99.5 else f"{kept.value:.0f} %"
+        said = [f"With the log running the random reads keep {rate} of their rate."]
     shown = part_distributions(
         records,
         "Page latency distribution (CCDF)",

@@ -67,13 +67,13 @@ def _next(records: Records, setup: Setup, first: int, done: int, before: int) ->
     batch = [key_of(n) for n in range(first, done + 1)]
     if any(key not in records for key in batch):
         return []
-    written = before + sum(_bytes(records, key) for key in batch)
+    written = before + sum(records.written(key) for key in batch)
     if written >= wanted or done >= most or _steady(records, done, each):
         return []
     count = min(each - done % each, most - done)
     # Half of what is missing at the last record's speed, then half of the rest: so the last batch
     # is a record, even if the drive becomes faster.
-    last = _bytes(records, batch[-1]) if batch else 0
+    last = records.written(batch[-1]) if batch else 0
     count = min(count, max(1, int((wanted - written) / max(1, last) / 2))) if batch else 1
     jobs = [_job(setup, n) for n in range(done + 1, done + count + 1)]
     return [*jobs, _after(setup, done + 1, done + count, written, last)]
@@ -101,10 +101,6 @@ def _most(setup: Setup) -> int:
 
 def _round(setup: Setup) -> int:
     return ROUND_QUICK if setup.quick else ROUND
-
-
-def _bytes(records: Records, key: str) -> int:
-    return sum(stats.io_bytes for stats in records.directions(key, "write"))
 
 
 def _steady(records: Records, done: int, each: int) -> bool:
@@ -182,7 +178,7 @@ def _records(records: Records, setup: Setup) -> list[Minute]:
     found: list[Minute] = []
     written = 0
     while (key := key_of(len(found) + 1)) in records:
-        written += _bytes(records, key)
+        written += records.written(key)
         found.append(Minute(key, minutes * (len(found) + 1), written))
     return found
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Section, Table, columns
-from ssdlab.engine.answers import charts, figure, number, ratio, sources
+from ssdlab.engine.answers import charts, figure, in_the_end, number, ratio, sources, too_little
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
@@ -90,11 +90,14 @@ def judge(records: Records, setup: Setup) -> Section:
         from_steps=sources(last.values()),
     )
     table = Table("What is kept up in the last quarter of the time", heads, rows)
-    said = _said(*({share: of[share].value for share in shares} for of in (last, gains)))
+    written = [records.written(f"write-{share}") / setup.part(share) for share in shares]
+    least = min((passes for passes in written if passes), default=0.0)
+    rates, times = ({share: of[share].value for share in shares} for of in (last, gains))
+    said = _said(rates, times, least)
     return Section(said, numbers, [table], charts(shown))
 
 
-def _said(last: dict[int, float | None], gains: dict[int, float | None]) -> list[str]:
+def _said(last: dict[int, float | None], gains: dict[int, float | None], least: float) -> list[str]:
     measured = [share for share, rate in last.items() if rate is not None]
     if not measured:
         return ["No part of the drive has been measured yet."]
@@ -106,7 +109,7 @@ def _said(last: dict[int, float | None], gains: dict[int, float | None]) -> list
         worth = f"{units.times(gain)} as fast" if gain >= WORTH else "no faster"
         said.append(
             f"With {100 - share} % of the range left unwritten the drive is {worth} at random "
-            f"writes in the long run ({units.iops(last[share])} against "
+            f"writes {in_the_end(least)} ({units.iops(last[share])} against "
             f"{units.iops(last[measured[0]])})."
         )
     rising = sum(
@@ -119,11 +122,12 @@ def _said(last: dict[int, float | None], gains: dict[int, float | None]) -> list
             if rising < pairs
             else "The smaller the part that is written, the faster it is."
         )
-    if said:
-        return said
-    (share,) = measured
-    part = "the whole range" if share == 100 else f"{share} % of the range"
-    return [f"Over {part}: {units.iops(last[share])} in the long run."]
+    if not said:
+        (share,) = measured
+        part = "the whole range" if share == 100 else f"{share} % of the range"
+        said = [f"Over {part}: {units.iops(last[share])} {in_the_end(least)}."]
+    said[-1] += too_little(least)
+    return said
 
 
 PROTOCOLS = procedure(

@@ -175,12 +175,12 @@ def _course(records: Records, case: WafCase) -> list[tuple[float, Cell]]:
     against what was written since the purge in ranges; the fill is the first."""
     points: list[tuple[float, Cell]] = []
     written = 0.0
-    part = sum(d.io_bytes for d in records.directions(f"layout-{case.key}", "write"))
+    part = records.written(f"layout-{case.key}")
     for place in itertools.count(1):
         key = in_round(place, case.key)
         if key not in records or not part:
             return points
-        written += sum(direction.io_bytes for direction in records.directions(key, "write"))
+        written += records.written(key)
         told = records.cell("waf", key)
         points.append((1 + written / part, told if told.value else _bound(records, key)))
     return points

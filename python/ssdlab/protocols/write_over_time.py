@@ -6,7 +6,7 @@ import numpy as np
 
 from ssdlab import units
 from ssdlab.answer import Cell, Cells, Section, Table, columns
-from ssdlab.engine.answers import both_scales, number
+from ssdlab.engine.answers import both_scales, in_the_end, number, too_little
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup, short
@@ -50,6 +50,7 @@ def judge(records: Records, setup: Setup) -> Section:
     curves = {}
     said: list[str] = []
     finals: list[tuple[int, float]] = []
+    least = np.inf
     marks = [mark for mark in MARKS_MIN if mark * 60 <= whole]
     for size in setup.blocks("blocks"):
         name, key = units.binary(size), f"write-{short(size)}"
@@ -66,6 +67,7 @@ def judge(records: Records, setup: Setup) -> Section:
         half = float(minutes[below[0]]) if len(below) else None
         keys.append(key)
         finals.append((size, last or 0.0))
+        least = min(least, records.written(key) / setup.active)
         curves[name] = [*zip(minutes, rate, strict=True)]
         reached = (
             at(minutes, rate, mark) if mark <= minutes[-1] * 1.01 else None for mark in marks
@@ -101,11 +103,12 @@ def judge(records: Records, setup: Setup) -> Section:
         note=f"One record a minute{shortened}.",
     )
     table = Table("Random writes, MB/s", heads, rows)
-    return Section([_overall(finals), *said[:1], *said[1:][-1:]], numbers, [table], figures)
+    return Section([_overall(finals, least), *said[:1], *said[1:][-1:]], numbers, [table], figures)
 
 
-def _overall(finals: list[tuple[int, float]]) -> str:
-    """From which size on the block does not matter any more."""
+def _overall(finals: list[tuple[int, float]], least: float) -> str:
+    """From which size on the block does not matter any more, ``least`` being how often the range
+    was written with the size that wrote least."""
     biggest = finals[-1][1]
     alike = [size for size, rate in finals if abs(rate - biggest) <= SAME * biggest]
     start = next(
@@ -114,17 +117,14 @@ def _overall(finals: list[tuple[int, float]]) -> str:
         if all(other in alike for other, _ in finals[place:])
     )
     if len(finals) == 1 or start == finals[-1][0]:
-        return (
-            f"In the long run blocks of {units.binary(finals[-1][0])} are written at random "
-            f"at {units.speed(biggest)}."
-        )
-    return (
-        f"In the long run all blocks from {units.binary(start)} on are written at random at about "
-        f"{units.speed(biggest)}; smaller ones are slower."
-        if start != finals[0][0]
-        else f"In the long run all these blocks are written at random at about "
-        f"{units.speed(biggest)}."
-    )
+        which, slower = f"blocks of {units.binary(finals[-1][0])} are written at random at", ""
+    elif start != finals[0][0]:
+        which = f"all blocks from {units.binary(start)} on are written at random at about"
+        slower = "; smaller ones are slower"
+    else:
+        which, slower = "all these blocks are written at random at about", ""
+    said = f"{in_the_end(least).capitalize()} {which} {units.speed(biggest)}{slower}."
+    return said + too_little(least)
 
 
 PROTOCOLS = procedure(
