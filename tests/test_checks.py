@@ -24,8 +24,9 @@ from ssdlab.analysis.measurement import RateNoise
 from ssdlab.analysis.stats import t_quantile
 from ssdlab.answer import Check, marked
 from ssdlab.checks import examine, of_result, probes, worst_word
-from ssdlab.checks.base import Evidence, StepEvidence
-from ssdlab.checks.facts import sampling
+from ssdlab.checks.area import never_written
+from ssdlab.checks.base import Case, Evidence, StepEvidence
+from ssdlab.checks.facts import facts, sampling
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.fio.observe import Observer, link_bytes_per_s, unwritten
 from ssdlab.jobfile import JobText
@@ -730,6 +731,31 @@ def test_a_new_drive_is_not_steady_while_writes_at_random_still_fill_it() -> Non
     for drive_writes, more in ((6.0, "norandommap\n"), (2.0, ""), (2.6, "norandommap\nsize=75%\n")):
         # The second pass comes to no new block; what lies outside of the range stays unwritten.
         assert told(drive_writes, more=more)[0] == 0
+
+
+def test_room_never_written_is_of_jobs_that_run_together_and_of_the_whole_drive(
+    tmp_path: Path,
+) -> None:
+    drive = profile("lab-reference").text.partition("[device]")[2].replace("16GiB", "128MiB")
+
+    def told(rig: str, jobs: str) -> list[float]:
+        (place := tmp_path / "rig.toml").write_text(rig)
+        job = f"[global]\nrw=randwrite\nbs=4k\nio_size=128m\nnorandommap\niodepth=8\n{jobs}"
+        result = ssdlab.run(job, on=place)
+        case = Case(of_result(result), {"run": facts("run", result, None)})
+        return list(never_written(case).values())
+
+    whole = f"[device]\n{drive}"
+    (one,) = told(whole, "[a]\n")
+    assert one == pytest.approx(math.exp(-1) / 0.28, rel=0.05)
+    both = math.exp(-2) / 0.28
+    assert told(whole, "[a]\n[b]\n") == pytest.approx([both, both], rel=0.05)
+    assert told(whole, "[a]\n[b]\nstonewall\n") == pytest.approx([one, both], rel=0.05)
+    below = drive.replace("[device.", "[device.below.")
+    half = f'[device]\nkind = "partition"\nsize = "64MiB"\n[device.below]\n{below}'
+    # Collection has the use of the other half, too.
+    beside = 0.5 * math.exp(-2) / (0.28 + 0.5)
+    assert told(half, "[a]\n") == pytest.approx([beside], rel=0.05)
 
 
 def test_many_steps_alike_are_one_sentence() -> None:

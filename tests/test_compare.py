@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -439,6 +439,15 @@ def test_labels_name_a_key_as_it_is_set_with_as_many_figures_as_tell_it(
     told = re.findall(r", (\S+) (\S+) \([AB]\)", title)
     assert {key for key, _ in told} == {"ftl.over_provisioning"}
     assert {value for _, value in told} == {"0.3941", "0.07"}
+
+
+def test_labels_shorten_fractions_of_the_rig_alone() -> None:
+    def told(key: str, values: Sequence[str]) -> list[str]:
+        sides = [[compare.Contender("x", "d", (one,), {key: one}, [])] for one in values]
+        return [party.label.rpartition(" ")[2] for party in compare._labelled(sides)]
+
+    assert told("firmware", ["3.10", "3.33"]) == ["3.10", "3.33"]
+    assert told("rig: mts", ["12345.678", "0.123456"]) == ["12346", "0.1235"]
 
 
 def test_the_command_prints_writes_and_draws(

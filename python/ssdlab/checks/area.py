@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -97,17 +97,32 @@ def never_written(case: Case) -> dict[str, float]:
     grid, found = _Grid(case), {}
     for key, facts in case.facts.items():
         drive = next(iter(facts.built.values()), None)
-        for work in facts.works:
-            grid.work(work)
-            empty, whole = grid.empty(work), grid.empty_bytes()
-            if (
-                drive and facts.flash and facts.rig and not facts.rig.compresses
-                and work.random and work.direction("write") and empty is not None
-            ):  # fmt: skip
-                own = empty * (work.length or drive["capacity_bytes"])
-                spare = drive["over_provisioning"] * drive["capacity_bytes"]
-                found[of_job(key, work.name)] = own / (spare + max(0.0, whole - own))
+        for together in _stages(facts.works):
+            for work in together:
+                grid.work(work)
+            for work in together:
+                empty = grid.empty(work)
+                if (
+                    drive and facts.flash and facts.rig and not facts.rig.compresses
+                    and work.random and work.direction("write") and empty is not None
+                    and grid.capacity <= drive["capacity_bytes"]
+                ):  # fmt: skip
+                    own = empty * (work.length or grid.capacity)
+                    spare = drive["over_provisioning"] * drive["capacity_bytes"]
+                    # What lies beside a partition is room as well.
+                    whole = drive["capacity_bytes"] - grid.full_bytes()
+                    found[of_job(key, work.name)] = own / (spare + max(0.0, whole - own))
     return found
+
+
+def _stages(works: Sequence[JobFacts]) -> list[list[JobFacts]]:
+    """The jobs that run together, one list after the other."""
+    stages: list[list[JobFacts]] = [[]]
+    for work in works:
+        if work.flag("stonewall") or work.flag("wait_for_previous"):
+            stages.append([])
+        stages[-1].append(work)
+    return stages
 
 
 class _Grid:
@@ -115,7 +130,7 @@ class _Grid:
 
     def __init__(self, case: Case) -> None:
         capacities = [fact.capacity for fact in case.facts.values() if fact.capacity]
-        self._capacity = case.evidence.capacity or max(capacities, default=0)
+        self.capacity = case.evidence.capacity or max(capacities, default=0)
         first = {"empty": 0.0, "full": 1.0, "unknown": math.nan}[case.evidence.initial]
         self._share: Floats = np.full(CELLS, first)
 
@@ -129,7 +144,7 @@ class _Grid:
     def work(self, work: JobFacts) -> None:
         """What a job has written, or trimmed."""
         written, trimmed = work.direction("write"), work.direction("trim")
-        length = work.length if work.length is not None else self._capacity - work.offset
+        length = work.length if work.length is not None else self.capacity - work.offset
         if length <= 0:
             return
         for moved in (written, trimmed):
@@ -163,15 +178,15 @@ class _Grid:
             return None
         return float(1.0 - share.mean())
 
-    def empty_bytes(self) -> float:
-        """What of the target holds no data; NaN where it is not known."""
-        return float((1.0 - self._share).mean()) * self._capacity
+    def full_bytes(self) -> float:
+        """What of the target holds data; NaN where it is not known."""
+        return float(self._share.mean()) * self.capacity
 
     def found_empty(self, work: JobFacts) -> float | None:
         """Share of a job's range without data when it reads there: what it writes itself is no
         longer empty, on average over its measurement window."""
         empty, written = self.empty(work), work.direction("write")
-        length = work.length or self._capacity - work.offset
+        length = work.length or self.capacity - work.offset
         if empty is None or written is None or length <= 0:
             return empty
         window = work.window
@@ -186,11 +201,11 @@ class _Grid:
         return empty * float(left.mean())
 
     def _cells(self, offset: int, length: int | None) -> slice:
-        if self._capacity == 0:
+        if self.capacity == 0:
             return slice(0, CELLS)
-        end = self._capacity if length is None else offset + length
-        first = int(offset / self._capacity * CELLS)
-        return slice(first, max(first + 1, min(CELLS, round(end / self._capacity * CELLS))))
+        end = self.capacity if length is None else offset + length
+        first = int(offset / self.capacity * CELLS)
+        return slice(first, max(first + 1, min(CELLS, round(end / self.capacity * CELLS))))
 
 
 def _span(case: Case) -> list[Symptom]:

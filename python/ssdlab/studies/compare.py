@@ -414,7 +414,7 @@ def _labelled(sides: Sequence[Sequence[Contender]]) -> list[Party]:
             key = differing[0]
             what = re.sub(r"^rig: (below\.)*", "", key)
             values = [one.get(key, "-") for one in told]
-            short = [_short(value) for value in values]
+            short = [_short(value) if what != key else value for value in values]
             values = short if len(set(short)) == len(set(values)) else values
             names = [f"{label}, {what} {value}" for label, value in zip(names, values, strict=True)]
     labels = units.numbered(names)
@@ -422,8 +422,12 @@ def _labelled(sides: Sequence[Sequence[Contender]]) -> list[Party]:
 
 
 def _short(value: str) -> str:
-    """A fraction with as many figures as a label has room for; what is none as it is."""
-    return f"{float(value):.4g}" if re.fullmatch(r"\d+\.\d+", value) else value
+    """A fraction with as many figures as a label has room for, four and all whole ones; what is
+    none as it is."""
+    if not re.fullmatch(r"\d+\.\d+", value):
+        return value
+    whole = float(value) >= 1000
+    return f"{float(value):.0f}" if whole else f"{float(value):.4g}"
 
 
 def _contender(run: RunFolder | Result) -> Contender:
