@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 from dataclasses import replace
@@ -455,6 +456,19 @@ def test_writes_over_time_tell_the_long_run_from_what_was_hardly_written(
     (found, *_) = protocol.judge(records, Setup(active, "device", active, values)).sentences
     assert found.startswith("In the last quarter" if said else "In the long run")
     assert found.endswith("0.3 x the range was written: too little for steady state.") == said
+
+
+@pytest.mark.parametrize("protocol", ["consistency", "write-over-time", "spare-area", "pts-wsat"])
+def test_a_hard_disk_need_not_be_written_once_over(protocol: str) -> None:
+    disk = ssdlab.test("seagate-constellation-500", protocol=protocol, quick=True, scale=64)
+    assert "too little" not in " ".join(disk.sentences)
+
+
+def test_a_disk_that_the_kernel_says_turns_is_a_hard_disk() -> None:
+    records = recorded({"w": job_result("w", WRITE)})
+    assert not records.on_disks("w") and not records.on_disks("other")
+    records.ssdlab("w")["surroundings"] = {"drive": {"rotational": True}}
+    assert records.on_disks("w") and records.passes("w", 1 << 40) == math.inf
 
 
 @pytest.mark.parametrize(("rate", "kept"), [(900.0, "90 %"), (1000.0, "all"), (1200.0, "all")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -156,6 +157,18 @@ class Records(Mapping[str, Result]):
     def written(self, key: str) -> int:
         """Bytes that a step wrote."""
         return sum(stats.io_bytes for stats in self.directions(key, "write"))
+
+    def passes(self, key: str, length: int) -> float:
+        """How often a step wrote a range of so many bytes, as far as steady state asks for it:
+        hard disks are no slower where they wrote before, so that any writes are enough."""
+        return math.inf if self.on_disks(key) else self.written(key) / length
+
+    def on_disks(self, key: str) -> bool:
+        """Whether a step ran on hard disks alone."""
+        about = self.ssdlab(key) if key in self.keys_ else {}
+        simulated = any(name.endswith("heads_busy_ns") for name in about.get("counters") or {})
+        drive = (about.get("surroundings") or {}).get("drive") or {}
+        return (simulated and not about.get("built")) or bool(drive.get("rotational"))
 
     def runtime_s(self, key: str) -> float:
         """How long a step did I/O, seconds."""

@@ -83,9 +83,9 @@ def judge(records: Records, setup: Setup) -> Section:
         f"and the fastest {found.max:,.0f}, with a mean of {found.mean:,.0f}: "
         f"a spread of {100 * found.spread:.0f} %."
     )
-    written = records.written(KEY) / setup.active
-    said += too_little(written)
-    times = number("written / active range", Cell(written, (KEY,)), "x")
+    said += too_little(records.passes(KEY, setup.active))
+    written = Cell(records.written(KEY) / setup.active, (KEY,))
+    times = number("written / active range", written, "x")
     again = (
         f"The speed repeats every {units.number(dips.period * step)} s, in "
         f"{'dips' if dips.dips else 'peaks'} of {units.number(dips.width * step)} s."

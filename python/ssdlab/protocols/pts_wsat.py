@@ -147,8 +147,9 @@ def judge(records: Records, setup: Setup) -> Section:
             for what in LATENCIES
         ),
     ]
+    few = found[-1].written < setup.active and not records.on_disks(found[0].key)
     return Section(
-        _said(found, begin.value or 0.0, end.value or 0.0, rounds, setup),
+        _said(found, (begin.value or 0.0, end.value or 0.0), rounds, setup, few=few),
         numbers,
         [
             _table(records, found, setup),
@@ -184,16 +185,22 @@ def _records(records: Records, setup: Setup) -> list[Minute]:
 
 
 def _said(
-    found: list[Minute], begin: float, end: float, rounds: RoundsRecord, setup: Setup
+    found: list[Minute],
+    rates: tuple[float, float],
+    rounds: RoundsRecord,
+    setup: Setup,
+    *,
+    few: bool,
 ) -> list[str]:
-    times = found[-1].written / setup.active
+    """``rates`` at first and in the end; ``few``: too few writes for steady state."""
+    times, (begin, end) = found[-1].written / setup.active, rates
     fallen = f", {100 * end / begin:.0f} % of it" if begin else ""
     said = (
         f"Fresh out of the box it writes {begin:,.0f} IOPS; "
         f"in the end {end:,.0f}{fallen}, after {times:.2g} x the active range"
-        + ("." if times >= 1 else ", too little for steady state.")
+        + (", too little for steady state." if few else ".")
     )
-    if rounds.steady and times < 1:
+    if rounds.steady and few:
         kept = duration(60 * found[-1].minute)
         return [said, f"The test ended after {kept}, at a rate that the rule takes for steady."]
     if rounds.steady:

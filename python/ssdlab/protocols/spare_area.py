@@ -90,7 +90,7 @@ def judge(records: Records, setup: Setup) -> Section:
         from_steps=sources(last.values()),
     )
     table = Table("What is kept up in the last quarter of the time", heads, rows)
-    written = [records.written(f"write-{share}") / setup.part(share) for share in shares]
+    written = [records.passes(f"write-{share}", setup.part(share)) for share in shares]
     least = min((passes for passes in written if passes), default=0.0)
     rates, times = ({share: of[share].value for share in shares} for of in (last, gains))
     said = _said(rates, times, least)

@@ -67,7 +67,7 @@ def judge(records: Records, setup: Setup) -> Section:
         half = float(minutes[below[0]]) if len(below) else None
         keys.append(key)
         finals.append((size, last or 0.0))
-        least = min(least, records.written(key) / setup.active)
+        least = min(least, records.passes(key, setup.active))
         curves[name] = [*zip(minutes, rate, strict=True)]
         reached = (
             at(minutes, rate, mark) if mark <= minutes[-1] * 1.01 else None for mark in marks
