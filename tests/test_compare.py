@@ -576,6 +576,30 @@ def test_runs_of_a_protocol_are_compared_by_its_numbers(
     assert refused.status == 2 and "compare runs of one kind" in refused.err
 
 
+def test_numbers_of_a_protocol_in_other_units_are_not_compared_and_yes_is_a_word(
+    tmp_path: Path, cli: Cli
+) -> None:
+    """As those of an older version may be: findings are kept, not judged again."""
+    for seed in (1, 2):
+        arguments = ("-p", "fsync", "--quick", "--seed", seed, "--out", tmp_path, "-q")
+        assert cli("test", "lab-reference", *arguments).status == 0
+    names = sorted(path.name for path in tmp_path.glob("*fsync*"))
+    for name, unit, percent in zip(names, ("%", "x"), (25.0, 0.25), strict=True):
+        place = tmp_path / name / "findings.json"
+        found = json.loads(place.read_text())
+        number, other = found["judgement"]["numbers"][:2]
+        number |= {"name": "share", "unit": unit, "value": percent}
+        other |= {"name": "protected", "unit": "yes/no", "value": 1.0}
+        place.write_text(json.dumps(found))
+    said = cli("compare", *names, "--out", tmp_path).out.splitlines()
+    told = [line.split("\t") for line in said if line.startswith(("share", "protected"))]
+    assert told == [
+        ["share", "%", "25", "-", "-"],
+        ["protected", "yes/no", "yes", "yes", "0 %"],
+        ["share", "x", "-", "0.25", "-"],
+    ]
+
+
 def test_runs_of_two_protocols_are_refused(tmp_path: Path, cli: Cli) -> None:
     for name in ("consistency", "pts-wsat"):
         said = cli("test", "lab-reference", "-p", name, "--quick", "--out", tmp_path, "-q")

@@ -54,7 +54,7 @@ def number(value: float | None, unit: str = "") -> str:
         return DASH
     if unit == "B":
         return size_text(value)
-    if unit == "yes/no":
+    if unit == "yes/no" and value in (0, 1):  # else a mean of some
         return "yes" if value else "no"
     if abs(value) >= 99.95 or value == int(value):
         return f"{value:,.0f}"

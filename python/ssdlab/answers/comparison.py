@@ -100,7 +100,7 @@ def _numbers(comparison: Comparison) -> Table:
 def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
     quantity = row.quantity
     values = [
-        _value(value, interval, (DOUBT,) if party.doubted(quantity.name) else ())
+        _value(value, interval, quantity.unit, (DOUBT,) if party.doubted(quantity.name) else ())
         for party, value, interval in zip(
             comparison.parties, row.values, row.intervals, strict=True
         )
@@ -116,10 +116,13 @@ def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
 
 
 def _value(
-    value: float | None, interval: tuple[float, float] | None, sources: tuple[str, ...]
+    value: float | None,
+    interval: tuple[float, float] | None,
+    unit: str,
+    sources: tuple[str, ...],
 ) -> Cell:
     low, high = interval or (None, None)
-    return Cell(value, sources, value_text(value, interval), low, high)
+    return Cell(value, sources, value_text(value, interval, unit), low, high)
 
 
 def _differing(comparison: Comparison) -> list[Table]:

@@ -297,9 +297,9 @@ def difference_cells(difference: Difference | None) -> Cells:
     return [share_cell(difference.share), span]
 
 
-def value_text(value: float | None, interval: tuple[float, float] | None) -> str:
-    """A value with half the length of its interval."""
-    text = units.number(value)
+def value_text(value: float | None, interval: tuple[float, float] | None, unit: str = "") -> str:
+    """A value with half the length of its interval; a ``yes/no`` in words."""
+    text = units.number(value, unit if unit == "yes/no" else "")
     if value is None or interval is None:
         return text
     half = (interval[1] - interval[0]) / 2
@@ -366,16 +366,17 @@ def _row_json(row: DifferenceRow) -> dict[str, Any]:
 
 
 def _numbers(sides: Sequence[Sequence[ProtocolRun]]) -> list[ComparedQuantity]:
-    """The numbers of a protocol on all sides, in the order in which they first come."""
-    known: dict[str, tuple[str, Better]] = {}
-    values: list[list[dict[str, float | None]]] = []
+    """The numbers of a protocol on all sides, in the order in which they first come; one that runs
+    tell in different units, as those of another version may, once for each."""
+    known: dict[tuple[str, str], Better] = {}
+    values: list[list[dict[tuple[str, str], float | None]]] = []
     for runs in sides:
         own = []
         for run in runs:
-            numbers = run.findings.judgement.numbers
-            for number in numbers:
-                known.setdefault(number.name, (number.unit, number.better))
-            own.append({number.name: number.value for number in numbers})
+            numbers = {(one.name, one.unit): one for one in run.findings.judgement.numbers}
+            for key, number in numbers.items():
+                known.setdefault(key, number.better)
+            own.append({key: number.value for key, number in numbers.items()})
         values.append(own)
     return [
         ComparedQuantity(
@@ -383,9 +384,9 @@ def _numbers(sides: Sequence[Sequence[ProtocolRun]]) -> list[ComparedQuantity]:
             name,
             unit,
             better,
-            tuple(tuple(NoisyValue(one.get(name)) for one in own) for own in values),
+            tuple(tuple(NoisyValue(one.get((name, unit))) for one in own) for own in values),
         )
-        for name, (unit, better) in known.items()
+        for (name, unit), better in known.items()
     ]
 
 
