@@ -462,6 +462,9 @@ WRONG: list[tuple[str, Callable[[ssdlab.Rig], object]]] = [
     ("set: found the key 1, expected text",
      lambda rig: ssdlab.run(JOB, on=rig, set={1: 2})),  # type: ignore[dict-item]
     ("targets: found none, expected a drive, ", lambda rig: ssdlab.health([])),
+    ("cache: found none, expected at least one drive",
+     lambda rig: ssdlab.plan_cache(pool=rig, cache=[], job=JOB)),
+    ("trace_block \"0\": expected a size", lambda rig: ssdlab.trace("x", trace_block=0)),
     ("paths: found none, expected a document of fio", lambda rig: ssdlab.import_runs([])),
     ("table: found 3, expected text", lambda rig: make_result("x").report.frame(3)),  # type: ignore[arg-type]
     ("title: found 3, expected text", lambda rig: make_result("x").report.chart(3)),  # type: ignore[arg-type]

@@ -354,6 +354,8 @@ def test_page_tables_and_parquet_say_the_same(blocks: Path, cli: Cli, tmp_path: 
         (["--sizes", "100"], "write 100blocks"),
         (["--sizes", "0blocks"], "counts (1425blocks)\n"),
         (["--sizes", "0%"], "percentages of the working set"),
+        (["--sizes", "inf"], '--sizes "inf": expected percentages of the working set'),
+        (["--trace-block", "0"], '--trace-block "0": expected a size from 1B to 1GiB'),
         (["--sizes", "5%..1%/3"], "a range goes up"),
         (["--block", "0"], "a size from 1B"),
         (["--sample", "50"], "up to 12.5"),

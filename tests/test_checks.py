@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -23,7 +24,7 @@ from ssdlab import checks
 from ssdlab.analysis.measurement import RateNoise
 from ssdlab.analysis.stats import t_quantile
 from ssdlab.answer import Check, marked
-from ssdlab.checks import examine, of_result, probes, worst_word
+from ssdlab.checks import area, examine, of_result, probes, worst_word
 from ssdlab.checks.area import never_written
 from ssdlab.checks.base import Case, Evidence, StepEvidence
 from ssdlab.checks.facts import facts, sampling
@@ -823,6 +824,40 @@ def test_holes_of_a_file_are_found_by_place(tmp_path: Path) -> None:
     assert found["unwritten_bytes"] == 48 << 20
     assert found["cells"][:16] == [0.0] * 16
     assert found["cells"][16:] == [1.0] * 48
+    assert found["holes"] == [[16 << 20, 64 << 20]]
+
+
+def test_of_a_file_with_many_holes_shares_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "holes"
+    with path.open("wb") as file:
+        for number in range(100):
+            file.seek(number << 20)
+            file.write(b"x" * (64 << 10))
+    found = unwritten(path)
+    assert found is not None
+    if found["unwritten_bytes"] == 0:
+        pytest.skip("this file system does not tell holes")
+    assert "holes" not in found
+    assert len(found["cells"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "empty"),
+    [(0, 8, 0.0), (8, 8, 1.0), (4, 8, 0.5), (0, None, 1 - 8 / 1024), (0, 1024, 1 - 8 / 1024)],
+)
+def test_only_the_holes_in_its_range_are_a_job_s(
+    offset: int, length: int | None, empty: float
+) -> None:
+    """The range is smaller than a piece of which shares are told."""
+    holes = {"bytes": 1 << 30, "cells": [0.5, *[1.0] * 63], "holes": [[8 << 20, 1 << 30]]}
+    work = SimpleNamespace(offset=offset << 20, length=length and length << 20)
+    assert area._empty_of_file(holes, cast("Any", work)) == pytest.approx(empty)
+
+
+def test_without_holes_told_one_by_one_a_piece_is_as_empty_everywhere() -> None:
+    shares = {"bytes": 64 << 20, "cells": [0.0] * 32 + [0.5] * 32}
+    work = SimpleNamespace(offset=24 << 20, length=16 << 20)
+    assert area._empty_of_file(shares, cast("Any", work)) == pytest.approx(0.25)
 
 
 # --- the real fio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from conftest import MIB, Loop, needs_fio
 from ssdlab.checks import examine_run
 from ssdlab.engine.findings import ProtocolRun
 from ssdlab.engine.runs import begin, go_on
-from ssdlab.errors import InputError, RefusedError
+from ssdlab.errors import InputError, Interrupted, RefusedError
 from ssdlab.progress import Progress
 from ssdlab.rig import resolve
 from ssdlab.safety import medium
@@ -67,7 +68,7 @@ def test_blocks_never_written_prove_nothing(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(bytes(MIB))
     with file.open("rb") as opened:
-        assert set(medium.fingerprint(opened.fileno())) == {""}
+        assert set(medium.fingerprint(opened.fileno(), MIB)) == {""}
 
 
 def test_a_redacted_identity_tells_media_apart_and_nothing_else(tmp_path: Path) -> None:
@@ -84,12 +85,17 @@ def killed_after(store: Path, steps: int) -> Any:
     """A progress callback that ends a run as a kill does, once so many steps are kept."""
 
     def progress(_news: Progress) -> bool:
-        for journal in store.glob(f"*/{JOURNAL}"):
-            if len(journal.read_text().splitlines()) >= steps:
-                raise Killed
+        if kept_steps(store, steps):
+            raise Killed
         return True
 
     return progress
+
+
+def kept_steps(store: Path, steps: int) -> bool:
+    """Whether the run keeps so many."""
+    journals = store.glob(f"*/{JOURNAL}")
+    return any(len(one.read_text().splitlines()) >= steps for one in journals)
 
 
 @pytest.fixture
@@ -155,6 +161,33 @@ def test_another_image_behind_the_same_loop_device_is_not_overwritten(
     with pytest.raises(RefusedError):
         resume(killed, destroy=loop.name)  # a name does not make it the same
     assert precious.read_bytes() == before
+
+
+@needs_fio()
+@pytest.mark.root
+def test_a_drive_of_another_size_is_refused_by_its_size(killed: RunFolder, loop: Loop) -> None:
+    os.truncate(loop.backing, loop.backing.stat().st_size + 32 * MIB)
+    subprocess.run(["losetup", "--set-capacity", str(loop.path)], check=True)
+    with pytest.raises(
+        RefusedError, match=r"it holds \d+ MB, and that of the run [0-9.]+ MB; nothing"
+    ):
+        resume(killed, destroy=loop.name)
+
+
+@needs_fio()
+def test_a_file_that_has_grown_is_known_by_what_the_run_wrote(tmp_path: Path) -> None:
+    store, file = tmp_path / "runs", tmp_path / "scratch.bin"
+    with pytest.raises(Interrupted):
+        begin(
+            on(file, size=32 * MIB),
+            RunStore(store),
+            progress=lambda _news: not kept_steps(store, 3),
+            notice=lambda _sentence: None,
+            announce=lambda _what: None,
+        )
+    with file.open("ab") as grown:
+        grown.truncate(48 * MIB)
+    assert resume(only(store)).folder.manifest.status == "complete"
 
 
 @needs_fio()

@@ -163,7 +163,9 @@ _ATTRIBUTION = _object(
 )
 
 _CELSIUS = _object(before=Number | None, after=Number | None, limit=Number | None)
-_UNWRITTEN = _object(bytes=Count, unwritten_bytes=Count, cells=list[Number]) | None
+_UNWRITTEN = (
+    _object(bytes=Count, unwritten_bytes=Count, cells=list[Number], holes=list[list[Count]]) | None
+)
 _OBSERVED = _object(
     seconds=Number,
     disk=dict[str, int] | None,

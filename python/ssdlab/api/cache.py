@@ -9,11 +9,10 @@ import polars as pl
 
 from ssdlab.answers import cache as cache_answer
 from ssdlab.api.report import Report
-from ssdlab.api.traces import reading
+from ssdlab.api.traces import block_size, reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
-from ssdlab.errors import InputError
-from ssdlab.given import Many, Size, listed, share, size
+from ssdlab.given import Many, Size, listed, share
 from ssdlab.studies.caches import SAMPLE_MAX, SIZES, MissRatioStudy, policies, sizes
 
 _policies, _sizes = policies, sizes
@@ -75,7 +74,7 @@ def cache(
     study = MissRatioStudy(
         trace=Path(trace),
         reading=reading(format, action, trace_block, skip_damaged, window, device, columns),
-        block=None if block is None else _block(block),
+        block=None if block is None else block_size("--block", block),
         policies=_policies(listed(policies) or ""),
         sizes=_sizes(listed(sizes) or ""),
         sample=share("--sample", sample, SHARE, SAMPLE_MAX),
@@ -84,10 +83,3 @@ def cache(
     with working(f"caches for {study.trace.name}", progress, cluster) as callback:
         found = study.carry_out(callback)
     return Report(cache_answer.answer(found), table=pl.DataFrame(found.rows()))
-
-
-def _block(given: Size) -> int:
-    found = size("--block", given)
-    if not 1 <= found <= 1 << 30:
-        raise InputError(f'--block "{given}": expected a size from 1B to 1GiB')
-    return found

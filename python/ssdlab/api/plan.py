@@ -142,7 +142,10 @@ def plan_cache(
     known_name("goal", goal, GOALS)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
-    named = named_or_rigs([pool, *([cache] if isinstance(cache, Drive) else cache)])
+    caches = [cache] if isinstance(cache, Drive) else list(cache)
+    if not caches:
+        raise InputError("--cache: found none, expected at least one drive")
+    named = named_or_rigs([pool, *caches])
     stores = list(map(store, named))
     if not disk_cache:
         stores = [replace(one, tree=one.resized()) if one.has_disk else one for one in stores]

@@ -108,11 +108,11 @@ def reliability(
             raise InputError(f"{name} changes how drives wear: give --tbw and --writes-per-day too")
     question = Question(
         members=members,
-        capacity_bytes=size("--capacity", CAPACITY if capacity is None else capacity),
+        capacity_bytes=_capacity(CAPACITY if capacity is None else capacity),
         levels=_levels(listed(level)),
         copies=COPIES[0] if copies is None else copies,
         failures_per_year=_failures(afr, mtbf),
-        uber=rating.UBER if uber is None else uber,
+        uber=rating.UBER if uber is None else _uber(uber),
         rebuild_bytes_per_s=units.parse_rate("--rebuild-rate", text(rebuild_rate)),
         replace_hours=replace_after,
         one_at_a_time=one_at_a_time,
@@ -168,6 +168,21 @@ def _levels(text: str | None) -> tuple[str, ...]:
     if text is None:
         return ()
     return tuple(word.lower().removeprefix("raid") for word in units.words("--levels", text))
+
+
+def _capacity(given: Size) -> int:
+    found = size("--capacity", given)
+    if found <= 0:
+        raise InputError(f'--capacity "{given}": expected more than 0 bytes')
+    return found
+
+
+def _uber(given: float) -> float:
+    if not 0 <= given <= 1:
+        raise InputError(
+            f"--uber {given:g}: expected an error rate per bit, 0 or more and at most 1"
+        )
+    return given
 
 
 def _failures(afr: float | None, mtbf: float | None) -> float:

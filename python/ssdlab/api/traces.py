@@ -77,7 +77,7 @@ def reading(
     return Reading(
         format=format,
         action=cast("Literal['Q', 'D', 'C']", letter),
-        block_bytes=size("--trace-block", trace_block),
+        block_bytes=block_size("--trace-block", trace_block),
         skip_damaged=skip_damaged,
         from_ns=from_ns,
         to_ns=to_ns,
@@ -85,6 +85,14 @@ def reading(
         device=device,
         columns=columns,
     )
+
+
+def block_size(option: str, given: Size) -> int:
+    """Bytes of a block; raises InputError, which names the option."""
+    found = size(option, given)
+    if not 1 <= found <= 1 << 30:
+        raise InputError(f'{option} "{given}": expected a size from 1B to 1GiB')
+    return found
 
 
 def _window(text: str | None) -> tuple[int, int]:

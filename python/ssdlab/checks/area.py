@@ -79,15 +79,20 @@ def _judged(case: Case, facts: Facts, work: JobFacts, read: Moved, grid: _Grid) 
 
 def _empty_of_file(after: Mapping[str, object], work: JobFacts) -> float:
     """Share of the job's range that held no data at the end, and so at no time before."""
-    cells = after.get("cells")
-    size = after.get("bytes")
+    cells, holes, size = after.get("cells"), after.get("holes"), after.get("bytes")
     if not isinstance(cells, list) or not isinstance(size, int) or size == 0:
         return 0.0
+    # Where the holes are not told, one by one, a cell is as empty everywhere as on average.
+    cell = size / len(cells)
+    empty = [(number * cell, (number + 1) * cell, share) for number, share in enumerate(cells)]
+    if isinstance(holes, list):
+        empty = [(start, end, 1.0) for start, end in holes]
     length = size - work.offset if work.length is None else work.length
-    first = int(work.offset / size * len(cells))
-    last = math.ceil((work.offset + length) / size * len(cells))
-    own = [float(cell) for cell in cells[first : max(first + 1, last)]]
-    return sum(own) / len(own) if own else 0.0
+    edge = work.offset + length
+    inside = (
+        share * max(0.0, min(end, edge) - max(start, work.offset)) for start, end, share in empty
+    )
+    return sum(inside) / length if length > 0 else 0.0
 
 
 def never_written(case: Case) -> dict[str, float]:

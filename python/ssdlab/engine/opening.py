@@ -209,7 +209,11 @@ class DeviceOpening:
             )
         device = safety.inspect(target.path)
         if device.capacity_bytes != begun.capacity:
-            raise RefusedError(f"{target.path}: is another drive than the one the run was begun on")
+            holds, held = sizes_apart(device.capacity_bytes, begun.capacity)
+            raise RefusedError(
+                f"{target.path}: is not what the run was begun on: it holds {holds}, and that of "
+                f"the run {held}; nothing was written"
+            )
         return device
 
 

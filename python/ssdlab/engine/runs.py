@@ -138,7 +138,7 @@ def _require_same(folder: RunFolder, session: RealSession, allowed: bool) -> Non
         folder.manifest.medium or {},
         session.ids,
         medium.proof(last.state if last else {}),
-        medium.fingerprint(session.held.descriptor),
+        medium.fingerprint(session.held.descriptor, session.capacity),
         at_rest=last is not None and last.kind == "stop",
     )
     if likeness.verdict == "another":

@@ -21,6 +21,8 @@ from ssdlab.system import CLASS, SECTOR, System
 
 CELLS = 64
 """Equal pieces of a file of which is told how much of each was never written."""
+HOLES_TOLD = 64
+"""Holes of a file of which each is told; of a file with more, :data:`CELLS` shares."""
 HOLES_MAX = 200_000
 """Holes looked at in a file at most; a file with more is not told about."""
 _STAT = (
@@ -174,8 +176,9 @@ class Observer:
 
 def unwritten(file: Path) -> dict[str, Any] | None:
     """How much of a file holds no data (holes, and extents set aside but never written):
-    ``{"bytes": size, "unwritten_bytes": n, "cells": share of each of 64 equal pieces}``, the cells
-    only where something is unwritten; None where the file system does not tell."""
+    ``{"bytes": size, "unwritten_bytes": n, "cells": share of each of 64 equal pieces, "holes":
+    start and end of each}``, the cells only where something is unwritten, the holes where they are
+    few; None where the file system does not tell."""
     try:
         with file.open("rb", buffering=0) as opened:
             size = os.fstat(opened.fileno()).st_size
@@ -190,6 +193,8 @@ def unwritten(file: Path) -> dict[str, Any] | None:
     found: dict[str, Any] = {"bytes": size, "unwritten_bytes": total}
     if total:
         found["cells"] = _by_cell(holes, size)
+        if len(holes) <= HOLES_TOLD:
+            found["holes"] = [[at, at + length] for at, length in holes]
     return found
 
 

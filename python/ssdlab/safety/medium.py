@@ -65,10 +65,10 @@ def ids_of_file(descriptor: int, *, redact: bool = False) -> dict[str, str]:
     return _kept(_ids_of_descriptor(descriptor), redact)
 
 
-def fingerprint(descriptor: int) -> list[str]:
-    """Digests of blocks spread evenly over an open device or file; empty for a block that cannot be
-    read or holds one value all over, as blocks never written do."""
-    size = os.lseek(descriptor, 0, os.SEEK_END)
+def fingerprint(descriptor: int, size: int) -> list[str]:
+    """Digests of blocks spread evenly over the first ``size`` bytes of an open device or file;
+    empty for a block that cannot be read or holds one value all over, as blocks never written
+    do."""
     blocks = size // SAMPLE_BYTES
     if blocks == 0:
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -170,7 +171,7 @@ def _size(text: str) -> Size:
         size = Size(blocks=int(counted[1]))
     elif text.endswith("%") and number:
         size = Size(share=Fraction(text[:-1].strip()) / 100)
-    elif number >= 1 and unit in ("", "B") and not text.endswith("%"):
+    elif 1 <= number < math.inf and unit in ("", "B") and not text.endswith("%"):
         size = Size(bytes=int(number))
     if size is None or not any((size.share, size.bytes, size.blocks)):
         word = re.fullmatch(r"[\d.]+\s*([A-Za-z]+)", text)

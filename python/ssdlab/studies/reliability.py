@@ -102,9 +102,10 @@ class Question:
     def hazards(self) -> Hazards:
         """What happens to members whatever their age."""
         if not (math.isfinite(self.rebuild_bytes_per_s) and self.rebuild_bytes_per_s > 0):
-            raise InputError("a rebuild writes more than 0 bytes per second")
+            rate = f"{self.rebuild_bytes_per_s:g}"
+            raise InputError(f"--rebuild-rate {rate}: expected more than 0 bytes per second")
         if not (math.isfinite(self.replace_hours) and self.replace_hours >= 0):
-            raise InputError("a failed member is replaced after 0 hours or more")
+            raise InputError(f"--replace-after {self.replace_hours:g}: expected 0 hours or more")
         rebuild_hours = self.capacity_bytes / self.rebuild_bytes_per_s / 3600
         return Hazards(
             self.failures_per_year / HOURS_PER_YEAR,
@@ -319,7 +320,9 @@ def study(question: Question, progress: ProgressCallback | None = None) -> Study
     Interrupted."""
     arrays, hazards = question.arrays(), question.hazards()
     if not (math.isfinite(question.years) and 0 < question.years <= 1000):
-        raise InputError(f"the years asked for are above 0 and at most 1000: {question.years:g}")
+        raise InputError(
+            f"--years {question.years:g}: expected a time above 0 and at most 1000 years"
+        )
     years = tuple(question.years * (n + 1) / POINTS for n in range(POINTS))
     cases = [
         (name, spread == 0, own | {"spread": spread})

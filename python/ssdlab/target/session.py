@@ -122,7 +122,7 @@ class RealSession:
             "boot": System().boot,
             "sectors_written": _sectors_written(self.disk),
             "told_written": _told_written(self.snapshot(), self.name),
-            "fingerprint": medium.fingerprint(self.held.descriptor),
+            "fingerprint": medium.fingerprint(self.held.descriptor, self.capacity),
         }
         if self.device is None:
             about = self.target.path.stat()
