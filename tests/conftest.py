@@ -46,7 +46,7 @@ class Outcome:
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As pytest's own, which reads the names of all that there are to find the next number."""
     name = re.sub(r"\W", "_", request.node.name)[:30]
-    return tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)
+    return tmp_path_factory.mktemp(f"{name}_{next(NUMBERS)}", numbered=False)
 
 
 @pytest.fixture(autouse=True)
