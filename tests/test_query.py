@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,6 +65,18 @@ def test_sweeps_and_kept_runs_are_asked_together(cli: Cli, folder: Path) -> None
     assert {one["name"] for one in joined} == {None, DRIVE}
     (seeds,) = rows(cli, "SELECT list(DISTINCT seed ORDER BY seed) s FROM runs", folder / "store")
     assert seeds["s"] == [1, 2]
+
+
+def test_a_run_in_two_of_the_folders_is_there_once(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    store, swept = folder / "store", folder / "swept"
+    (again := tmp_path / "again").symlink_to(swept)
+    run = next(store.iterdir())
+    shutil.copytree(run, tmp_path / "copies" / run.name)
+    count = "SELECT count(*) n, any_value(r.source) place FROM runs r JOIN summary USING (key) "
+    for places in ((store, store), (store, run), (store, tmp_path / "copies")):
+        found = rows(cli, f"{count} GROUP BY r.key", *places)
+        assert found == [{"n": 1, "place": str(store)}] * 2
+    assert rows(cli, f"{count}", swept, again)[0]["n"] == 4
 
 
 def test_columns_of_a_join_that_have_one_name_are_all_kept(cli: Cli, folder: Path) -> None:

@@ -491,6 +491,24 @@ def test_the_worst_case_is_told_where_the_usual_one_has_no_interval() -> None:
     assert "14.7 % if all drives of a model wear out at the same number of bytes" in said
 
 
+@pytest.mark.parametrize(("tbw", "hardly"), [(20_000, False), (200_000, True)])
+def test_wear_that_ends_by_read_errors_in_rebuilds_is_wear(tbw: int, hardly: bool) -> None:
+    asked = Question(
+        members=8,
+        capacity_bytes=20 * TB,
+        levels=("6",),
+        failures_per_year=0.03,
+        uber=1e-15,
+        tbw_bytes=tbw * TB,
+        writes_per_day_bytes=40 * TB,
+        runs=2000,
+    )
+    found = study(asked)
+    assert (found.worn[0].simulated[0].whole.value < 2 * found.levels[0].chance) is hardly
+    said = next(one for one in found.sentences if one.startswith("RAID 6: the rating"))
+    assert ("wear hardly adds to the chance" in said) is hardly
+
+
 def test_few_losses_that_weigh_all_carry_no_interval(cli: Cli) -> None:
     told = cli("reliability", "--level", "1", "--members", "8", "--runs", "20000", "--json", "-")
     chance = json.loads(told.out)["levels"][0]["simulated"]["whole"]

@@ -459,7 +459,7 @@ def _wear_sentences(found: Study, place: int) -> Iterator[str]:
     alike = [case for case in found.worn if case.alike]
     spread = [case for case in found.worn if not case.alike] or alike
     first = spread[0].simulated[place]
-    if first.causes[CAUSES[WORN]] < COUNTS * first.whole.value:
+    if _hardly_adds(first, max(level.chance, level.simulated.whole.value)):
         text = (
             f"{level.name}: the rating of a new drive lasts {lasts}; wear hardly adds to "
             f"the chance of losing data ({_seen(first)})"
@@ -480,6 +480,13 @@ def _wear_sentences(found: Study, place: int) -> Iterator[str]:
         if known is alike and spread is alike and when:
             continue
         yield from _changes(known, place, level.name, when)
+
+
+def _hardly_adds(worn: Simulated, alone: float) -> bool:
+    """Whether wear leaves the chance of losing data as it is of random failures ``alone``. What the
+    last blow was does not say: drives that wear out leave a rebuild, which a read error ends."""
+    least = worn.whole.low if worn.whole.carried else worn.whole.value
+    return worn.causes[CAUSES[WORN]] < COUNTS * worn.whole.value and least <= (1 + COUNTS) * alone
 
 
 def _changes(known: Sequence[WearCase], place: int, name: str, when: str) -> Iterator[str]:

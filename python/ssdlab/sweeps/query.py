@@ -76,7 +76,10 @@ def sources(folders: Sequence[Path] = ()) -> Sources:
             runs += run_folders
         else:
             raise InputError(f"{folder}: holds neither a sweep's table nor kept runs")
-    return Sources(sweeps, runs)
+    # What is in two of the folders, or two copies of a run, would be joined with itself.
+    once = {path.resolve(): path for path in reversed(sweeps)}
+    known = {run.id: run for run in reversed(runs)}
+    return Sources([*reversed(once.values())], [*reversed(known.values())])
 
 
 def ask(sql: str, asked: Sources, progress: ProgressCallback | None = None) -> Rows:
