@@ -147,6 +147,7 @@ fn errors_name_file_line_option_and_what_is_meant() {
         ("[a]\nfile_service_type=zip:1.2\n", "roundrobin, sequential, random, zipf:theta"),
         ("[a]\nfile_service_type=zipf:1\n", "an exponent other than 1"),
         ("[a]\nfile_service_type=gauss:100\n", "below 100 percent"),
+        ("[a]\nrandom_distribution=zoned_abs:50:50/1m\n", "found \"50:50/1m\", expected zones as"),
         ("[a]\nba=0\n", "test.fio:2: ba: found \"0\", expected a size above 0"),
         ("[a]\nba=4k,0\n", "test.fio:2: ba: found \"0\", expected a size above 0"),
         ("[a]\nfilesize=0\n", "test.fio:2: filesize: found \"0\", expected a size above 0"),

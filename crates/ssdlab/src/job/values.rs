@@ -235,7 +235,8 @@ fn accesses<T>(text: &str, size: impl Fn(&str) -> Result<T>) -> Result<Vec<(f64,
     let mut zones = Vec::new();
     for zone in text.split(':') {
         let (access, len) = zone.split_once('/').unwrap_or((zone, ""));
-        zones.push((f64::from(percent(access)?), size(len)?));
+        let len = size(len).map_err(|other| if len.is_empty() { wrong() } else { other })?;
+        zones.push((f64::from(percent(access)?), len));
     }
     if (zones.iter().map(|z| z.0).sum::<f64>() - 100.0).abs() > 1e-9 {
         return Err(wrong());
