@@ -28,12 +28,14 @@ from conftest import Outcome, make_result
 from ssdlab.answer import Answer, Cell, Curve, Figure, Number, Section, Table, columns
 from ssdlab.answers import run as run_answer
 from ssdlab.api.report import Report
+from ssdlab.api.target import order_of
 from ssdlab.api.watching import shown
 from ssdlab.cli.app import load
 from ssdlab.errors import ExperimentError, InputError, Interrupted, UnknownNameError
 from ssdlab.given import BOUNDS, listed, text
 from ssdlab.progress import Progress
 from ssdlab.report.cell import first_screen
+from ssdlab.rig import resolve
 from ssdlab.units import SEED_MAX
 
 Cli = Callable[..., Outcome]
@@ -477,6 +479,17 @@ WRONG: list[tuple[str, Callable[[ssdlab.Rig], object]]] = [
     # Each of several is looked at by itself.
     ('"nope"', lambda rig: ssdlab.reproduce("x25m-random-write", "nope")),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "depths", [[1, 4], (1, 4), range(1, 5, 3), np.array([1, 4]), "1,4"], ids=lambda one: repr(one)
+)
+def test_a_parameter_of_a_protocol_takes_several_values(depths: object) -> None:
+    several: Any = {"depths": depths, "seconds": 5}
+    made = order_of(
+        "queue-depth", resolve("demo-client"), None, param=several, quick=True, size=None, scale=1
+    )
+    assert made.given == {"depths": "1,4", "seconds": "5"}
 
 
 @pytest.mark.parametrize(("said", "called"), WRONG, ids=[said for said, _ in WRONG])

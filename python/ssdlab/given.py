@@ -76,8 +76,13 @@ def several(values: str | Path | Sequence[str | Path] | None) -> list[str]:
 
 
 def keys(values: Mapping[str, object] | None) -> dict[str, str]:
-    """Keys of a rig, or parameters, with their values as text."""
+    """Keys of a rig with their values as text."""
     return {key: text(value) for key, value in (values or {}).items()}
+
+
+def parameters(values: Mapping[str, Any] | None) -> dict[str, str]:
+    """Parameters of a protocol with their values as options take them, several as a list."""
+    return {name: listed(value) or text(value) for name, value in (values or {}).items()}
 
 
 def size(option: str, given: Size) -> int:

@@ -9,7 +9,7 @@ from ssdlab.api.rig import Rig
 from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.ratings import rating_for
 from ssdlab.errors import InputError
-from ssdlab.given import Size, keys, text
+from ssdlab.given import Size, keys, parameters, text
 from ssdlab.protocols import find
 from ssdlab.rating import Rating, parse_tbw
 from ssdlab.rig import resolve
@@ -61,7 +61,7 @@ def order_of(
     return ProtocolOrder(
         protocol=find(protocol),
         target=target,
-        given=keys(param),
+        given=parameters(param),
         quick=quick,
         scale=scale,
         overrides=keys(set),

@@ -65,7 +65,7 @@ def test(
         out: Keeps the run below this folder; else in the user's store.
         logs: Writes fio's logs of every job below this folder.
         gentle: Only reads what is there, where the protocol can; needs no ``destroy``.
-        param: Parameters of the protocol by name.
+        param: Parameters of the protocol by name; several values as a list or as ``"1,4,32"``.
         quick: Minutes instead of hours: not steady state, not for publication.
         size: Bytes of the file that is a target.
         scale: Scales a simulated drive and all durations down by this.
