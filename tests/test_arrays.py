@@ -567,3 +567,11 @@ def test_experiments_run_on_rigs_of_their_own() -> None:
 
 
 LONGEST = raid0_slowest_member.LONGEST_MS
+
+
+@pytest.mark.parametrize(("second", "close"), [(99.0, "8 KiB"), (90.0, "no other")])
+def test_the_fastest_chunk_is_not_among_those_near_it(second: float, close: str) -> None:
+    said = studies._best_chunk("RAID 0 of 4", {4: 100.0, 8: second, 16: 50.0})
+    assert "fastest with chunks of 4 KiB (100 IOPS)" in said
+    assert f"within 5 % of it: {close}; slowest with 16 KiB (50 IOPS)" in said
+    assert said.endswith("Each ran once: with another --seed the order may be another.")

@@ -106,10 +106,12 @@ def _best_chunk(name: str, rates: Mapping[int, float]) -> str:
     rate = units.number(rates[best])
     if len(near) == len(rates):
         return f"{name}: the size of a chunk does not matter here, all within 5 % of {rate} IOPS."
+    others = ", ".join(str(kib) for kib in near if kib != best)
     return (
         f"{name}: fastest with chunks of {best} KiB ({rate} IOPS); within 5 % of it: "
-        f"{', '.join(str(kib) for kib in near)} KiB; slowest with {slowest} KiB "
-        f"({units.number(rates[slowest])} IOPS)."
+        f"{f'{others} KiB' if others else 'no other'}; slowest with {slowest} KiB "
+        f"({units.number(rates[slowest])} IOPS). Each ran once: with another --seed the order may "
+        "be another."
     )
 
 
