@@ -351,7 +351,7 @@ def test_writes_of_others_are_seen_after_a_restart_by_the_drive_s_own_counter(
     with safety.hold_file(file) as held:
         pass
     open_ = session.RealSession(Fio(file), held, 0, "disk")
-    monkeypatch.setattr("ssdlab.safety.medium.fingerprint", lambda _descriptor: [])
+    monkeypatch.setattr("ssdlab.safety.medium.fingerprint", lambda _descriptor, _size: [])
 
     def is_now(boot: str, written: int | None, sectors: int) -> None:
         answer = None if written is None else smart(written)

@@ -141,6 +141,17 @@ def test_a_long_job_on_a_small_drive_is_planned_at_the_speed_that_it_comes_to(
     hold(what, sum(one.seconds for one in moved(folder)), folder)
 
 
+def test_an_area_of_a_fixed_size_is_rehearsed_as_the_share_of_the_drive_that_it_is(
+    tmp_path: Path,
+) -> None:
+    """As all of a small drive it was written at random until that had no erased blocks left."""
+    given = {"runs": "2", "data": "random"}
+    order = ProtocolOrder(find("crystaldiskmark"), resolve("demo-client"), given=given, quick=True)
+    what, folder = done(order, tmp_path)
+    low, high = what.estimate.written
+    assert low <= sum(one.bytes * one.shape.write_share for one in moved(folder)) <= high
+
+
 def test_a_plan_does_not_depend_on_how_fast_the_machine_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

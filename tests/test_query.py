@@ -79,6 +79,18 @@ def test_a_run_in_two_of_the_folders_is_there_once(cli: Cli, folder: Path, tmp_p
     assert rows(cli, f"{count}", swept, again)[0]["n"] == 4
 
 
+def test_damaged_runs_are_left_out_and_said_to_be(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "store", store := tmp_path / "runs")
+    sql = "SELECT count(*) n FROM runs"
+    assert cli("query", sql, "--in", store).err == ""
+    damaged = next(store.iterdir()) / "manifest.json"
+    damaged.write_text("")
+    told = cli("query", sql, "--in", store, "--in", store)
+    assert told.status == 0 and told.out.split() == ["n", "1"]
+    assert told.err.startswith("left out: 1 damaged run (") and str(damaged) in told.err
+    assert cli("query", sql, "--in", store, "--quiet").err == ""
+
+
 def test_columns_of_a_join_that_have_one_name_are_all_kept(cli: Cli, folder: Path) -> None:
     join = "SELECT one.seed, two.seed, one.name FROM runs one JOIN runs two USING (source) "
     sql = join + "WHERE one.seed = 1 AND two.seed = 2"

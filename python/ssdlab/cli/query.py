@@ -19,7 +19,7 @@ if light.BODIES:
     from ssdlab import units
     from ssdlab.answer import Cell
     from ssdlab.cli.answer import print_rows
-    from ssdlab.cli.output import check_stdout, progress, results, say, write_json
+    from ssdlab.cli.output import check_stdout, notice, progress, results, say, write_json
     from ssdlab.sweeps.query import ask, sources
 
 
@@ -44,7 +44,11 @@ def command(
     """Ask kept runs and the tables of sweeps in SQL (DuckDB); only reads."""
     check_stdout({"--json": json_, "--csv": csv_})
     with progress("query", quiet=quiet) as callback:
-        found = ask(sql, sources(folders or ()), callback)
+        asked = sources(folders or ())
+        found = ask(sql, asked, callback)
+    if asked.damaged and not quiet:
+        out = units.counted(len(asked.damaged), "damaged run")
+        notice(f"left out: {out} ({asked.damaged[0]}{' ...' if asked.damaged[1:] else ''})")
     if json_ is not None:
         write_json(
             json_, [_plain(dict(zip(found.columns, row, strict=True))) for row in found.rows]

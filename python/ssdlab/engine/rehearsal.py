@@ -82,6 +82,7 @@ def rehearse(protocol: Protocol, setup: Setup, rig: Rig, *, seed: int = 1) -> Sp
                 kind="sim",
                 active=int(session.capacity * setup.active / setup.capacity) // MIB * MIB,
                 divisor=setup.divisor * shorter,
+                smaller=least,
             )
             going = _Rehearsal(session, MOST_WORK - done)
             going.steps(protocol.plan(small))

@@ -85,6 +85,8 @@ class Setup:
     """False on file systems that cannot do without the page cache."""
     block: int = 512
     """Bytes of a logical block of the target: the smallest I/O that it takes."""
+    smaller: float = 1.0
+    """How many times smaller the target is than the drive that it stands for in a rehearsal."""
 
     def number(self, name: str) -> float:
         """The value of a parameter that is a number."""
@@ -143,6 +145,12 @@ class Setup:
             return whole
         scaled = whole / self.divisor
         return max(LEAST_SIM_S if self.kind == "sim" else LEAST_REAL_S, round(scaled, 3))
+
+    def area(self, size: int) -> int:
+        """Bytes of an area of that size, or of the active range where that is smaller; of a drive
+        that stands for a larger one as much less, so that it is the same share of it."""
+        own = size if self.smaller == 1 else max(MIB, int(size / self.smaller) // MIB * MIB)
+        return min(own, self.active)
 
     def job(
         self,

@@ -53,7 +53,7 @@ def _key(kind: str, name: str, way: str) -> str:
 
 
 def _job(setup: Setup, kind: str, name: str, way: str) -> Job:
-    whole = min(FILE, setup.active)
+    whole = setup.area(FILE)
     shrinks, title = DATA[kind]
     label = f"{dict((*SPEEDS, ACCESS))[name]} {way}, {title} data"
     size, region = "4k", (0, whole)

@@ -59,7 +59,7 @@ def kinds(setup: Setup) -> list[str]:
 def plan(setup: Setup) -> list[Step]:
     """For each kind of data: lay the test area out, then all reads, then all writes."""
     steps: list[Step] = []
-    region = (0, min(setup.count("size_mib") * MIB, setup.active))
+    region = (0, setup.area(setup.count("size_mib") * MIB))
     for kind in kinds(setup):
         shrinks, title = DATA[kind]
         steps.append(

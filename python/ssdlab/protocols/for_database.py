@@ -40,7 +40,7 @@ def _log(setup: Setup) -> Job:
         "a log: 8 KiB sequential, each flushed",
         "write",
         PAGE,
-        region=(0, min(LOG_BYTES, setup.active)),
+        region=(0, setup.area(LOG_BYTES)),
         options={"fdatasync": 1},
         depth=1,
     )

@@ -27,7 +27,7 @@ FIRST_X = 10.0
 def region(setup: Setup) -> int:
     """Bytes of the region: as asked for, less in a quick run and on a target that is smaller."""
     wanted = setup.count("region_mib") * MIB // (QUICK if setup.quick else 1)
-    return max(8 * MIB, min(wanted, setup.active) // MIB * MIB)
+    return max(8 * MIB, setup.area(wanted) // MIB * MIB)
 
 
 def plan(setup: Setup) -> list[Step]:

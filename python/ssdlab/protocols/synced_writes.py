@@ -37,7 +37,7 @@ JUDGED = 8192
 
 def plan(setup: Setup) -> list[Step]:
     """Fill; then each size with each kind of flush after every write."""
-    region = (0, min(LOG_BYTES, setup.active))
+    region = (0, setup.area(LOG_BYTES))
     return [
         setup.fill(),
         *(

@@ -56,30 +56,36 @@ class Sources:
 
     sweeps: Sequence[Path]
     runs: Sequence[RunFolder]
+    damaged: Sequence[str] = ()
+    """What is wrong with kept runs that are left out: a sentence each."""
 
 
 def sources(folders: Sequence[Path] = ()) -> Sources:
     """What is in these folders: a sweep, a kept run, or a store of runs; without any, in the user's
     store and in sweeps of the present folder or right below it. Raises InputError where a folder is
     none of these."""
-    if not folders:
-        here = [Path(), *sorted(path for path in Path().iterdir() if path.is_dir())]
-        return Sources([path for path in here if _is_sweep(path)], RunStore().entries())
     sweeps: list[Path] = []
     runs: list[RunFolder] = []
+    wrong: list[InputError] = []
+    if not folders:
+        here = [Path(), *sorted(path for path in Path().iterdir() if path.is_dir())]
+        sweeps = [path for path in here if _is_sweep(path)]
+        runs, wrong = RunStore().listing()
     for folder in folders:
         if _is_sweep(folder):
             sweeps.append(folder)
         elif (folder / MANIFEST).is_file():
             runs.append(open_run(folder))
-        elif run_folders := RunStore(folder).entries():
-            runs += run_folders
+        elif any(found := RunStore(folder).listing()):
+            runs += found[0]
+            wrong += found[1]
         else:
             raise InputError(f"{folder}: holds neither a sweep's table nor kept runs")
     # What is in two of the folders, or two copies of a run, would be joined with itself.
     once = {path.resolve(): path for path in reversed(sweeps)}
     known = {run.id: run for run in reversed(runs)}
-    return Sources([*reversed(once.values())], [*reversed(known.values())])
+    damaged = dict.fromkeys(one.message for one in wrong)
+    return Sources([*reversed(once.values())], [*reversed(known.values())], [*damaged])
 
 
 def ask(sql: str, asked: Sources, progress: ProgressCallback | None = None) -> Rows:
