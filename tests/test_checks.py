@@ -318,6 +318,14 @@ def test_rounds_are_counted_as_one_counts() -> None:
         assert said in found.evidence
 
 
+def test_rounds_of_a_quick_run_tell_no_steady_state_however_alike_they_are() -> None:
+    alike = unsteady_rounds()
+    alike.records.rounds["rounds"] = RoundsRecord("rounds", "reads", 5, {"IOPS": [9] * 5}, {}, 5, 6)
+    for quick, status in ((False, "good"), (True, "unknown")):
+        (found,) = of_name(examine(replace(alike, quick=quick)), "steady")
+        assert found.status == status
+
+
 def test_marks_fall_on_the_steps_concerned_and_on_all_where_no_step_is_named() -> None:
     sound, broken = real(), real(error=errno.EIO)
     found = of_name(examine(session(("a", sound), ("b", broken))), "errors")

@@ -614,6 +614,9 @@ def test_the_published_sample_is_steady_and_reported_with_its_numbers() -> None:
     found = record({"SEQ": [100.0, 180.0, *SAMPLE]})
     assert found.steady
     assert steady_report.verdict(found) == "steady from round 3"
+    assert steady_report.sentence(found).startswith("Steady state was reached")
+    quick = steady_report.sentence(found, quick=True)
+    assert quick.startswith("Rounds 3 to 7 are alike") and "shows no steady state" in quick
     rows = table([steady_report.table(found)], "Steady state")
     assert rows["mean"][0] == pytest.approx(238.23, abs=0.005)
     assert rows["measured max - min"][0] == pytest.approx(11.81, abs=0.005)

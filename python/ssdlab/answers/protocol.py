@@ -27,7 +27,7 @@ def answer(run: ProtocolRun) -> Answer:
     for place, record in enumerate(run.findings.rounds):
         sections.append(
             Section(
-                [steady_report.sentence(record)],
+                [steady_report.sentence(record, quick=manifest.quick)],
                 tables=[steady_report.table(record)],
                 figures=steady_report.figures(record),
                 key=f"steady-{place}",

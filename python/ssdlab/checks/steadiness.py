@@ -36,6 +36,10 @@ def _rounds(case: Case) -> Iterator[Symptom]:
         rounds = tuple(f"round{number:02d}/" for number in record.window_rounds())
         own = [key for key in case.facts if key.startswith(rounds)]
         rounds_done = units.counted(record.count, "round")
+        if record.steady and case.evidence.quick:
+            text = f"{record.title}: alike after {rounds_done}, too short to tell a steady state"
+            yield Symptom("unknown", text)
+            continue
         if record.steady:
             yield Symptom("good", f"{record.title}: steady after {rounds_done}")
             continue

@@ -25,10 +25,16 @@ def verdict(record: RoundsRecord) -> str:
     return f"not achieved in {counted(record.count, 'round')}"
 
 
-def sentence(record: RoundsRecord) -> str:
-    """What a judgement has to say before its numbers."""
+def sentence(record: RoundsRecord, *, quick: bool = False) -> str:
+    """What a judgement has to say before its numbers; rounds of a quick run may be alike because
+    they are short."""
     if record.steady:
         first, last = record.first_of_window(), record.count
+        if quick:
+            return (
+                f"Rounds {first} to {last} are alike by the rule of the PTS, but in a quick run "
+                "that shows no steady state: the numbers are their means."
+            )
         return f"Steady state was reached: the numbers are means of rounds {first} to {last}."
     if record.count < record.window:
         return (

@@ -200,7 +200,7 @@ def _said(
         f"in the end {end:,.0f}{fallen}, after {times:.2g} x the active range"
         + (", too little for steady state." if few else ".")
     )
-    if rounds.steady and few:
+    if rounds.steady and (few or setup.quick):
         kept = duration(60 * found[-1].minute)
         return [said, f"The test ended after {kept}, at a rate that the rule takes for steady."]
     if rounds.steady:
