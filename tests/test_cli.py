@@ -11,6 +11,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -188,7 +189,11 @@ def test_what_is_shown_can_be_had_as_tables(cli: Cli, tmp_path: Path) -> None:
     shown = cli("show", "demo-client", "--csv", tmp_path, "--xlsx", tmp_path / "t.xlsx")
     assert shown.status == 0, shown.err
     rows = list(csv.reader((tmp_path / "drive.csv").open()))
-    assert rows[0] == ["key", "value", "supplied by", "source"] and len(rows) > 10
+    assert rows[0] == ["key", "value", "value unit", "supplied by", "source"] and len(rows) > 10
+    own = {key: (value, unit) for key, value, unit, *_ in rows}
+    assert own["bandwidth"] == ("550", "MB/s") and own["below.ftl.gc.victim"] == ("greedy", "")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as parts:
+        assert '<c r="B2"><v>550</v></c>' in parts.read("xl/worksheets/sheet1.xml").decode()
     assert (tmp_path / "t.xlsx").read_bytes()[:2] == b"PK"
     job = tmp_path / "w.fio"
     job.write_text("[w]\nrw=randwrite\nbs=4k\nnumber_ios=200\n")

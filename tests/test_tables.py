@@ -13,10 +13,10 @@ import pytest
 
 from conftest import Outcome
 from health_samples import nvme
-from ssdlab.answer import Answer
+from ssdlab.answer import Answer, table_heads
 from ssdlab.cli.answer import View
 from ssdlab.store import RunStore
-from ssdlab.tables import named_tables
+from ssdlab.tables import file_values, named_tables, settings_table
 from test_plan_cache import POOL, hot, write_trace
 
 Cli = Callable[..., Outcome]
@@ -43,14 +43,12 @@ QUANTITY = re.compile(ONE)
 INTERVAL = re.compile(rf"{ONE}\s?(?:\.\.|±|to|of)\s?{ONE}")
 BESIDE = re.compile(r"[(!*±]|\.\.| to ")
 """Of the text of a number: it tells more than that."""
-WORDS = {"differing-settings"}
-"""Tables of what was set, as it was written."""
 
 
 def faults(answer: Answer) -> Iterator[tuple[str, str, str]]:
     """Cells of which programs do not get what people read: table, column, text."""
     for name, table in named_tables(answer):
-        for row in () if name in WORDS else table.rows:
+        for row in table.rows:
             for place, (column, cell) in enumerate(zip(table.columns, row, strict=True)):
                 if isinstance(cell, str):
                     # The first column has names, which may be sizes.
@@ -87,6 +85,18 @@ def test_the_law_of_tables_sees_what_it_is_for() -> None:
         assert not (QUANTITY.fullmatch(text) or INTERVAL.fullmatch(text)), text
 
 
+def test_settings_have_units_beside_them_and_versions_are_no_numbers() -> None:
+    rows = [("rig: capacity", "16GiB", "32GiB"), ("seed", "1", "-"), ("kernel", "6.10", "6.1")]
+    table = settings_table("Settings", ("setting", "A", "B"), rows, (1, 2), ("kernel",))
+    assert file_values(table) == [
+        ["setting", "A", "A unit", "B", "B unit"],
+        ["rig: capacity", 16, "GiB", 32, "GiB"],
+        ["seed", 1, None, "-", None],
+        ["kernel", "6.10", None, "6.1", None],
+    ]
+    assert table_heads(settings_table("Settings", ("setting", "A"), [], (1,))) == ["setting", "A"]
+
+
 def test_no_number_of_a_table_is_text_and_none_is_missing_for_programs(
     answers: list[Answer], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +107,8 @@ def test_no_number_of_a_table_is_text_and_none_is_missing_for_programs(
     Path("f.bin").write_bytes(bytes(1 << 22))
     Path("d.json").write_text(json.dumps(nvme()))
     write_trace(Path("load.csv"), hot(300, 200))
-    runs = [("run", "m.fio", "--on", "lab-reference", *SMALL, "--seed", n) for n in (1, 2)]
+    small = ("--set", "capacity=256MiB", "--set", "nand.t_read=70us")
+    runs = [("run", "m.fio", "--on", "lab-reference", *how) for how in (SMALL, small)]
     planned = ("plan", "cache", "--trace", "load.csv", "--pool", "disk.toml", "--cache",
                "demo-client", "--quick", "--top", 1)  # fmt: skip
     for run in runs:

@@ -14,6 +14,7 @@ from ssdlab.units import (
     parse_bytes,
     percent,
     percents,
+    setting,
     size_text,
     sizes,
     sizes_apart,
@@ -138,3 +139,17 @@ def test_measured_figures_keep_three_digits_and_round_ones_are_told_as_they_are(
     assert [latency(v) for v in (36_962_304, 75_000, 8_195_913, 999_700)] == [
         "37.0 ms", "75 us", "8.20 ms", "1.00 ms",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("16GiB", (16, "GiB")), ("3.2GB/s", (3.2, "GB/s")), ("75us", (75, "us")),
+        ("0.07", (0.07, "")), ("-1", (-1, "")), ("greedy", None), ("4k", None),
+        ("1,4,32", None), ("3.10.2", None), ("", None), ("nan", None),
+    ],
+)  # fmt: skip
+def test_a_setting_is_a_number_with_the_unit_that_it_was_written_with(
+    text: str, found: tuple[float, str] | None
+) -> None:
+    assert setting(text) == found

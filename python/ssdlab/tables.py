@@ -5,9 +5,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ssdlab.answer import Answer, Check, Section, Table, numbers_table, table, table_values
+from ssdlab import units
+from ssdlab.answer import (
+    Answer,
+    Cell,
+    Check,
+    Column,
+    Section,
+    Table,
+    numbers_table,
+    table,
+    table_values,
+)
 
 NAME_MAX = 31
 """Characters of a table's name: of a sheet's, by the format of workbooks."""
@@ -28,6 +39,38 @@ def checks_table(troubles: Sequence[Check]) -> Table:
         },
         "in doubt: the steps, or jobs of them, whose numbers are; of a run of one job file: run.",
     )
+
+
+def settings_table(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], settings: Collection[int],
+    words: Collection[str] = (),
+) -> Table:  # fmt: skip
+    """A table of which the columns at some places hold ``settings`` as they are written: numbers,
+    with their units beside them where there are any, and words. Those of some ``words`` in the
+    first column are words even where they look like numbers."""
+    cells = [
+        [
+            _setting(text) if place in settings and row[0] not in words else text
+            for place, text in enumerate(row)
+        ]
+        for row in rows
+    ]
+    united = {
+        place
+        for row in cells
+        for place, cell in enumerate(row)
+        if isinstance(cell, Cell) and cell.unit
+    }
+    columns = [
+        Column(head, parts=("value", "unit") if place in united else ("value",))
+        for place, head in enumerate(heads)
+    ]
+    return Table(title, columns, cells)
+
+
+def _setting(text: str) -> Cell | str:
+    found = units.setting(text)
+    return text if found is None else Cell(found[0], text=text, unit=found[1])
 
 
 def named_tables(answer: Answer) -> Iterator[tuple[str, Table]]:

@@ -37,6 +37,7 @@ DAY_S = 86_400.0
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=({_UNITS})(?![\w/]))")
 _US = re.compile(r"(?<![\w/])us(?![\w/])")
+_SETTING = re.compile(rf"(-?\d+(?:\.\d+)?(?:e-?\d+)?) ?({_UNITS}|[KMGT]iB/s)?", re.ASCII)
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([kmgtp]?)(i?)(b?)", re.IGNORECASE | re.ASCII)
 _PERCENT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*%?", re.ASCII)
 _BLOCKS = re.compile(r"(\d{1,18})\s*blocks?", re.ASCII)
@@ -316,6 +317,16 @@ def quantity(text: str) -> tuple[float, str] | None:
         return None if share is None else (float(share / 100), "")
     size = _bytes(text)
     return None if size is None else (float(size), "B")
+
+
+def setting(text: str) -> tuple[float, str] | None:
+    """The number of a setting and its unit as it is written, such as 16 and ``"GiB"``, or none;
+    None where the setting is a word."""
+    match = _SETTING.fullmatch(text)
+    if match is None:
+        return None
+    whole = match[1].removeprefix("-").isdigit()
+    return (int if whole else float)(match[1]), match[2] or ""
 
 
 def values(where: str, text: str, *, once: bool = True) -> list[str]:

@@ -27,12 +27,15 @@ from ssdlab.answers import charts
 from ssdlab.answers.charts import LINES, ShownResult, Trace
 from ssdlab.engine.answers import weighed
 from ssdlab.studies.compare import LETTERS, Comparison, difference_cells, value_text, verdict
+from ssdlab.tables import settings_table
 
 STROKES: tuple[Style, ...] = (*LINES, "points")
 """Styles of which one hides another only where they coincide."""
 VALUE: tuple[Part, ...] = ("value", *INTERVAL)
 DOUBT = "in doubt"
 """The source of numbers and charts of which a check doubts a side."""
+NAMED = ("target", "model", "serial", "firmware", "ssdlab", "fio", "kernel")
+"""Of the settings those that are names and versions: 3.10 is no 3.1."""
 FACTS_MAX = 200
 """Longer facts are cut."""
 
@@ -127,9 +130,10 @@ def _value(
 
 def _differing(comparison: Comparison) -> list[Table]:
     facts = comparison.differing_facts()
-    heads = [Column(head) for head in ("setting", *LETTERS[: len(comparison.parties)])]
+    heads = ("setting", *LETTERS[: len(comparison.parties)])
     rows = [[name, *map(_cut, values)] for name, values in facts.items()]
-    return [Table("Differing settings", heads, rows)] if rows else []
+    own = range(1, len(heads))
+    return [settings_table("Differing settings", heads, rows, own, NAMED)] if rows else []
 
 
 def _sections(comparison: Comparison) -> list[Section]:

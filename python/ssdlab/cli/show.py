@@ -15,7 +15,7 @@ from ssdlab.errors import UnknownNameError, meant
 
 if light.BODIES:
     from ssdlab import knowledge, units
-    from ssdlab.answer import Answer, Column, Section, Table
+    from ssdlab.answer import Answer, Section, Table
     from ssdlab.answers import kept
     from ssdlab.arrays.attachment import shipped_attachments
     from ssdlab.cli.output import on_stdout, say, stdout
@@ -26,6 +26,7 @@ if light.BODIES:
     from ssdlab.rating import between
     from ssdlab.rig import Profile, of_file, profiles
     from ssdlab.store import RunStore, open_run
+    from ssdlab.tables import settings_table
 
 EXAMPLE_SPEED = "500MB/s,50kiops"
 """Of the drive by which a protocol is explained."""
@@ -91,7 +92,8 @@ class _Thing:
 
     @property
     def table(self) -> Table:
-        return Table(self.kind, [Column(heading) for heading in self.headings], self.rows)
+        own = [place for place, head in enumerate(self.headings) if head in ("value", "default")]
+        return settings_table(self.kind, self.headings, self.rows, own)
 
     def as_json(self, name: str) -> dict[str, Any]:
         return {
