@@ -24,7 +24,7 @@ from conftest import MIB, Loop, Outcome
 from ssdlab.answers import scan as scan_answer
 from ssdlab.answers import scan as scansay
 from ssdlab.care.blockio import all_zero, reading
-from ssdlab.care.scan import FAILURES_MAX, Scan, blank, limits, scan
+from ssdlab.care.scan import FAILURES_MAX, Scan, limits, scan
 from ssdlab.care.scanmap import cells
 from ssdlab.care.trim import UnsupportedError, discard, punch, trim
 from ssdlab.errors import RefusedError
@@ -78,7 +78,8 @@ class Drive:
 
     def scan(self, wanted: int | None = None) -> Scan:
         """All of it, or so many bytes."""
-        found = blank("drive", "device", self.size_bytes, wanted, BLOCK, direct=True)
+        whole = self.size_bytes
+        found = Scan("drive", "device", whole, wanted or whole, BLOCK, direct=True)
         return scan(self, found, clock=lambda: self.now, rest_s=0.0)
 
 

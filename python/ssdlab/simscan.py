@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from ssdlab.care.blockio import PIECE_BYTES
-from ssdlab.care.scan import QUICK_BYTES, Scan, blank, find_slow_zones, suspect
+from ssdlab.care.scan import QUICK_BYTES, Scan, find_slow_zones, suspect
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import ProgressCallback
 from ssdlab.target import Settings, Sim
@@ -30,11 +28,9 @@ def scan_simulated(
     keys = dict(overrides or {})
     probe = target.run(_job("size=1m"), Settings(overrides=keys))
     capacity = int(probe.ssdlab["target"]["capacity_bytes"])
-    scan = blank(target.name, "sim", capacity, wanted_bytes, 4096, direct=True)
     # The job reads whole pieces; a shorter one at the end is left out.
-    pieces = max(1, scan.wanted_bytes // PIECE_BYTES)
-    scan.wanted_bytes = min(capacity, pieces * PIECE_BYTES)
-    scan.ns, scan.zero = np.full(pieces, np.nan), np.zeros(pieces, dtype=np.bool_)
+    pieces = max(1, min(wanted_bytes or capacity, capacity) // PIECE_BYTES)
+    scan = Scan(target.name, "sim", capacity, pieces * PIECE_BYTES, 4096, direct=True)
     job = _job(f"size={pieces}m\nwrite_lat_log=scan\nlog_offset=1")
     settings = Settings(prepare=prepare, overrides=keys, interval_ms=1000, progress=progress)
     result = target.run(job, settings)

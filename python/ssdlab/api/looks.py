@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ssdlab.answer import Answer
 from ssdlab.answers import audit as audit_answer
@@ -19,7 +19,7 @@ from ssdlab.api.target import On, rated
 from ssdlab.api.watching import Watch, shown
 from ssdlab.audits import Finding, System, audit_path
 from ssdlab.care.blockio import place_of, reading
-from ssdlab.care.scan import QUICK_BYTES, Scan, blank, require_whole
+from ssdlab.care.scan import QUICK_BYTES, Scan, require_whole
 from ssdlab.care.scan import scan as read_pieces
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.given import Size, keys, several
@@ -241,12 +241,9 @@ def scanned(
     if place.size_bytes == 0:
         raise InputError(f"{name}: is empty, so there is nothing to read")
     with reading(path) as reader:
-        found = blank(
-            name,
-            "device" if place.is_device else "file",
-            reader.size_bytes,
-            wanted,
-            reader.block_bytes,
-            direct=reader.direct,
+        kind: Literal["device", "file"] = "device" if place.is_device else "file"
+        size_bytes = reader.size_bytes
+        found = Scan(
+            name, kind, size_bytes, wanted or size_bytes, reader.block_bytes, reader.direct
         )
         return read_pieces(reader, found, progress=progress)

@@ -107,12 +107,12 @@ class Scan:
     size_bytes: int
     """Of the whole target."""
     wanted_bytes: int
-    """What was to be scanned, from the beginning on."""
+    """What was to be scanned, from the beginning on; of more than there is, all of it."""
     block_bytes: int
     direct: bool
-    ns: Floats
+    ns: Floats = field(init=False)
     """Time of each piece of 1 MiB (the last may be shorter); NaN where unread or unreadable."""
-    zero: npt.NDArray[np.bool_]
+    zero: npt.NDArray[np.bool_] = field(init=False)
     """Pieces that hold zeros only."""
     errors: list[Unreadable] = field(default_factory=list)
     slow: list[SlowPiece] = field(default_factory=list)
@@ -125,6 +125,11 @@ class Scan:
     """Of reading again what was slow, with the rests."""
     stopped: str | None = None
     """Why it ended early; None where it is whole."""
+
+    def __post_init__(self) -> None:
+        self.wanted_bytes = min(self.wanted_bytes, self.size_bytes)
+        pieces = -(-self.wanted_bytes // PIECE_BYTES)
+        self.ns, self.zero = np.full(pieces, np.nan), np.zeros(pieces, dtype=np.bool_)
 
     @property
     def piece_bytes(self) -> int:
@@ -176,30 +181,6 @@ class Scan:
             slowest = float(read.max()) if len(read) else float("nan")
             zones.append(Zone(*self.stretch(first, after), _speed(self, first, after), slowest))
         return zones
-
-
-def blank(
-    target: str,
-    kind: Literal["device", "file", "sim"],
-    size_bytes: int,
-    wanted_bytes: int | None,
-    block_bytes: int,
-    *,
-    direct: bool,
-) -> Scan:
-    """A scan that has not begun; all of the target where ``wanted_bytes`` is None."""
-    wanted = size_bytes if wanted_bytes is None else min(wanted_bytes, size_bytes)
-    pieces = -(-wanted // PIECE_BYTES)
-    return Scan(
-        target,
-        kind,
-        size_bytes,
-        wanted,
-        block_bytes,
-        direct,
-        np.full(pieces, np.nan),
-        np.zeros(pieces, dtype=np.bool_),
-    )
 
 
 def limits(ns: Floats, zero: npt.NDArray[np.bool_]) -> tuple[float, float]:
