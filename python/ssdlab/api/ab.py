@@ -25,7 +25,6 @@ from ssdlab.given import Size, keys
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice, unheard
 from ssdlab.protocols import find
-from ssdlab.rating import Rating
 from ssdlab.store import RunStore, files_of
 from ssdlab.studies import ab as study
 from ssdlab.target import Settings, Target
@@ -38,21 +37,20 @@ class _Wish:
     target: Target
     job: JobText | None
     order: ProtocolOrder | None
-    base: dict[str, str]
+    settings: Settings
+    """Of A; with the seed of the first pair."""
     changed: dict[str, str]
-    prepare: str | None
-    seed: int
+    """Keys of B."""
     store: RunStore | None
     """None in another process, from where runs are brought back."""
-    rating: Rating | None
     notice: Notice
 
     def __reduce__(self) -> tuple[Callable[..., _Wish], tuple[Any, ...]]:
         """Protocols go by name: they are made of functions."""
         order = None if self.order is None else replace(self.order, protocol=None)  # type: ignore[arg-type]
         name = self.order and self.order.protocol.name
-        return _elsewhere, (name, order, self.target, self.job, self.base, self.changed,
-                            self.prepare, self.seed, self.rating)  # fmt: skip
+        given = self.target, self.job, self.settings, self.changed
+        return _elsewhere, (name, order, *given)
 
     @property
     def what(self) -> str:
@@ -61,7 +59,7 @@ class _Wish:
 
     def overrides(self, side: str) -> dict[str, str]:
         """Keys of the rig of a side."""
-        return {**self.base, **(self.changed if side == "B" else {})}
+        return {**self.settings.overrides, **(self.changed if side == "B" else {})}
 
     def run(self, side: str, place: int, seat: bench.Seat) -> _Ran:
         """One run. Of a simulated drive both runs of a pair have the same seed."""
@@ -73,30 +71,23 @@ class _Wish:
             return _Ran(run, files_of(store.root / run.id))
 
     def _run(self, store: RunStore, side: str, place: int, seat: bench.Seat) -> study.TrialRun:
-        overrides = self.overrides(side)
-        seed = self.seed + place // 2
+        how: dict[str, Any] = {
+            "overrides": self.overrides(side),
+            "seed": self.settings.seed + place // 2,
+            "memory_bytes": seat.memory_bytes,
+        }
         if self.job is not None:
-            settings = Settings(
-                seed=seed,
-                prepare=self.prepare,
-                overrides=overrides,
-                progress=seat.report,
-                notice=self.notice,
-                rating=self.rating,
-                memory_bytes=seat.memory_bytes,
-            )
+            settings = replace(self.settings, **how, progress=seat.report, notice=self.notice)
             result = self.target.run(self.job, settings)
             folder = store.save(result)
             checks = tuple(examine(of_result(result)))
             return study.TrialRun(side, place, folder.name, study.numbers_of(result), checks)
         assert self.order is not None
-        memory = seat.memory_bytes
         finished = begin(
-            replace(self.order, overrides=overrides, seed=seed, memory_bytes=memory),
+            replace(self.order, **how),
             store,
             progress=seat.report,
             notice=self.notice,
-            announce=lambda _what: None,
             examine=examine_run,
         )
         found = finished.findings
@@ -114,10 +105,10 @@ class _Ran:
 
 
 def _elsewhere(name: str | None, order: ProtocolOrder | None, *given: Any) -> _Wish:
-    target, job, base, changed, prepare, seed, rating = given
+    target, job, settings, changed = given
     if order is not None and name is not None:
         order = replace(order, protocol=find(name))
-    return _Wish(target, job, order, base, changed, prepare, seed, None, rating, unheard)
+    return _Wish(target, job, order, settings, changed, None, unheard)
 
 
 def ab(
@@ -196,12 +187,9 @@ def ab(
         target=on,
         job=None if job is None else read_job(job),
         order=order,
-        base=keys(set),
+        settings=Settings(seed, prepare, keys(set), rating=rating),
         changed=keys(set_b),
-        prepare=prepare,
-        seed=seed,
         store=store,
-        rating=rating,
         notice=notice or unheard,
     )
     _check(wish, to_a, to_b)
@@ -241,10 +229,11 @@ def _check(wish: _Wish, to_a: str | None, to_b: str | None) -> None:
                 f"{wish.target.name}: give the change as --set-b KEY=VALUE, "
                 "such as --set-b ftl.over_provisioning=0.28"
             )
-        if all(wish.base.get(key) == value for key, value in wish.changed.items()):
+        base = wish.settings.overrides
+        if all(base.get(key) == value for key, value in wish.changed.items()):
             raise InputError("--set-b changes nothing: A has the same values")
     else:
-        if wish.changed or wish.base:
+        if wish.changed or wish.settings.overrides:
             raise InputError(
                 f"{wish.target.name}: --set and --set-b change simulated drives; "
                 "for a real one give the command that makes the change, --to-b CMD"
@@ -262,9 +251,10 @@ def _try_out(wish: _Wish, store: RunStore) -> None:
         return
     for overrides in map(wish.overrides, "AB"):
         if wish.order is None:
-            opening.of(wish.target, overrides, wish.seed).check()
+            opening.of(wish.target, overrides, wish.settings.seed).check()
         else:
-            plans.plan(replace(wish.order, overrides=overrides, seed=wish.seed), store)
+            order = replace(wish.order, overrides=overrides, seed=wish.settings.seed)
+            plans.plan(order, store)
 
 
 def _announce(wish: _Wish, sides: str, to_a: str | None, to_b: str | None, undoable: bool) -> None:

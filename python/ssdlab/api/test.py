@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from ssdlab.api.target import On, order_of, rated, target_of
 from ssdlab.api.watching import Watch, shown
 from ssdlab.checks import examine_run
 from ssdlab.engine import findings
-from ssdlab.engine.plans import Announcement, ProtocolOrder, require_unfinished
+from ssdlab.engine.plans import ProtocolOrder, require_unfinished
 from ssdlab.engine.ratings import rating_of
-from ssdlab.engine.runs import begin, go_on
+from ssdlab.engine.runs import Announce, begin, go_on
 from ssdlab.engine.speed import assumed
 from ssdlab.errors import InputError
 from ssdlab.given import Size
@@ -24,8 +24,6 @@ from ssdlab.rating import Rating
 from ssdlab.rig import profile
 from ssdlab.store import RunStore
 from ssdlab.store.folder import RunFolder
-
-Announce = Callable[[Announcement], None]
 
 
 def test(

@@ -41,7 +41,7 @@ def begin(
     *,
     progress: ProgressCallback,
     notice: Notice,
-    announce: Announce,
+    announce: Announce = lambda _what: None,
     examine: Examine = lambda _execution: (),
 ) -> ProtocolRun:
     """Runs a protocol from its start. Raises InputError where the order cannot be carried out as it
