@@ -21,6 +21,13 @@ _NAMES = re.compile(r"\$\{|^\s*(include|read_iolog)\b", re.MULTILINE)
 """What may name something outside of a job."""
 
 
+def carried_path(trace: Path) -> Path:
+    """The path of a trace, for the job that replays it; InputError where no job can say it."""
+    if any(c in str(trace) for c in ";#\n") or "${" in str(trace):
+        raise InputError(f"{trace}: a job file cannot carry this path; rename the trace")
+    return trace
+
+
 @dataclass(frozen=True)
 class Carried:
     """What a job names of the machine where it was read, so that it can run on another."""

@@ -11,7 +11,8 @@ from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError
 from ssdlab.given import Size, keys
-from ssdlab.jobfile import JobText, read_job
+from ssdlab.jobfile import JobText, carried_path, read_job
+from ssdlab.plan.workload import replay as replay_job
 from ssdlab.progress import Notice
 from ssdlab.rating import Rating
 from ssdlab.results import Result
@@ -183,28 +184,14 @@ def replay(
     capacity = None if size is None else parse_bytes("--size", str(size))
     how = reading(format, action, trace_block, skip_damaged, window, device, columns)
     given = Replay(how, fit, open_loop=simulated and depth is None, capacity_bytes=capacity)
-    job = _replay_job(existing(Path(trace)), speed, depth, given, simulated=simulated)
+    more = [f"iodepth={DEPTH_OPEN}"] if depth is None and not simulated else []
+    if speed != 1.0:
+        more.append(f"replay_time_scale={round(100 * speed)}")
+    if not simulated:
+        more += ["ioengine=libaio", "direct=1"]
+    job = replay_job(carried_path(existing(Path(trace))), given, depth, more)
     settings = settings_of(target, set=set, seed=seed, prepare=prepare, notice=notice)
     if notice is not None:
         for sentence in left_out(existing(Path(trace)), how):
             notice(sentence)
     return watched(target, job, settings, progress)
-
-
-def _replay_job(
-    trace: Path, speed: float, depth: int | None, replay: Replay, *, simulated: bool
-) -> JobText:
-    """The job that replays ``trace``."""
-    if any(c in str(trace) for c in ";#\n") or "${" in str(trace):
-        raise InputError(f"{trace}: a job file cannot carry this path; rename the trace")
-    lines = ["[replay]", f"read_iolog={trace}"]
-    if depth is not None:
-        lines += ["replay_no_stall=1", f"iodepth={depth}"]
-    elif not simulated:
-        lines.append(f"iodepth={DEPTH_OPEN}")
-    if speed != 1.0:
-        lines.append(f"replay_time_scale={round(100 * speed)}")
-    if not simulated:
-        lines += ["ioengine=libaio", "direct=1"]
-    note = f"; addresses: {replay.fit}" + ("; open loop" if replay.open_loop else "")
-    return JobText(f"replay of {trace.name}", "\n".join([note, *lines]) + "\n", Path.cwd(), replay)

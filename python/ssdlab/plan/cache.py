@@ -244,12 +244,9 @@ class CachePlanner(CacheQuestion):
         rig = behind(self.ram, small).rig()
         if self.trace is None or load.end_byte <= capacity:
             return rig, load
-        file, how = existing(self.trace), load.full_speed.replay.reading
-        return rig, replace(
-            load,
-            full_speed=replay(file, how, "scale", self.depth),
-            recorded=replay(file, how, "scale", None) if load.recorded else None,
-        )
+        file, how = existing(self.trace), replace(load.full_speed.replay, fit="scale")
+        timed = replay(file, replace(how, open_loop=True)) if load.recorded else None
+        return rig, replace(load, full_speed=replay(file, how, self.depth), recorded=timed)
 
     def _curves(
         self, stream: Stream | None

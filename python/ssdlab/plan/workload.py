@@ -7,7 +7,7 @@ trace or the job itself is run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import ssdlab.traces
 from ssdlab import _core, bench
 from ssdlab.errors import InputError
-from ssdlab.jobfile import JobText
+from ssdlab.jobfile import JobText, carried_path
 from ssdlab.memory import available_bytes
 from ssdlab.progress import ProgressCallback, tell
 from ssdlab.results import Result
@@ -228,9 +228,7 @@ def trace_load(
 ) -> Load:
     """The load of a trace on a pool of ``capacity`` bytes, ``depth`` in flight at full speed; of
     more than ``timed_max`` requests only the first are run in time."""
-    file = existing(path)
-    if any(c in str(file) for c in ";#\n") or "${" in str(file):
-        raise InputError(f"{file}: a job file cannot carry this path; rename the trace")
+    file = carried_path(existing(path))
     columns = read_trace(file, reading, timed_max)
     stream = place(columns, fit, capacity)
     notes = left_out(file, reading)
@@ -248,21 +246,20 @@ def trace_load(
         stream=stream,
         span_s=span,
         end_byte=end,
-        full_speed=replay(file, timed, fit, depth),
-        recorded=replay(file, timed, fit, None) if span > 0 else None,
+        full_speed=replay(file, Replay(timed, fit), depth),
+        recorded=replay(file, Replay(timed, fit, open_loop=True)) if span > 0 else None,
         notes=tuple(notes),
     )
 
 
-def replay(trace: Path, reading: Reading, fit: str, depth: int | None) -> JobText:
-    """The job of a replay: ``depth`` in flight, or None for the times of the recording, whatever is
-    still in flight."""
-    lines = ["[replay]", f"read_iolog={trace}"]
+def replay(trace: Path, how: Replay, depth: int | None = None, more: Sequence[str] = ()) -> JobText:
+    """The job of a replay: ``depth`` in flight, or None for the times of the recording; ``more``
+    are further lines of it."""
+    note = f"; addresses: {how.fit}" + ("; open loop" if how.open_loop else "")
+    lines = [note, "[replay]", f"read_iolog={trace}"]
     if depth is not None:
         lines += ["replay_no_stall=1", f"iodepth={depth}"]
-    how = Replay(reading, fit, open_loop=depth is None)
-    note = f"; addresses: {fit}" + ("; open loop" if how.open_loop else "")
-    text = "\n".join([note, *lines]) + "\n"
+    text = "\n".join([*lines, *more]) + "\n"
     return JobText(f"replay of {trace.name}", text, Path.cwd(), how)
 
 
