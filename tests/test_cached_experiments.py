@@ -16,7 +16,7 @@ from ssdlab.experiments.base import Task
 from ssdlab.experiments.cached import Members
 from ssdlab.experiments.measure import course, thinned, when_above
 from ssdlab.jobfile import JobText
-from ssdlab.plan.warmup import warm_up_s
+from ssdlab.plan.warmup import Formula
 from ssdlab.results import Result
 from ssdlab.target import Settings, Sim
 
@@ -49,7 +49,7 @@ def warming() -> Mapping[str, Result]:
 
 
 def test_the_formula_gives_what_the_article_says() -> None:
-    seconds = warm_up_s(2 << 40, 2, 244, 8192, 8)
+    seconds = Formula(2 << 40, 2, 244, 8192, 8).seconds
     assert seconds == pytest.approx(275_036, abs=1)
     assert seconds / 3600 == pytest.approx(76.4, abs=0.01)
 

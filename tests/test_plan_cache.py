@@ -27,7 +27,7 @@ from ssdlab.plan.cache import prepared, rounded_up
 from ssdlab.plan.ram import BEHIND, Ram
 from ssdlab.plan.rows import Rules, near_choices
 from ssdlab.plan.stores import MODES, Store, cached, store
-from ssdlab.plan.warmup import Ramp, warm_up, warm_up_s
+from ssdlab.plan.warmup import Formula, Ramp, warm_up
 from ssdlab.target import Sim, Terms
 from ssdlab.tracefile import Reading
 from ssdlab.units import for_page
@@ -359,7 +359,8 @@ def test_ram_in_front_hits_as_its_policy_without_time_and_lets_the_rest_past(
 
 def test_the_published_warm_up_is_275_036_seconds() -> None:
     # Qsan: 2 TiB, from the second use, 244 IOPS of a disk, 8 KiB, eight disks.
-    assert warm_up_s(2 * 1024 * GIB, 2, 244, 8 * KIB, 8) == pytest.approx(275_036, abs=0.5)
+    formula = Formula(2 * 1024 * GIB, 2, 244, 8 * KIB, 8)
+    assert formula.seconds == pytest.approx(275_036, abs=0.5)
 
 
 def test_a_random_load_does_not_fill_a_cache_faster_than_the_formula(tmp_path: Path) -> None:
@@ -379,7 +380,7 @@ def test_a_random_load_does_not_fill_a_cache_faster_than_the_formula(tmp_path: P
     warm = warm_up([found.last.ramp])
     assert warm.seconds is not None
     # 2048 blocks at 200 a second, each twice; the second use of the last blocks takes longer.
-    lower = warm_up_s(32 * MIB, 2, 200, 16 * KIB, 1)
+    lower = Formula(32 * MIB, 2, 200, 16 * KIB, 1).seconds
     assert lower < warm.seconds < 4 * lower
 
 

@@ -12,7 +12,7 @@ from ssdlab.answer import Curve, Figure
 from ssdlab.experiments.base import Line, Reproduced, Runs, Task, experiment, job_file
 from ssdlab.experiments.cached import Members, milliseconds, rig
 from ssdlab.experiments.measure import Course, course, mean_between, thinned, when_above
-from ssdlab.plan.warmup import warm_up_s
+from ssdlab.plan.warmup import Formula
 from ssdlab.results import Result
 
 DRIVE = "8 disks, 5 SSDs"
@@ -119,8 +119,8 @@ def judge(runs: Runs, factor: int) -> Reproduced:
     warm, hits = late(of), late(_hits(runs["database"], factor))
     x, y = thinned(of.time, of.values, list(np.arange(0, float(of.time[-1]) + step, step)))
     doubled = when_above(np.asarray(x), np.asarray(y), base * (1 + GAIN / 100))
-    formula = warm_up_s(FORMULA_BYTES, THRESHOLD, DISK_IOPS, REQUEST, DISKS)
-    own = warm_up_s(FORMULA_BYTES, THRESHOLD, base / DISKS, REQUEST, DISKS)
+    formula = Formula(FORMULA_BYTES, THRESHOLD, DISK_IOPS, REQUEST, DISKS).seconds
+    own = Formula(FORMULA_BYTES, THRESHOLD, base / DISKS, REQUEST, DISKS).seconds
     why = WARM_WHY if doubled is not None else f"not within {LENGTH_S / 3600:.0f} h"
     end = mean_between(of.time, of.values, LENGTH_S - 2 * step, LENGTH_S)
     gain, hours = 100 * (warm / base - 1), LENGTH_S / 3600

@@ -29,9 +29,10 @@ from ssdlab.plan.lifetime import AgedDrive, life
 from ssdlab.plan.question import FINE, CachePlan, CacheQuestion
 from ssdlab.plan.ram import BEHIND, behind
 from ssdlab.plan.rounds import Round, Rounds
-from ssdlab.plan.rows import CacheRow, Choice, Formula, Kind, choose
+from ssdlab.plan.rows import CacheRow, Choice, Kind, choose
 from ssdlab.plan.stores import Store, cached, letter
 from ssdlab.plan.tables import chapters
+from ssdlab.plan.warmup import Formula
 from ssdlab.plan.workload import Load, Stream, job_capture, job_load, replay, trace_load
 from ssdlab.rig import registered
 from ssdlab.target import Settings, Sim

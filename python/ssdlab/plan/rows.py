@@ -13,7 +13,7 @@ from ssdlab.plan.bed import Found, JobOutcome, Passes
 from ssdlab.plan.candidates import DEFERRING, CacheCandidate
 from ssdlab.plan.lifetime import CacheLife
 from ssdlab.plan.stores import Store
-from ssdlab.plan.warmup import WarmUp, warm_up, warm_up_of_job, warm_up_s
+from ssdlab.plan.warmup import Formula, WarmUp, warm_up, warm_up_of_job
 
 Kind = Literal["pool", "fast", "cache"]
 
@@ -29,28 +29,6 @@ REUSE_MIN = 0.1
 
 
 @dataclass(frozen=True)
-class Formula:
-    """The published lower bound of the warm-up, and what went into it."""
-
-    cache_bytes: int
-    threshold: int
-    disk_iops: float
-    request_bytes: float
-    disks: int
-
-    @property
-    def seconds(self) -> float:
-        """Until the cache is full."""
-        return warm_up_s(
-            self.cache_bytes, self.threshold, self.disk_iops, self.request_bytes, self.disks
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """The object of ``--json``."""
-        return {**asdict(self), "seconds": self.seconds}
-
-
-@dataclass(frozen=True)
 class CacheRow(Offer):
     """A storage under the load."""
 
@@ -63,6 +41,7 @@ class CacheRow(Offer):
     """Drives without a price."""
     candidate: CacheCandidate | None = None
     formula: Formula | None = None
+    """The published lower bound of the warm-up, and what went into it."""
     life: CacheLife | None = None
     note: str = ""
     mark: str = ""
@@ -187,7 +166,8 @@ class CacheRow(Offer):
             "warm_up_s": self.warm.seconds,
             "warm_up_passes": self.warm.passes,
             "still_rising": self.warm.rising,
-            "warm_up_formula": self.formula and self.formula.as_json(),
+            "warm_up_formula": self.formula
+            and {**asdict(self.formula), "seconds": self.formula.seconds},
             "life": self.life and asdict(self.life),
             "capacity_bytes": self.usable_bytes,
             "price": self.price,

@@ -19,15 +19,25 @@ RISING = 0.95
 """A last pass that takes less than this share of the time of the one before: still rising."""
 
 
-def warm_up_s(
-    cache_bytes: float, threshold: float, disk_iops: float, request_bytes: float, disks: float
-) -> float:
+@dataclass(frozen=True)
+class Formula:
     """T = C P / (I S D): seconds until a cache of C bytes is full (Qsan, SSD cache white paper).
 
     Every disk of D brings in I random reads of S bytes a second and nothing else, each block from
     its P-th use on. A lower bound for filling it all by random reads: what hits fills nothing.
     """
-    return cache_bytes * threshold / (disk_iops * request_bytes * disks)
+
+    cache_bytes: int
+    threshold: int
+    disk_iops: float
+    request_bytes: float
+    disks: int
+
+    @property
+    def seconds(self) -> float:
+        """Until the cache is full."""
+        filled = self.disk_iops * self.request_bytes * self.disks
+        return self.cache_bytes * self.threshold / filled
 
 
 @dataclass(frozen=True)
