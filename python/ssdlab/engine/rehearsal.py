@@ -6,6 +6,7 @@ so amounts and durations are made smaller with it, and the speeds come out alike
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,8 @@ from ssdlab._core import Rig
 from ssdlab.engine import estimate
 from ssdlab.engine.protocol import Protocol
 from ssdlab.engine.setup import LEAST_SIM_S, MIB, Setup
-from ssdlab.engine.speed import SpeedPoint, Speeds, measured, moved_by
-from ssdlab.engine.steps import Job, Purge, Repeated, Rounds, Then, Trim
+from ssdlab.engine.speed import SpeedBounds, SpeedPoint, Speeds, measured, moved_by
+from ssdlab.engine.steps import Job, Purge, Repeated, Rounds, Shape, Then, Trim
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.target import Sim, SimSession, Terms
@@ -36,6 +37,10 @@ BUDGET = 750_000
 nothing left that is erased shows late."""
 ROUNDS = 3
 """Rounds that are rehearsed: in the first the drive is hardly ever as slow as it will be."""
+WRITTEN = 3.0
+"""Random writes of so many times the range, at least, have shown how slow they become."""
+STEADY_WORK = 25_000
+"""Of a job on a drive in its steady state, for the speed that it falls to if it goes on."""
 MOST_WORK = 6_000_000
 """The work of the whole rehearsal; what goes beyond it is left out. Never a time, of which a busy
 machine would make another answer."""
@@ -84,7 +89,7 @@ def rehearse(protocol: Protocol, setup: Setup, rig: Rig, *, seed: int = 1) -> Sp
                 divisor=setup.divisor * shorter,
                 smaller=least,
             )
-            going = _Rehearsal(session, MOST_WORK - done)
+            going = _Rehearsal(session, MOST_WORK - done, small.active)
             going.steps(protocol.plan(small))
             if best is None or not going.short:
                 best = going
@@ -99,12 +104,35 @@ def rehearse(protocol: Protocol, setup: Setup, rig: Rig, *, seed: int = 1) -> Sp
         return None
     what = "some of the jobs or their beginnings" if best.short else "the jobs"
     words = f"like the profile {rig.name}, by a simulation of {what} on a small drive"
-    return Speeds(measured(best.moved), "profile", words)
+    known = measured(best.moved)
+    if shorter > least and (slow := _steady(rig, best, seed)):
+        known |= {one: known[one]._replace(low=min(known[one].low, slow[one].low)) for one in slow}
+        words += ", new and in its steady state"
+    return Speeds(known, "profile", words)
+
+
+def _steady(rig: Rig, rehearsal: _Rehearsal, seed: int) -> dict[Shape, SpeedBounds]:
+    """Speeds in a steady state of what was rehearsed on a drive with erased blocks left, for less
+    long than it will take; nothing where the rig has no such state."""
+    found: list[SpeedPoint] = []
+    if rehearsal.fresh:
+        with contextlib.suppress(InputError):
+            session = small_drive(rig, rehearsal.session.capacity, seed)
+            session.prepare("steady", None)
+            for job in rehearsal.fresh.values():
+                begun = session.begin(
+                    JobText(job.key, job.text, Path.cwd()), seed=seed, most_work=STEADY_WORK
+                )
+                found += [point] if (point := moved_by(job, begun.result)) else []
+    return measured(found)
 
 
 class _Rehearsal:
-    def __init__(self, session: SimSession, most: int) -> None:
+    def __init__(self, session: SimSession, most: int, active: int) -> None:
         self.session = session
+        self.fresh: dict[Shape, Job] = {}
+        """Jobs of random writes that end with their time, before much was written."""
+        self._active, self._written = active, 0.0
         self.moved: list[SpeedPoint] = []
         self.work = {True: 0, False: 0}
         """By whether the jobs are bounded by time; starting them is not."""
@@ -125,6 +153,7 @@ class _Rehearsal:
             elif isinstance(step, Job):
                 self._job(step)
             elif isinstance(step, Purge):
+                self._written = 0.0
                 self.session.purge(lambda _news: True)
             elif isinstance(step, Trim):
                 length = step.length or self.session.capacity - step.offset
@@ -146,8 +175,13 @@ class _Rehearsal:
         self.work[False] += JOB_WORK
         self.work[job.seconds is not None] += begun.work
         point = moved_by(job, begun.result)
-        if point is not None:
-            self.moved.append(point)
+        if point is None:
+            return
+        self.moved.append(point)
+        self._written += point.bytes * job.shape.write_share
+        late = job.seconds is not None and job.shape.random and job.shape.write_share > 0
+        if late and self._written < WRITTEN * self._active:
+            self.fresh[job.shape] = job
 
 
 def _in_one(step: Repeated) -> Job:
