@@ -561,6 +561,12 @@ def test_a_class_refuses_what_is_no_value_of_any_parameter_of_its_methods(
         assert error.value.message.startswith(f"{first}: ")
 
 
+@pytest.mark.parametrize("job", ["", "  "])
+def test_an_empty_job_is_told_as_that(job: str) -> None:
+    with pytest.raises(InputError, match=r"^the job is empty: expected the path"):
+        ssdlab.run(job, "demo-client")
+
+
 def test_what_is_no_run_is_told_in_a_sentence() -> None:
     run = "found 1, expected a run (its folder or id, a Result or a Report)"
     with pytest.raises(InputError, match=re.escape(f"runs: {run} or several of these")):

@@ -35,11 +35,18 @@ def run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def test_a_blank_device_named_by_its_kernel_name_or_backing_file_is_granted(loop: Loop) -> None:
+def test_a_blank_device_named_by_its_kernel_name_or_backing_file_is_granted(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sentence = claim(loop, loop.name)
     assert "writes up to 134.2 MB (2 drive writes)" in sentence
     assert "endurance is unknown" in sentence
     assert claim(loop, str(loop.backing)) == sentence
+    monkeypatch.chdir(loop.backing.parent)
+    assert claim(loop, loop.backing.name) == sentence
+    monkeypatch.chdir("/")
+    with pytest.raises(RefusedError, match="but this drive is"):
+        claim(loop, loop.backing.name)
 
 
 def test_a_device_that_nobody_named_is_refused_and_the_name_is_told(loop: Loop) -> None:

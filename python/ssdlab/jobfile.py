@@ -145,6 +145,8 @@ def read_job(job: str | Path) -> JobText:
     """A job from a path, or from text if ``job`` is a string with a line break in it."""
     if isinstance(job, str) and "\n" in job:
         return JobText("<job>", job, Path.cwd())
+    if isinstance(job, str) and not job.strip():
+        raise InputError("the job is empty: expected the path of a job file, or the text of one")
     path = Path(job)
     return JobText(as_text(path), read_text(path, "job file"), path.parent)
 

@@ -57,6 +57,10 @@ class BlockDevice:
     sequence: str | None = None
     """The kernel's sequence number of its medium then."""
 
+    def is_called(self, name: str) -> bool:
+        """Whether ``--destroy`` names it by that; a backing file also by a path from here."""
+        return name in self.names or str(Path(name).resolve()) in self.names
+
 
 def inspect(path: Path) -> BlockDevice:
     """What ``path`` is; an InputError where it is no usable whole block device."""
@@ -117,7 +121,7 @@ def refusal(reason: str | None) -> list[str]:
 
 def why_unnamed(device: BlockDevice, destroy: str | None) -> str | None:
     """Why :func:`claim` would refuse ``destroy`` as the name of this device; None where not."""
-    if not device.names or destroy in device.names:
+    if not device.names or (destroy is not None and device.is_called(destroy)):
         return None
     return f"{device.path}: is not named; to allow it, add --destroy {device.names[0]}"
 
@@ -243,7 +247,7 @@ def refuse_unless_named(
             f"{device.path}: {work.who} {work.does} and {fate}; "
             f"to allow it, name the drive with {option} {device.names[0]}"
         )
-    if name not in device.names:
+    if not device.is_called(name):
         raise RefusedError(
             f'{device.path}: {option} names "{name}", '
             f'but this drive is "{device.names[0]}"; nothing was written'
