@@ -25,7 +25,7 @@ from ssdlab.analysis.measurement import RateNoise
 from ssdlab.analysis.stats import t_quantile
 from ssdlab.answer import Check, marked
 from ssdlab.checks import area, examine, of_result, probes, worst_word
-from ssdlab.checks.area import never_written
+from ssdlab.checks.area import copied, never_written
 from ssdlab.checks.base import Case, Evidence, StepEvidence
 from ssdlab.checks.facts import facts, sampling
 from ssdlab.engine.records import Records, RoundsRecord
@@ -765,6 +765,46 @@ def test_room_never_written_is_of_jobs_that_run_together_and_of_the_whole_drive(
     # Collection has the use of the other half, too.
     beside = 0.5 * math.exp(-2) / (0.28 + 0.5)
     assert told(half, "[a]\n") == pytest.approx([beside], rel=0.05)
+
+
+def test_sequential_writes_are_not_steady_while_what_was_written_at_random_is_copied() -> None:
+    """Over most of the first pass nothing moves: only what lies there tells that it will."""
+
+    def told(passes: float, prepare: str) -> tuple[float, float]:
+        job = f"[j]\nrw=write\nbs=128k\niodepth=8\nio_size={round(passes * GIB)}\n"
+        rig = {"capacity": "1GiB", "ftl.over_provisioning": 0.28}
+        result = ssdlab.run(job, on="lab-reference", set=rig, prepare=prepare)
+        (found,) = of_name(examine(of_result(result)), "steady")
+        share = re.search(r"collection still copies ([\d.]+) times as much", found.evidence)
+        assert "by the PTS rule" in found.evidence and (found.status == "doubt" or not share)
+        row = result.measurement.directions[0]
+        assert not share or float(share[1]) == pytest.approx((row.waf or 0) - 1, rel=0.05)
+        return float(share[1]) if share else 0.0, row.bw_bytes or 0.0
+
+    first, slow = told(0.9, "steady")
+    last, fast = told(4.5, "steady")
+    assert first > 1 and last == 0 and fast > 2 * slow
+    assert told(1.7, "sequential")[0] == 0
+
+
+def test_what_was_written_at_random_is_known_of_steps_and_jobs_before() -> None:
+    before = "[r]\nrw=randwrite\nbs=4k\nsize={}\n[s]\nstonewall\n"
+
+    def asked(jobs: str, prepare: str = "sequential", more: str = "") -> list[str]:
+        job = f"[global]\nbs=128k\niodepth=8\nrw=write\nio_size=64m\n{more}{jobs}"
+        result = ssdlab.run(job, on="lab-reference", set={"capacity": "128MiB"}, prepare=prepare)
+        return list(copied(Case(of_result(result), {"run": facts("run", result, None)})))
+
+    assert asked("[s]\n", "random:1") and asked("[s]\n", "steady", "size=50%\n")
+    for state in ("sequential", "fob", "random:1,sequential", "random:1,trim"):
+        assert not asked("[s]\n", state)
+    # What one job of the file has scattered the next one goes over; a little of it does not matter.
+    assert asked(before.format("100%")) and not asked(before.format("4%"))
+    assert asked("[s]\nio_size=32m\n[t]\nstonewall\n", "random:1") == ["run/s", "run/t"]
+    assert asked("[s]\nio_size=128m\n[t]\nstonewall\n", "random:1") == ["run/s"]
+    # With random writes beside it, it is never rid of them.
+    assert not asked("[s]\n[r]\nrw=randwrite\nbs=4k\n", "random:1")
+    assert not asked("[s]\nrw=read\n", "random:1")
 
 
 def test_many_steps_alike_are_one_sentence() -> None:

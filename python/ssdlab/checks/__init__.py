@@ -149,15 +149,17 @@ def _seconds(text: str) -> float:
 
 
 def _initial(result: Result) -> State:
-    """Whether the drive held data: of a simulated one it is known, unless it had run before."""
+    """What the drive held: of a simulated one it is known, unless it had run before."""
     if result.kind != "sim":
         return "unknown"
     steps = str(result.ssdlab.get("preconditioning") or "fob").split(",")
     last: State = "unknown" if steps[0].startswith("as left") else "empty"
     for step in steps:
         name = step.strip().removeprefix("then ").split(":")[0]
-        if name in ("sequential", "random", "steady"):
+        if name == "sequential":
             last = "full"
+        elif name in ("random", "steady"):
+            last = "scattered"
         elif name in ("trim", "purge", "fob"):
             last = "empty"
     return last

@@ -28,6 +28,9 @@ DRAM_SHARE = 1 / 1000
 SMALL = 4 << 30
 """A range smaller than this can lie in a drive's caches; DRAM-less drives keep the map of about
 as much in their controller. Ours."""
+SCATTERED = 0.05
+"""Share of the range of sequential writes that may have been written at random before without a
+word. Ours."""
 SLC_SHARE = 1 / 3
 """A drive of three-bit cells can take up to a third of its free room in one bit per cell."""
 
@@ -120,6 +123,23 @@ def never_written(case: Case) -> dict[str, float]:
     return found
 
 
+def copied(case: Case) -> dict[str, float]:
+    """By job of a single run on simulated flash (:func:`of_job`) that writes sequentially, with no
+    random writes beside it, to a range of which more than :data:`SCATTERED` was last written at
+    random: what collection copies meanwhile for each byte that it writes, in its window."""
+    grid, found = _Grid(case), {}
+    for key, facts in case.facts.items():
+        for together in _stages(facts.works):
+            calm = not any(work.random and work.direction("write") for work in together)
+            for work in together:
+                sequential = calm and not work.random and work.direction("write")
+                if sequential and facts.flash and grid.scattered(work) > SCATTERED:
+                    found[of_job(key, work.name)] = work.copied
+            for work in together:
+                grid.work(work)
+    return found
+
+
 def _stages(works: Sequence[JobFacts]) -> list[list[JobFacts]]:
     """The jobs that run together, one list after the other."""
     stages: list[list[JobFacts]] = [[]]
@@ -131,20 +151,24 @@ def _stages(works: Sequence[JobFacts]) -> list[list[JobFacts]]:
 
 
 class _Grid:
-    """How much of each piece of the target holds data, as far as the steps tell."""
+    """How much of each piece of the target holds data, and how much of it was last written at
+    random, as far as the steps tell."""
 
     def __init__(self, case: Case) -> None:
         capacities = [fact.capacity for fact in case.facts.values() if fact.capacity]
         self.capacity = case.evidence.capacity or max(capacities, default=0)
-        first = {"empty": 0.0, "full": 1.0, "unknown": math.nan}[case.evidence.initial]
-        self._share: Floats = np.full(CELLS, first)
+        data = {"empty": 0.0, "unknown": math.nan}.get(case.evidence.initial, 1.0)
+        self._share: Floats = np.full(CELLS, data)
+        at_random = {"scattered": 1.0, "unknown": math.nan}.get(case.evidence.initial, 0.0)
+        self._scattered: Floats = np.full(CELLS, at_random)
 
     def step(self, step: StepEvidence) -> None:
         """A purge or a TRIM empties."""
         if step.kind == "purge":
-            self._share[:] = 0.0
+            self._share[:] = self._scattered[:] = 0.0
         elif step.kind == "trim":
-            self._share[self._cells(step.offset, step.length)] = 0.0
+            own = self._cells(step.offset, step.length)
+            self._share[own] = self._scattered[own] = 0.0
 
     def work(self, work: JobFacts) -> None:
         """What a job has written, or trimmed."""
@@ -169,12 +193,19 @@ class _Grid:
                     self._share[own] = 1.0 - missed
                 else:
                     self._share[own] = 1.0 - (1.0 - old) * missed
+                new = 0.0 if moved is trimmed else 1.0 - missed
+                self._scattered[own] = self._scattered[own] * missed + new
             else:
                 # Each worker goes through the same range, or through one of its own further on.
                 done = min(length, int(moved.bytes / max(1, work.workers)))
                 for offset, _ in work.regions or ((0, length),):
                     own = self._cells(offset, done)
                     self._share[own] = 0.0 if moved is trimmed else 1.0
+                    self._scattered[own] = 0.0
+
+    def scattered(self, work: JobFacts) -> float:
+        """Share of a job's range that was last written at random; NaN where it is not known."""
+        return float(self._scattered[self._cells(work.offset, work.length)].mean())
 
     def empty(self, work: JobFacts) -> float | None:
         """Share of a job's range without data; None where it is not known."""
@@ -237,7 +268,7 @@ def _simulated(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterat
     rig = facts.rig
     if rig is None or work.direction("write") is None:
         return
-    full = case.evidence.initial == "full"
+    full = case.evidence.initial in ("full", "scattered")
     if work.length is not None and work.length <= rig.buffer_bytes:
         text = (
             f"{work.name} works on {size_text(work.length)}, and the drive's write buffer "

@@ -12,7 +12,9 @@ from ssdlab.engine.records import Records
 from ssdlab.results import TargetKind
 
 StepKind = Literal["job", "purge", "trim", "idle"]
-State = Literal["empty", "full", "unknown"]
+State = Literal["empty", "full", "scattered", "unknown"]
+"""Of a target: whether it holds data; ``scattered``: all of it, and written at random since it was
+last written sequentially."""
 
 Look = Callable[["Case"], Sequence["Symptom"]]
 """What a check finds in a run."""
@@ -53,7 +55,7 @@ class Evidence:
     quick: bool = False
     """A quick run: durations were divided."""
     initial: State = "unknown"
-    """Whether the target held data before the first step."""
+    """What the target held before the first step."""
     single: bool = False
     """One job file by itself: nothing but its own series tells whether it was steady."""
     prepared: bool = False

@@ -74,6 +74,9 @@ class JobFacts(Workload):
     """How sure its rate is; None where nobody asked or can tell."""
     trend: Estimate | None = None
     """What a steady rate would change by in as long again; None where nobody asked or can tell."""
+    copied: float = 0.0
+    """Bytes that collection copies for each that is written, in the window; 0 where nobody asked
+    or counts."""
     known: bool = True
     """Whether its options are: a document of others may not list them."""
     timed: bool = True
@@ -246,6 +249,7 @@ def _work(
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
     measured = result.measurement.job(workload.name) if judged or noise else None
+    writes = measured.of("write") if measured else None
     cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
     return JobFacts(
         **vars(workload),
@@ -259,6 +263,7 @@ def _work(
         trend=rate_trend(result, measured)
         if measured and judged and measured.window.steady
         else None,
+        copied=writes.stretch.causes.get("collection", 0.0) if writes else 0.0,
         noise=None if measured is None or not noise else rate_noise(result, measured),
     )
 

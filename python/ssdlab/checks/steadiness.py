@@ -10,7 +10,7 @@ from ssdlab.analysis.differences import SURE
 from ssdlab.analysis.stats import Estimate
 from ssdlab.analysis.steady import SLOPE_EXCURSION_MAX
 from ssdlab.answer import Status
-from ssdlab.checks.area import never_written
+from ssdlab.checks.area import copied, never_written
 from ssdlab.checks.base import Case, Probe, Symptom, of_job
 
 PAUSE_S = 60.0
@@ -25,6 +25,10 @@ LENT = 0.05
 """Room never written that collection may still have at the end, as a share of a drive's spare. By
 about as much write amplification is too low then, and by twice as much over the window before
 (simulated with six victim policies): no more than the trend that the PTS lets pass."""
+COPIED = 0.1
+"""Bytes written at random before that collection copies for each byte of sequential writes, without
+a word: so much faster does the flash become when none are left, as much as the trend that the PTS
+lets pass."""
 TURNS = 5
 """I/Os that follow one another in each place in flight, at least: of fewer, a good part began
 together with the job, and others had not ended with it. Ours."""
@@ -58,7 +62,7 @@ def _rounds(case: Case) -> Iterator[Symptom]:
 
 def _series(case: Case) -> Iterator[Symptom]:
     """The series of a single run, of all jobs that do more than fill."""
-    unwritten = never_written(case)
+    unwritten, old = never_written(case), copied(case)
     for facts in case.measured:
         for work in facts.works:
             if work.name in facts.fills:
@@ -76,7 +80,11 @@ def _series(case: Case) -> Iterator[Symptom]:
             elif window.steady:
                 since = f" from {window.start_s:.0f} s on" if window.start_s else ""
                 text = f"{work.name}: steady{since} by the PTS rule"
-                moved = _filling(unwritten.get(key, 0.0)) or _moving(work.trend)
+                moved = (
+                    _filling(unwritten.get(key, 0.0))
+                    or _copying(old.get(key, 0.0))
+                    or _moving(work.trend)
+                )
                 yield Symptom("doubt" if moved else "good", text + moved, key)
             else:
                 text = f"{work.name}: not steady; its numbers are of the whole job"
@@ -92,6 +100,17 @@ def _filling(unwritten: float) -> str:
     return (
         f", but still filling: what was never written adds {share} to the spare; fill the drive "
         "first (--prepare sequential)"
+    )
+
+
+def _copying(share: float) -> str:
+    """What a rate of sequential writes will not stay at while collection copies what random writes
+    have left: for most of the first pass as much as before them, later less and less."""
+    if share <= COPIED:
+        return ""
+    return (
+        f", but collection still copies {share:.2g} times as much of what had been written at "
+        "random: write on until that ends, or fill the drive first (--prepare sequential)"
     )
 
 
@@ -191,7 +210,9 @@ PROBES = (
         looks_for="whether the drive was steady by the rule of the SNIA PTS: five rounds within "
         "20 % of their mean and a trend of at most 10 %, of a job's own series also over as "
         "long as the job took; and whether writes at random to a new drive have left room never "
-        f"written of more than {100 * LENT:g} % of its spare",
+        f"written of more than {100 * LENT:g} % of its spare, or collection still copies "
+        f"more than {100 * COPIED:g} % of what is written sequentially from what had been written "
+        "at random",
         why="a drive that is not steady goes on to become slower or faster; its number holds "
         "for no longer than the run",
         look=lambda case: [*_rounds(case), *(_series(case) if case.evidence.single else ())],
