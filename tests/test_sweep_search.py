@@ -15,7 +15,7 @@ from ssdlab.answers.search import answer
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import read_job
 from ssdlab.progress import Progress
-from ssdlab.sweeps import Dataset, Sweep, axis
+from ssdlab.sweeps import Dataset, Sweep, SweepOrder, axis
 from ssdlab.sweeps.measures import goal, measured, unit
 from ssdlab.sweeps.search import AGAIN, Search, SearchResult, SearchTrial
 
@@ -36,7 +36,7 @@ def search(
 ) -> Search:
     axes = [axis(one, spans=True) for one in vary]
     sweep = Sweep(read_job(JOB), DRIVE, axes, seeds, "random:1", SMALL, where)
-    return Search.of(sweep, goals, target, budget)
+    return Search.of(sweep, SweepOrder(search=goals, target=target, budget=budget))
 
 
 def carried(asked: Search, folder: Path) -> tuple[SearchResult, pl.DataFrame]:

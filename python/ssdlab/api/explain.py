@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssdlab.analysis.measurement import Direction
 from ssdlab.answers import explanation
 from ssdlab.api.kept import Kept, result_of
 from ssdlab.api.report import Report
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
-from ssdlab.results import Result
 from ssdlab.studies import explain as study
 from ssdlab.studies.explain import ChangeOutcome
 
@@ -43,16 +41,9 @@ def explain(
     study.require_simulated(result)
     outcomes: list[ChangeOutcome] = []
     if tries and result.rig_toml is not None and (job := result.measurement.main) is not None:
-        outcomes = _try(result, job.by_weight[0], progress, cluster, fresh)
+        main, tried = job.by_weight[0], study.changes(result)
+        with working("trying changes", progress, cluster, fresh=fresh) as callback:
+            changed = study.attempt(result, main, tried, callback)
+        ranked = sorted(changed, key=lambda outcome: -outcome.iops)
+        outcomes = [study.outcome(result, main.job, main.ddir), *ranked]
     return Report(explanation.answer(result, outcomes), [result])
-
-
-def _try(
-    result: Result, main: Direction, watch: Watch, cluster: str | None, fresh: bool
-) -> list[ChangeOutcome]:
-    """Changes, tried on the main direction of the job that the run is about."""
-    tried = study.changes(result)
-    with working("trying changes", watch, cluster, fresh=fresh) as callback:
-        outcomes = study.attempt(result, main, tried, callback)
-    ranked = sorted(outcomes, key=lambda outcome: -outcome.iops)
-    return [study.outcome(result, main.job, main.ddir), *ranked]

@@ -22,7 +22,7 @@ from ssdlab.output import write_to
 from ssdlab.progress import Notice
 from ssdlab.store import label
 from ssdlab.sweeps import Dataset, Sweep, SweepOrder, carry_out, forecast, from_line
-from ssdlab.sweeps.search import BUDGET, Search
+from ssdlab.sweeps.search import Search
 
 FORESEEN = 24
 """Fewer runs are over before one could say how long they take."""
@@ -147,7 +147,7 @@ def swept(
     with _temporary() as folder:
         kept = folder / "table" if out is None else out
         if order.search:
-            search = searching(order, sweep)
+            search = Search.of(sweep, order)
             dataset = Dataset(kept, search.sweep.axes, series=bool(order.series))
             title = f"search, {units.counted(search.budget, 'combination')}"
             with _stays(dataset, out), working(title, progress, cluster, notice) as callback:
@@ -184,11 +184,6 @@ def _stays(dataset: Dataset, out: Path | None) -> Iterator[None]:
     except Interrupted as stop:
         kept = 0 if out is None else len(dataset.done())
         raise stop.keeping(kept, f" in {out}") from None
-
-
-def searching(order: SweepOrder, sweep: Sweep) -> Search:
-    """What is searched; raises InputError."""
-    return Search.of(sweep, order.search, order.target, order.budget or BUDGET)
 
 
 def _groups(given: str | Sequence[str] | Sequence[Sequence[str]] | None) -> list[list[str]]:

@@ -28,12 +28,12 @@ from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab import bench, units
-    from ssdlab.api.sweep import searching, swept
+    from ssdlab.api.sweep import swept
     from ssdlab.cli.output import notice, progress, say, write_json
     from ssdlab.cli.run import show as show_run
     from ssdlab.store import RunStore
     from ssdlab.sweeps import Dataset, Sweep, SweepOrder, forecast, from_line
-    from ssdlab.sweeps.search import AGAIN, BEST_MAX, FRONT_MAX
+    from ssdlab.sweeps.search import AGAIN, BEST_MAX, FRONT_MAX, Search
     from ssdlab.target import Settings
 
 PRINTED_MAX = 100
@@ -179,7 +179,7 @@ def _say_plan(
 ) -> None:
     memory = sweep.check()
     if order.search:
-        search = searching(order, sweep)
+        search = Search.of(sweep, order)
         best = BEST_MAX if len(search.goals) == 1 else FRONT_MAX
         most = search.budget * sweep.seeds + AGAIN * best
         write_json(view.json_, {"runs_max": most, "memory_bytes_each": memory})

@@ -230,15 +230,7 @@ def _draw(
     curves = [_points(curve, chart) for curve in chart.curves]
     turns = coincidence.turns(chart, curves)
     every = np.concatenate([_points(curve, chart, every=True)[0] for curve in chart.curves])
-    panel = plot.new_figure(
-        height,
-        axes.across(chart, every),
-        axes.up(chart),
-        for_page(chart.x_label),
-        for_page(chart.y_label),
-        log_x=chart.log_x,
-        log_y=chart.log_y,
-    )
+    panel = plot.new_figure(chart, height, axes.across(chart, every), axes.up(chart))
     if chart.x_names:
         # A place and its number stand below each other, or those of neighbours would overlap.
         names = [for_page(name).replace(": ", "\n") for name in chart.x_names]

@@ -23,7 +23,9 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from ssdlab.answer import Figure
 from ssdlab.report import style
+from ssdlab.units import for_page
 
 LEAST_PLAIN = 0.005
 """Ticks of a log axis that reaches below this would be rounded to 0 in two digits."""
@@ -38,26 +40,17 @@ def span(start: float, end: float) -> Range1d:
     return Range1d(start=start, end=end, reset_start=start, reset_end=end)
 
 
-def new_figure(
-    height: int,
-    x_range: Range1d,
-    y_range: Range1d,
-    x_label: str,
-    y_label: str,
-    *,
-    log_y: bool = False,
-    log_x: bool = False,
-) -> figure:
-    """An empty figure as wide as its place."""
+def new_figure(chart: Figure, height: int, x_range: Range1d, y_range: Range1d) -> figure:
+    """An empty figure for a chart, as wide as its place."""
     plot = figure(
         height=height,
         sizing_mode="stretch_width",
         x_range=x_range,
         y_range=y_range,
-        x_axis_type="log" if log_x else "linear",
-        y_axis_type="log" if log_y else "linear",
-        x_axis_label=x_label,
-        y_axis_label=y_label,
+        x_axis_type="log" if chart.log_x else "linear",
+        y_axis_type="log" if chart.log_y else "linear",
+        x_axis_label=for_page(chart.x_label),
+        y_axis_label=for_page(chart.y_label),
         tools=[],
         toolbar_location="above",
         min_border_left=LEFT_PX,
@@ -93,9 +86,9 @@ def new_figure(
             axis_label_standoff=6,
         )
     plot.ygrid[0].grid_line_color = style.GRID
-    plot.xgrid[0].grid_line_color = style.GRID if log_x else None
+    plot.xgrid[0].grid_line_color = style.GRID if chart.log_x else None
     plot.yaxis[0].formatter = NumeralTickFormatter(format="0[.]0[0]a")
-    if log_y:
+    if chart.log_y:
         _round_ticks(plot.yaxis[0], plot.ygrid[0], y_range)
         plot.yaxis[0].tags = ["log"]
         if y_range.start < LEAST_PLAIN:
@@ -103,7 +96,7 @@ def new_figure(
     else:
         plot.yaxis[0].ticker = BasicTicker(desired_num_ticks=5 if height > LOW_PX else 3)
         plot.ygrid[0].ticker = plot.yaxis[0].ticker
-    if log_x:
+    if chart.log_x:
         _round_ticks(plot.xaxis[0], plot.xgrid[0], x_range)
         plot.xaxis[0].formatter = NumeralTickFormatter(format="0,0.[000]")
         plot.xaxis[0].tags = ["log"]

@@ -21,6 +21,7 @@ from ssdlab.sweeps.carry import SweepOutcome, carry_out
 from ssdlab.sweeps.dataset import Dataset
 from ssdlab.sweeps.formula import Condition, FormulaValue, condition
 from ssdlab.sweeps.measures import Goal, goal
+from ssdlab.sweeps.order import SweepOrder
 from ssdlab.sweeps.plan import Sweep, SweepRun
 
 BATCH = 8
@@ -102,26 +103,19 @@ class Search:
     goals: Sequence[Goal]
     conditions: Sequence[Condition] = ()
     budget: int = BUDGET
-    seed: int = 1
     short_s: int | None = None
     """Length of a shortened run, where jobs can be shortened; the whole one is the last value of
     the axis :data:`RUNTIME`."""
     _rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
-    def of(
-        sweep: Sweep,
-        search: Sequence[str],
-        target: Sequence[str] = (),
-        budget: int = BUDGET,
-        seed: int = 1,
-    ) -> Search:
-        """A search as options say it."""
-        goals = [goal(name) for one in search for name in one.split(",")]
+    def of(sweep: Sweep, order: SweepOrder) -> Search:
+        """The search that an order asks for."""
+        goals = [goal(name) for one in order.search for name in one.split(",")]
         if len({one.measure for one in goals}) < len(goals):
             raise InputError("--search: names a measure twice")
         known = {*measures.names(), *sweep.names()}
-        conditions = [condition(one, "--target", known) for one in target]
+        conditions = [condition(one, "--target", known) for one in order.target]
         first = {axis.key: axis.ends[0] for axis in sweep.axes}
         for one in conditions:
             # A time held against a number is told before anything runs.
@@ -130,7 +124,7 @@ class Search:
         if short is not None:
             length = Axis(RUNTIME, (str(short), str(short * SHORTER)))
             sweep = replace(sweep, axes=[*sweep.axes, length])
-        return Search(sweep, goals, conditions, budget, seed, short)
+        return Search(sweep, goals, conditions, order.budget or BUDGET, short)
 
     def carry_out(self, dataset: Dataset, progress: ProgressCallback | None = None) -> SearchResult:
         """Searches; what is in the table is not run again. Raises as
@@ -217,9 +211,7 @@ class Search:
         except ImportError:
             raise missing_extra("--search", "Optuna", "search") from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        sampler = optuna.samplers.TPESampler(
-            seed=self.seed, n_startup_trials=STARTUP, constant_liar=True
-        )
+        sampler = optuna.samplers.TPESampler(seed=1, n_startup_trials=STARTUP, constant_liar=True)
         return optuna.create_study(
             directions=["maximize" if one.higher else "minimize" for one in self.goals],
             sampler=sampler,

@@ -155,7 +155,9 @@ class SimSession(AbstractContextManager["SimSession"]):
         """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was;
         InputError, BrokenOffError where the job fails by its own terms (``max_latency``), and
         Interrupted on Ctrl-C or where ``progress`` answers False."""
-        output = self._play(job, progress, seed, interval_ms, logs=logs, phases=phases)
+        every_ms = log_interval(interval_ms) if logs else None
+        how = {"seed": seed, "interval_ms": interval_ms, "log_avg_msec": every_ms}
+        output = self._play(job, progress, phases, **how)
         result = sim_result(self.name, job, output, self.target.shapes(job) if logs else [])
         failed = result.ssdlab.get("failed_jobs", [])
         for one in failed[:1]:
@@ -166,34 +168,27 @@ class SimSession(AbstractContextManager["SimSession"]):
 
     def begin(self, job: JobText, *, seed: int, most_work: int) -> Begun:
         """Runs a job as far as ``most_work`` goes; InputError, and Interrupted on Ctrl-C."""
-        output = self._play(job, None, seed, 1000, most_work=most_work)
+        output = self._play(job, None, seed=seed, interval_ms=1000, most_work=most_work)
         return Begun(sim_result(self.name, job, output, []), output.work, output.cut)
 
     def _play(
         self,
         job: JobText,
         progress: ProgressCallback | None,
-        seed: int | None,
-        interval_ms: int,
-        *,
-        logs: bool = False,
         phases: Sequence[str] = (),
-        most_work: int | None = None,
+        **how: Any,
     ) -> _core.RunOutput:
         return heard(
             progress,
             lambda report: self.core.run(
                 job.text,
                 job_name=job.name,
-                seed=seed,
                 environment=job.environment(),
                 include=job.include(),
                 traces=job.traces(),
                 progress=report,  # also without a listener: it is where Ctrl-C arrives
-                interval_ms=interval_ms,
-                log_avg_msec=log_interval(interval_ms) if logs else None,
-                most_work=most_work,
                 stages=job.stages,
+                **how,
             ),
             phases=phases,
         )
