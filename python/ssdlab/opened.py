@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,16 @@ def opening(path: object) -> Iterator[None]:
         yield
     except OSError as error:
         raise cannot_open(path, error) from None
+
+
+def is_locked(file: Path) -> bool:
+    """Whether a process that is alive holds a lock on a file; False where it cannot be asked."""
+    try:
+        with file.open() as opened:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False
 
 
 @contextlib.contextmanager

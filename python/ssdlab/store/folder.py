@@ -23,6 +23,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_
 
 from ssdlab import documents
 from ssdlab.errors import InputError
+from ssdlab.opened import is_locked
 from ssdlab.output import write_to, writing
 from ssdlab.results import Result, TargetKind
 from ssdlab.store import MANIFEST, sync_folder
@@ -183,7 +184,8 @@ class RunFolder:
     def status(self) -> Status:
         """How the run is; one that was killed is stopped, whatever its manifest says."""
         status = self.manifest.status
-        return "stopped" if status == "running" and not self._at_work() else status
+        killed = status == "running" and not is_locked(self.path / "lock")
+        return "stopped" if killed else status
 
     def set_status(self, status: Status) -> None:
         """Notes how the run is."""
@@ -209,14 +211,6 @@ class RunFolder:
             else:
                 raise InputError(f"{self.id}: is going on already, in another process")
             yield
-
-    def _at_work(self) -> bool:
-        try:
-            with (self.path / "lock").open() as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError as error:
-            return isinstance(error, BlockingIOError)
-        return False
 
     def journal(self) -> list[JournalEntry]:
         """The finished steps in order. A line cut short by a power failure was never finished.

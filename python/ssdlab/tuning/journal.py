@@ -19,6 +19,7 @@ from typing import Any
 
 from ssdlab.fio.surroundings import serial_of
 from ssdlab.leftovers import folder
+from ssdlab.opened import is_locked
 from ssdlab.output import make_folder, write_error, write_to, writing
 from ssdlab.store import sync_folder
 from ssdlab.system import System
@@ -143,7 +144,7 @@ def journals() -> list[Journal]:
     """All of them, the oldest first; within :func:`exclusively`."""
     found = [journal for path in folder().glob("*.json") if (journal := load(path)) is not None]
     found.sort(key=lambda journal: journal.began_ns)
-    return [replace(journal, alive=_is_alive(journal.path)) for journal in found]
+    return [replace(one, alive=is_locked(one.path.with_suffix(".lock"))) for one in found]
 
 
 def load(path: Path) -> Journal | None:
@@ -160,14 +161,3 @@ def load(path: Path) -> Journal | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _is_alive(path: Path) -> bool:
-    try:
-        with path.with_suffix(".lock").open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
