@@ -14,6 +14,7 @@ import pytest
 
 from conftest import Outcome
 from ssdlab import bench
+from ssdlab._version import VERSION
 from ssdlab.api.working import working
 from ssdlab.bench import Seat, Variant, kept
 from ssdlab.errors import InputError, Interrupted
@@ -158,7 +159,7 @@ def test_what_changes_the_numbers_is_simulated_anew(
     assert (count(), count()) == (1, 0)
     trace.write_text("fio version 2 iolog\nf add\nf open\nf write 0 8192\nf close\n")
     assert (count(), count()) == (1, 0)
-    monkeypatch.setattr(kept, "_code", lambda: "another build")
+    monkeypatch.setattr(kept, "built", lambda: [VERSION, "another build"])
     assert (count(), count()) == (2, 0)
 
 

@@ -69,18 +69,14 @@ def question(target: Sim, job: JobText, settings: Settings) -> str | None:
     return json.dumps(asked)
 
 
-def built() -> list[str]:
-    """What computes; every question begins with it."""
-    return [VERSION, _code()]
-
-
 @functools.cache
-def _code() -> str:
-    """A digest of what computes: builds of one version may differ while it is developed."""
+def built(*more: str) -> tuple[str, str]:
+    """What computes, which every question begins with: the version, and a digest of its files and
+    of ``more``, as builds of one version may differ while it is developed."""
     whole = hashlib.sha256()
-    for module in (_core, simulation, wear, fio_logs):
-        whole.update(Path(str(module.__file__)).read_bytes())
-    return whole.hexdigest()
+    for file in (*(str(one.__file__) for one in (_core, simulation, wear, fio_logs)), *more):
+        whole.update(Path(file).read_bytes())
+    return VERSION, whole.hexdigest()
 
 
 class Archive:

@@ -8,8 +8,6 @@ that a search that was stopped goes on where it was when it is asked for again.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -186,7 +184,8 @@ class _Body:
     effort: Effort
 
     def __call__(self, seat: bench.Seat) -> list[Mapping[str, float]]:
-        asked = json.dumps([*kept.built(), _code(), self.rig, repr(self.loads), repr(self.effort)])
+        computes = kept.built(__file__)
+        asked = json.dumps([*computes, self.rig, repr(self.loads), repr(self.effort)])
         answer = kept.text(asked, lambda: json.dumps(self._simulated(seat)))
         found: list[Mapping[str, float]] = json.loads(answer)
         return found
@@ -208,12 +207,6 @@ class _Body:
                 (observation,) = observations(run, load.state)
                 found.append(_with_waf(observation, run.waf, load))
         return found
-
-
-@functools.cache
-def _code() -> str:
-    """A digest of what makes numbers of a workload here."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def _steps(loads: Sequence[FitWorkload]) -> str:
