@@ -12,7 +12,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -212,7 +211,10 @@ def rows(table: pl.DataFrame, where: str) -> list[Observation]:
     row, where a cell is wrong."""
     _check_heads(table.columns, where)
     return [
-        row({name: _text(cell) for name, cell in cells.items()}, f"{where}, row {place}")
+        row(
+            {name: "" if cell is None else str(cell) for name, cell in cells.items()},
+            f"{where}, row {place}",
+        )
         for place, cells in enumerate(table.iter_rows(named=True), 1)
     ]
 
@@ -446,7 +448,3 @@ def _number(said: str, where: str) -> float:
             f'{where} "{said}": expected a number above 0, or nothing where it is not known'
         )
     return float(said)
-
-
-def _text(cell: Any) -> str:
-    return "" if cell is None else str(cell)

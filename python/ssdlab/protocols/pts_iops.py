@@ -24,10 +24,6 @@ def name_of(read_percent: int, size: int) -> str:
 
 def plan(setup: Setup) -> list[Step]:
     """Purge, two sequential fills, rounds of 56 measurements."""
-    return [*pts.precondition(setup), _rounds(setup)]
-
-
-def _rounds(setup: Setup) -> Rounds:
     sizes = pts.sizes(setup, SIZES)
 
     def jobs(number: int) -> list[Job]:
@@ -42,7 +38,9 @@ def _rounds(setup: Setup) -> Rounds:
         for mix, size in TRACKED
         if size in sizes
     ]
-    return Rounds(KEY, "IOPS by mix and block size", jobs, tracked, most=pts.rounds(setup))
+    title = "IOPS by mix and block size"
+    rounds = Rounds(KEY, title, jobs, tracked, most=pts.rounds(setup))
+    return [*pts.precondition(setup), rounds]
 
 
 def judge(records: Records, setup: Setup) -> Section:

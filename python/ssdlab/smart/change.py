@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -85,7 +85,16 @@ class HealthChange:
     @property
     def findings(self) -> list[HealthFinding]:
         """What grew and should not have; empty where nothing did."""
-        return list(_findings(self))
+        since = "since the previous snapshot, "
+        found = [
+            HealthFinding(ERRORS[name].growth, since + ERRORS[name].what, f"{name} grew by {by:,}")
+            for name, by in self.errors.items()
+        ]
+        if self.minutes_too_warm:
+            told = f"{self.minutes_too_warm:,} minutes above its limit"
+            words = f"{since}the drive was too hot and may have throttled"
+            found.append(HealthFinding(Severity.WATCH, words, told))
+        return found
 
 
 def same_drive(health: Health, other: Health) -> bool:
@@ -161,19 +170,6 @@ def _amplification(
         return None
     enough = written >= STEPS * after.written_step_bytes and nand >= STEPS * after.nand_step_bytes
     return nand / written if enough else None
-
-
-def _findings(change: HealthChange) -> Iterator[HealthFinding]:
-    for name, grown in change.errors.items():
-        known = ERRORS[name]
-        words = f"since the previous snapshot, {known.what}"
-        yield HealthFinding(known.growth, words, f"{name} grew by {grown:,}")
-    if change.minutes_too_warm:
-        yield HealthFinding(
-            Severity.WATCH,
-            "since the previous snapshot, the drive was too hot and may have throttled",
-            f"{change.minutes_too_warm:,} minutes above its limit",
-        )
 
 
 def _grown(after: N | None, before: N | None) -> N | None:

@@ -184,11 +184,32 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """The verdict on each side against the first."""
-        return [
-            _sentence(self.parties[0].label, party.label, [row.differences[i] for row in self.rows],
-                      self.rows)
-            for i, party in enumerate(self.parties[1:])
-        ]  # fmt: skip
+        return [self._sentence(side) for side in range(1, len(self.parties))]
+
+    def _sentence(self, side: int) -> str:
+        first, label = self.parties[0].label, self.parties[side].label
+        pairs = [(row.differences[side - 1], row) for row in self.rows]
+        known = [(d, row) for d, row in pairs if d is not None]
+        tested = [(d, row) for d, row in known if d.p is not None]
+        seen = _worth([pair for pair in tested if pair[0].seen])
+        if not known:
+            return f"{label} and {first} have nothing in common that could be compared."
+        if not tested:
+            firsts = _worth(known)[:NAMED]
+            said = "; ".join(f"{_what(row)} {units.difference(d.share)}" for d, row in firsts)
+            return f"{label} against {first}: {said}; whether that is more than noise is not known."
+        if not seen:
+            return f"{label} against {first}: {NONE_SEEN} in any of {len(tested)} numbers."
+        count = sum(d.seen for d, _ in tested)
+        named = "; ".join(
+            f"{_what(row)} {units.difference(d.share)} "
+            f"({span_text(d)}, {verdict(d, row.quantity.better)})"
+            for d, row in seen[:NAMED]
+        )
+        more = f"; and {count - NAMED} more" if count > NAMED else ""
+        rest = len(tested) - count
+        quiet = f" In {rest} of {len(tested)} numbers {NONE_SEEN}." if rest else ""
+        return f"{label} against {first}: {named}{more}.{quiet}"
 
     def as_json(self) -> dict[str, Any]:
         """The comparison for scripts. Differences are shares: 0.1 is 10 % more than the first."""
@@ -304,32 +325,6 @@ def value_text(value: float | None, interval: tuple[float, float] | None, unit: 
         return text
     half = (interval[1] - interval[0]) / 2
     return f"{text} ± {units.number(half)}" if half > 0 else text
-
-
-def _sentence(
-    first: str, label: str, differences: Sequence[Difference | None], rows: Sequence[DifferenceRow]
-) -> str:
-    known = [(d, row) for d, row in zip(differences, rows, strict=True) if d is not None]
-    tested = [(d, row) for d, row in known if d.p is not None]
-    seen = _worth([pair for pair in tested if pair[0].seen])
-    if not known:
-        return f"{label} and {first} have nothing in common that could be compared."
-    if not tested:
-        firsts = _worth(known)[:NAMED]
-        said = "; ".join(f"{_what(row)} {units.difference(d.share)}" for d, row in firsts)
-        return f"{label} against {first}: {said}; whether that is more than noise is not known."
-    if not seen:
-        return f"{label} against {first}: {NONE_SEEN} in any of {len(tested)} numbers."
-    count = sum(d.seen for d, _ in tested)
-    named = "; ".join(
-        f"{_what(row)} {units.difference(d.share)} "
-        f"({span_text(d)}, {verdict(d, row.quantity.better)})"
-        for d, row in seen[:NAMED]
-    )
-    more = f"; and {count - NAMED} more" if count > NAMED else ""
-    rest = len(tested) - count
-    quiet = f" In {rest} of {len(tested)} numbers {NONE_SEEN}." if rest else ""
-    return f"{label} against {first}: {named}{more}.{quiet}"
 
 
 def _worth(

@@ -231,8 +231,8 @@ class Sweep:
             for own in zip(*(axis.ends for axis in block), strict=True):
                 yield self.run({**first, **dict(zip((a.key for a in block), own, strict=True))}, 1)
 
-    def _rows(self) -> Iterator[dict[str, str]]:
-        """A value of each axis, whether the combination is wanted or not."""
+    def _values(self) -> Iterator[dict[str, str]]:
+        """A value of each axis, of the combinations that meet the conditions."""
         if self.open:
             wrong = next(axis.key for axis in self.axes if axis.span is not None)
             raise InputError(f"--vary {wrong}: is a range without values; draw a sample of it")
@@ -241,11 +241,9 @@ class Sweep:
         for rows in itertools.product(
             *(list(zip(*(axis.values for axis in block), strict=True)) for block in blocks)
         ):
-            yield dict(zip(names, itertools.chain(*rows), strict=True))
-
-    def _values(self) -> Iterator[dict[str, str]]:
-        """A value of each axis, of the combinations that meet the conditions."""
-        yield from (values for values in self._rows() if self.meets(values))
+            values = dict(zip(names, itertools.chain(*rows), strict=True))
+            if self.meets(values):
+                yield values
 
     def _rig(self, name: str, keys: Mapping[str, str]) -> _Rig:
         own = {**self.overrides, **keys}

@@ -72,7 +72,12 @@ class RealSession:
     @property
     def direct(self) -> bool:
         """Whether I/O can go past the page cache."""
-        return self.device is not None or _takes_direct(self.target.path.absolute())
+        if self.device is None:
+            try:
+                os.close(os.open(self.target.path.absolute(), os.O_RDWR | os.O_DIRECT))
+            except OSError:
+                return False
+        return True
 
     def run(
         self,
@@ -173,15 +178,6 @@ class RealSession:
 
 FOREIGN_BYTES = 16 << 20
 """Less than this written by others is the system's own logging."""
-
-
-def _takes_direct(path: Path) -> bool:
-    """Whether I/O on the file can go past the page cache."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_DIRECT))
-    except OSError:
-        return False
-    return True
 
 
 def _written_since(before: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:

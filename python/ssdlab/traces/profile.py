@@ -45,15 +45,6 @@ def profile(
 
 def facts(found: dict[str, Any]) -> Table:
     """What a trace is like, a property each row; :func:`profile` has all of it in numbers."""
-    heads = [Column("property"), Column("value", parts=("value", *INTERVAL, "unit", "remark"))]
-    return Table("Summary", heads, [[name, value] for name, value in _facts(found)])
-
-
-def _count(count: int, more: str = "") -> Cell:
-    return Cell(float(count), text=f"{count:,}" + (f" ({more})" if more else ""), remark=more)
-
-
-def _facts(found: dict[str, Any]) -> list[tuple[str, Cell | str]]:
     kinds, amounts = found["requests_by_kind"], found["bytes_by_kind"]
     rows: list[tuple[str, Cell | str]]
     rows = [("format", found["format"]), ("requests", _count(found["requests"]))]
@@ -64,7 +55,12 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Cell | str]]:
             rows.append((title, _count(kinds[kind], f"{share:.1f} %{amount}")))
     if found["devices"] > 1:
         rows.append(("devices", _count(found["devices"])))
-    return [*rows, *_time_rows(found), *_place_rows(found)]
+    heads = [Column("property"), Column("value", parts=("value", *INTERVAL, "unit", "remark"))]
+    return Table("Summary", heads, [*rows, *_time_rows(found), *_place_rows(found)])
+
+
+def _count(count: int, more: str = "") -> Cell:
+    return Cell(float(count), text=f"{count:,}" + (f" ({more})" if more else ""), remark=more)
 
 
 def _percentiles(rows: Sequence[dict[str, Any]], value: str) -> dict[float, Any]:
