@@ -24,6 +24,7 @@ from ssdlab import tuning
 from ssdlab.audits import System
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.leftovers import folder
+from ssdlab.progress import unheard
 from ssdlab.tuning import means
 from ssdlab.tuning.means import NotSetError, cpu_list, cpu_set
 
@@ -543,14 +544,14 @@ def test_another_drive_does_not_put_back_unasked(recorded: Recorded) -> None:
     with tuning.applied("sdb", "none", system=own):
         pass
     assert own.chosen(SCHEDULER) == "none"
-    assert tuning.restore_left(None, system=own) == 1
+    assert tuning.restore_left(unheard, system=own) == 1
     assert own.chosen(SCHEDULER) == "mq-deadline"
 
 
 def test_what_goes_with_a_scheduler_comes_back_after_it(recorded: Recorded) -> None:
     killed(recorded, "scheduler=none")
     own = system(recorded)
-    tuning.restore_left(None, system=own)
+    tuning.restore_left(unheard, system=own)
     assert own.read("sys/class/block/sda/queue/nr_requests") == "256"
     assert own.read("sys/class/block/sda/queue/iosched/read_expire") == "777"
 
@@ -586,7 +587,7 @@ def test_a_drive_that_took_the_name_is_left_alone(recorded: Recorded) -> None:
     assert any("BTWL1) is not there; its write-cache was write back" in one for one in said)
     assert len(left()) == 1
     recorded.write("sys/class/block/sda/device/serial", "BTWL1")
-    tuning.restore_left(None, system=own)
+    tuning.restore_left(unheard, system=own)
     cache = "sys/class/block/sda/device/scsi_disk/1:0:0:0/cache_type"
     assert own.read(cache) == "write back"
     assert left() == []
@@ -615,7 +616,7 @@ def test_what_cannot_be_put_back_is_tried_again(
     assert "could not be restored to 128" in said[-2]
     assert len(left()) == 1
     monkeypatch.setitem(means.MEANS, "file", file)
-    tuning.restore_left(None, system=own)
+    tuning.restore_left(unheard, system=own)
     assert own.chosen(SCHEDULER) == "mq-deadline"
     assert own.read("sys/class/block/sda/queue/read_ahead_kb") == "128"
     assert own.read("sys/class/block/sda/queue/iosched/read_expire") == "777"
@@ -696,7 +697,7 @@ def test_a_killed_run_does_not_take_from_a_living_one(recorded: Recorded) -> Non
     # The living one found it set, and now has to put back what was there first.
     with tuning.applied("sdb", "governor=performance", system=own):
         assert own.read(GOVERNOR) == "performance"
-        assert tuning.restore_left(None, system=own) == 0
+        assert tuning.restore_left(unheard, system=own) == 0
     assert own.read(GOVERNOR) == "powersave"
 
 

@@ -16,7 +16,7 @@ from ssdlab.admin import controller, format_command
 from ssdlab.care.methods import KINDS, Method, available, remark, security_of
 from ssdlab.care.trim import UnsupportedError, allocated_bytes, discard, punch
 from ssdlab.errors import ExperimentError, InputError, RefusedError, known_name
-from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c, tell
+from ssdlab.progress import Notice, ProgressCallback, answering_ctrl_c, tell, unheard
 from ssdlab.rating import Rating
 from ssdlab.safety import BlockDevice, Work
 from ssdlab.units import size_text
@@ -50,7 +50,7 @@ def purge(
     method: str | None = None,
     rating: Rating | None = None,
     progress: ProgressCallback | None = None,
-    notice: Notice | None = None,
+    notice: Notice = unheard,
 ) -> Purged:
     """Claims ``device`` and purges it; all data on it are lost.
 
@@ -66,8 +66,7 @@ def purge(
     if method is not None:
         _known(method)
     with safety.claim(device, work_of(device, rating), destroy) as held:
-        if notice is not None:
-            notice(held.sentence)
+        notice(held.sentence)
         return purge_claimed(device, method=method, progress=progress, notice=notice)
 
 
@@ -88,14 +87,14 @@ def purge_claimed(
     *,
     method: str | None = None,
     progress: ProgressCallback | None = None,
-    notice: Notice | None = None,
+    notice: Notice = unheard,
 ) -> Purged:
     """Purges a device whose claim is held already; raises as :func:`purge` does."""
     started = time.monotonic()
     tried: list[str] = []
     for one in _choice(device, method, tried):
-        if notice is not None:
-            notice(f"{device.path}: {_announcement(one)}")
+        long = f", which takes about {one.expected_s / 60:.0f} min" if one.expected_s else ""
+        notice(f"{device.path}: purging by {one.kind.summary}{long}")
         try:
             _WAYS[one.name](device, one, progress)
         except UnsupportedError as error:
@@ -159,11 +158,6 @@ def _choice(device: BlockDevice, method: str | None, tried: list[str]) -> Iterat
             yield one
         else:
             tried.append(f"{one.kind.summary}: {one.obstacle}")
-
-
-def _announcement(method: Method) -> str:
-    long = f", which takes about {method.expected_s / 60:.0f} min" if method.expected_s else ""
-    return f"purging by {method.kind.summary}{long}"
 
 
 def _forget_cached(device: BlockDevice) -> None:

@@ -31,7 +31,7 @@ from ssdlab.care.livewrite import SLICE_S, step_bytes, write_past_cache
 from ssdlab.care.measure import Speed, Stretches, measure, pieces_of
 from ssdlab.errors import ExperimentError, InputError, RefusedError
 from ssdlab.opened import descriptor_of
-from ssdlab.progress import Notice, ProgressCallback, Teller, answering_ctrl_c, within
+from ssdlab.progress import Notice, ProgressCallback, Teller, answering_ctrl_c, unheard, within
 from ssdlab.rating import Rating, drive_writes, share_text
 from ssdlab.safety import Work
 from ssdlab.system import COPY_ON_WRITE
@@ -170,7 +170,7 @@ def refresh_file(
     unshare: bool = False,
     rating: Rating | None = None,
     progress: ProgressCallback | None = None,
-    notice: Notice | None = None,
+    notice: Notice = unheard,
 ) -> Refreshed:
     """Rewrites a plain file in place; its holes stay holes, its times stay as they were.
 
@@ -187,9 +187,8 @@ def refresh_file(
     with answering_ctrl_c(_AS_BEFORE + _ANEW, path), open_for_rewrite(path) as descriptor:
         with alone_with(descriptor, path):
             pass  # who has it open now is told before the measuring, not after
-        if notice is not None:
-            share = share_text(0, planned.data_bytes, rating)
-            notice(f"{path}: {planned.sentence()}, {share}, every byte as it was read")
+        share = share_text(0, planned.data_bytes, rating)
+        notice(f"{path}: {planned.sentence()}, {share}, every byte as it was read")
         stretches = stretches_of(descriptor, planned.place.size_bytes)
         block = block_of(descriptor, path)
         first, second, third = _thirds(progress)
@@ -235,7 +234,7 @@ def refresh_device(
     slice_s: float = SLICE_S,
     rating: Rating | None = None,
     progress: ProgressCallback | None = None,
-    notice: Notice | None = None,
+    notice: Notice = unheard,
 ) -> Refreshed:
     """Rewrites a drive or partition in place, slice by slice.
 
@@ -265,8 +264,7 @@ def refresh_device(
         answering_ctrl_c(kept, path),
         safety.claim_for_rewrite(device, work, rewrite, freeze=freeze, limit_s=limit) as leave,
     ):
-        if notice is not None:
-            notice(leave.sentence)
+        notice(leave.sentence)
         everything = [(0, device.capacity_bytes)]
         with descriptor_of(device.path, os.O_RDONLY | os.O_DIRECT) as looking:
             block = block_of(looking, path)

@@ -18,12 +18,12 @@ from typing import Any
 
 from ssdlab import _core
 from ssdlab.errors import InputError, SsdlabError
+from ssdlab.fio.installed import Installed
 from ssdlab.fio.options import (
     ADDED,
     REPLACED,
     VALUE_LOGS,
     JobLine,
-    Known,
     added,
     checked,
     without_included,
@@ -162,7 +162,7 @@ def rewrite(
     environment: Mapping[str, str] | None = None,
     *,
     file_bytes: int = 0,
-    known: Known | None = None,
+    known: Installed | None = None,
     logs: bool = False,
 ) -> RealJob:
     """The job with every file name replaced by ``target`` and per-second histograms added.

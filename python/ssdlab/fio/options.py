@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ssdlab.errors import InputError, RefusedError, SsdlabError, meant
+
+if TYPE_CHECKING:
+    from ssdlab.fio.installed import Installed
 
 ENGINES = frozenset(
     """
@@ -150,16 +153,8 @@ def without_included(error: SsdlabError, included: Mapping[str, JobLine]) -> Ssd
     return error
 
 
-class Known(Protocol):
-    """What the installed fio knows (:mod:`ssdlab.fio.installed`)."""
-
-    def problem(self, option: str, value: str | None) -> str | None:
-        """Why it cannot take ``option``, or None where it can."""
-        ...
-
-
 def checked(
-    place: JobLine, raw: str, environment: Mapping[str, str], known: Known | None
+    place: JobLine, raw: str, environment: Mapping[str, str], known: Installed | None
 ) -> tuple[str, str | None]:
     """The option's canonical name and value, once it is known to stay on the target; ``known`` is
     the fio that will run the job, where one will."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ssdlab.audits.scene import drive_called
 from ssdlab.errors import ExperimentError, InputError, SsdlabError
 from ssdlab.leftovers import any_left
-from ssdlab.progress import Notice
+from ssdlab.progress import Notice, unheard
 from ssdlab.system import CLASS, System
 from ssdlab.tuning import journal as journals
 from ssdlab.tuning.journal import Identity, Journal, SetValue, exclusively, identify
@@ -50,7 +50,7 @@ def applied(
     name: str | None,
     text: str,
     *,
-    notice: Notice | None = None,
+    notice: Notice = unheard,
     claimed: bool = False,
     system: System | None = None,
 ) -> Iterator[dict[str, Any] | None]:
@@ -97,16 +97,15 @@ def applied(
         ]
         try:
             records = _set(own, request, lines, journal)
-            if notice is not None:
-                for sentence in sentences(text, called, records):
-                    notice(sentence)
+            for sentence in sentences(text, called, records):
+                notice(sentence)
             yield {"asked": text, "settings": [record.as_json() for record in records]}
         finally:
             _end(own, journal, process, notice)
 
 
 def restore_left(
-    notice: Notice | None,
+    notice: Notice,
     *,
     name: str | None = None,
     formats: bool = False,
@@ -122,7 +121,7 @@ def restore_left(
 
 def _restore_dead(
     system: System,
-    notice: Notice | None,
+    notice: Notice,
     *,
     name: str | None = None,
     formats: bool | None = False,
@@ -271,7 +270,7 @@ def _end(
     system: System,
     journal: Journal,
     process: Sequence[tuple[Knob, str | None]],
-    notice: Notice | None,
+    notice: Notice,
 ) -> None:
     with undisturbed():
         for knob, before in process:
@@ -300,10 +299,8 @@ class Back:
     remarks: list[str] = field(default_factory=list)
     """What is not, a sentence each."""
 
-    def tell(self, notice: Notice | None, target: str, *, own: bool) -> None:
+    def tell(self, notice: Notice, target: str, *, own: bool) -> None:
         """Says it; what a run restores at its own end goes without saying."""
-        if notice is None:
-            return
         if self.done and not own:
             said = ", ".join(dict.fromkeys(self.done))
             notice(f"restored what a killed run had set on {target}: {said}")
