@@ -9,6 +9,8 @@ import os
 import pickle
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -559,6 +561,35 @@ def test_a_class_refuses_what_is_no_value_of_any_parameter_of_its_methods(
             made(*itself, **needed | {one.name: nothing})
         first = next(iter(needed), one.name)
         assert error.value.message.startswith(f"{first}: ")
+
+
+FORKING = """
+import multiprocessing, ssdlab
+job = "[w]\\nrw=randwrite\\nbs=4k\\nsize=1m\\n"
+rig = ssdlab.Rig("lab-reference").set(capacity="64MiB")
+def iops(seed):
+    return ssdlab.run(job, rig, seed=seed).numbers["iops"].value
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        before = pool.apply(iops, (1,))
+    assert before == iops(1)
+    for how in ("spawn", "fork"):
+        with multiprocessing.get_context(how).Pool(1) as pool:
+            try:
+                print(pool.apply_async(iops, (1,)).get(60) == before)
+            except ssdlab.InputError as error:
+                print(error)
+"""
+
+
+def test_a_process_forked_after_polars_was_at_work_is_refused_and_does_not_hang(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "forking.py"
+    program.write_text(FORKING)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    same, refused = done.stdout.splitlines()
+    assert same == "True" and refused.startswith("this process was forked from one that had used")
 
 
 @pytest.mark.parametrize("job", ["", "  "])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import inspect
 import math
 import operator
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -53,6 +55,7 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "top": (1, math.inf),
 }
 """The least and the most of numbers that a function takes; those of its command's options."""
+_WORKER = re.compile(r"polars-\d+")
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
 
 
@@ -101,6 +104,36 @@ def share(option: str, text: str | None, expected: str, most: float = 1.0) -> fl
     return found
 
 
+class _Process:
+    """Whether this process was forked from one in which Polars had been at work: a fork does not
+    copy its threads, and what waits for them hangs."""
+
+    works = forked = False
+
+    @classmethod
+    def before_fork(cls) -> None:
+        """Its threads begin with the first work for them."""
+        cls.works = False
+        with contextlib.suppress(OSError):
+            tasks = Path("/proc/self/task").glob("*/comm")
+            cls.works = any(_WORKER.fullmatch(task.read_text().strip()) for task in tasks)
+
+    @classmethod
+    def after_fork(cls) -> None:
+        cls.forked |= cls.works
+
+    @classmethod
+    def refuse_if_forked(cls) -> None:
+        if cls.forked:
+            raise InputError(
+                "this process was forked from one that had used ssdlab, and Polars hangs in it: "
+                'start processes by multiprocessing.get_context("spawn"), or use threads'
+            )
+
+
+os.register_at_fork(before=_Process.before_fork, after_in_child=_Process.after_fork)
+
+
 def in_python(function: Callable[P, R]) -> Callable[P, R]:
     """The function for callers in Python: its errors name parameters, not options of a command, and
     what it is given is looked at, as a command's options are before it."""
@@ -120,6 +153,7 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        _Process.refuse_if_forked()
         try:
             # What is missing is told by the function; what stands in its place may be why.
             bound = signature.bind_partial(*args, **kwargs)
