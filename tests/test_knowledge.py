@@ -31,7 +31,6 @@ ASSUMED_MAX = 0.4
 FITTED_MAX = 3
 MORE_ASSUMED: dict[str, int] = {
     "seagate-enterprise-10k8-1800": 56,
-    "solidigm-p5520-1920": 53,
     "toshiba-mk4001grzb-400": 70,
     "toshiba-xg6-512": 45,
 }
@@ -64,6 +63,21 @@ def test_blocks_have_whole_pages_of_every_layer() -> None:
         strings, left = divmod(pages, int(layers[1]) * int(values["bits_per_cell"]))
         assert left == 0 and strings in (4, 8, 12, 16), f"{name}: {pages} pages, {title}"
     assert stacked >= 15
+
+
+TITLES = {one["name"]: one["summary"] for one in _core.registries() if one["kind"] == "NAND part"}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_a_part_is_called_is_what_it_is(name: str) -> None:
+    title = TITLES[name]
+    values = {key: value for key, value, _ in _core.description(name)}
+    cell = re.search(r"([SMTQ])LC", title)
+    assert cell and "SMTQ".index(cell[1]) + 1 == int(values["bits_per_cell"])
+    if size := re.search(r"(\d+) ([GT])bit", title):
+        mib = int(size[1]) * {"G": 128, "T": 128 << 10}[size[2]]
+        digits, unit = re.fullmatch(r"(\d+)([GM])iB", values["die_size"]).groups()  # type: ignore[union-attr]
+        assert mib <= int(digits) * {"M": 1, "G": 1 << 10}[unit] < 1.15 * mib
 
 
 @EVERY_SSD

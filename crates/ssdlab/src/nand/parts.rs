@@ -7,7 +7,7 @@ use crate::registry::{Registry, toml_entry};
 pub const PARTS: Registry<&'static str> = Registry {
     what: "NAND part",
     entries: &[
-        toml_entry!("parts", "imft-50nm-slc", "Intel/Micron 50 nm SLC, 16 Gbit"),
+        toml_entry!("parts", "imft-50nm-slc", "Intel/Micron 50 nm SLC, 8 Gbit"),
         toml_entry!("parts", "imft-50nm-mlc", "Intel/Micron 50 nm MLC, 16 Gbit"),
         toml_entry!("parts", "imft-34nm-mlc", "Intel/Micron 34 nm MLC, 32 Gbit"),
         toml_entry!("parts", "imft-25nm-mlc", "Intel/Micron 25 nm MLC, 64 Gbit"),
