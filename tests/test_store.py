@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pickle
+import secrets
 import shlex
 import shutil
 import signal
@@ -54,6 +55,20 @@ def test_a_run_that_breaks_off_while_saving_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         RunStore(tmp_path).save(make_result("x"))
     assert [p.name for p in tmp_path.iterdir()] == []
+
+
+def test_runs_kept_in_one_second_are_not_lost_where_chance_gives_them_one_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four letters fall together soon: of 3000 short runs in 20 s four could not be kept."""
+    letters, others = iter(["aaaa", "aaaa", "bbbb"]), secrets.token_hex
+    monkeypatch.setattr(
+        secrets, "token_hex", lambda size: next(letters) if size == 2 else others(size)
+    )
+    moment = datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
+    kept = [RunStore(tmp_path).save(make_result("x"), made=moment).name for _ in range(2)]
+    assert kept == ["20260329-010000-x-aaaa", "20260329-010000-x-bbbb"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
 
 
 def test_many_may_prepare_one_store_at_once(tmp_path: Path) -> None:

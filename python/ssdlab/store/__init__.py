@@ -83,11 +83,11 @@ class RunStore:
         }
         created = datetime.fromisoformat(known["created"])
         kind = [] if known["protocol"] == JOB else [known["protocol"]]
-        words = "-".join([*kind, label(known["name"]), ending or secrets.token_hex(2)])
-        run_id = f"{created:%Y%m%d-%H%M%S}-{words}"
+        stem = f"{created:%Y%m%d-%H%M%S}-{'-'.join([*kind, label(known['name'])])}"
+        run_id = f"{stem}-{ending}" if ending else self._free(stem)
         with self._filled(run_id) as part:
             run = RunFolder(part, Manifest(id=run_id, **known))
-            (part if run.is_job else part / "steps").mkdir(parents=True)
+            (part if run.is_job else part / "steps").mkdir(parents=True, exist_ok=True)
             (part / JOURNAL).touch()
             if rig is not None:
                 write_to(part / RIG, rig)
@@ -148,11 +148,27 @@ class RunStore:
                 write_to(part / name, content)
         return self.root / run_id
 
+    def _free(self, stem: str) -> str:
+        """An id that no run has, and none that another thread is about to keep: four letters by
+        chance are soon the same where many short runs are kept in one second."""
+        while True:
+            run_id = f"{stem}-{secrets.token_hex(2)}"
+            with writing(self.root), contextlib.suppress(FileExistsError):
+                part = self._part(run_id)
+                part.mkdir()
+                if not (self.root / run_id).exists():
+                    return run_id
+                part.rmdir()
+
+    def _part(self, run_id: str) -> Path:
+        """Where a run is until it is whole."""
+        return make_folder(self.root) / f"{_partial()}{run_id}"
+
     @contextlib.contextmanager
     def _filled(self, run_id: str) -> Iterator[Path]:
         """A folder to be filled, which becomes that of the run once it is whole, or goes away."""
         self.prepare()
-        part = make_folder(self.root) / f"{_partial()}{run_id}"
+        part = self._part(run_id)
         try:
             with writing(self.root):
                 yield part
