@@ -30,7 +30,7 @@ from ssdlab.errors import InputError, known_name
 from ssdlab.given import Many, Size, keys, listed, several, text
 from ssdlab.jobfile import JobText, read_job
 from ssdlab.progress import Notice, ProgressCallback, stage
-from ssdlab.rig import capacity_of, reduced, smaller, smaller_rig
+from ssdlab.rig import smaller_rig
 from ssdlab.target import Sim
 
 MEMBER_BYTES = 1 << 30
@@ -309,26 +309,16 @@ def _load(given: str | Path | None, name: str | None, depth: int) -> GridLoad:
 
 
 def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:
-    """With drives as small as they are simulated, and their full size where that is known."""
-    drive = setup.drive
+    """With drives as small as they are simulated, and their full size where that is known; that of
+    a rig file as it is, unless it is asked for or has the size of a real drive."""
     if "capacity" in setup.overrides:
         return setup
-    if profile_of(drive) is None:
-        return _scaled_file(setup, scale)
-    full = capacity_of(drive.name)
-    about = smaller(drive.name, full // MEMBER_BYTES)
-    own = about if scale is None else reduced(drive.name, scale)
-    return replace(setup, capacity_bytes=full, overrides={**own, **setup.overrides})
-
-
-def _scaled_file(setup: DriveSetup, scale: int | None) -> DriveSetup:
-    """The same of a rig file: as it is, unless it is asked for or has the size of a real drive."""
-    tree = setup.drive.tree()
+    drive, tree = setup.drive, setup.drive.tree()
     full = tree.bytes("capacity") or 0
     if scale is not None:
         own = dict(tree.scale(scale))
-    elif full >= REAL_BYTES:
-        own = smaller_rig(setup.drive.rig, setup.drive.name, full // MEMBER_BYTES)
+    elif profile_of(drive) is not None or full >= REAL_BYTES:
+        own = smaller_rig(drive.rig, drive.name, full // MEMBER_BYTES)
     else:
         return setup
     return replace(setup, capacity_bytes=full, overrides={**own, **setup.overrides})

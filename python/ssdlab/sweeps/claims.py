@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ssdlab.output import make_folder, writing
+from ssdlab.system import System
 
 TOUCH_S = 5.0
 EXPIRED_S = 60.0
 """A claimant that has not touched its file for so long is gone."""
-_MACHINE = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Claims:
@@ -161,10 +161,7 @@ class Claims:
 
 def _machine() -> str:
     """The same for all processes of a machine until it is started again."""
-    try:
-        return _MACHINE.read_text("ascii").strip()
-    except OSError:
-        return f"unknown {time.time_ns()}"
+    return System().boot or f"unknown {time.time_ns()}"
 
 
 def _unlocked(file: int) -> bool:

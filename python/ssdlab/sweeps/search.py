@@ -345,7 +345,7 @@ class _Batch:
             pruned = search_trial.fate.startswith("poor")
             self._study.tell(trial, state=TrialState.PRUNED if pruned else TrialState.FAIL)
             return search_trial
-        found, meets = _together(results)
+        found, meets = _means([goals for goals, _ in results]), all(met for _, met in results)
         if self._search.conditions:
             trial.set_constraint("target", 0.0 if meets else 1.0)
         self._study.tell(trial, list(found))
@@ -360,11 +360,6 @@ def _surpasses(goals: Sequence[Goal], found: Sequence[float], other: Sequence[fl
     """Whether one is nowhere worse and somewhere better."""
     a, b = _costs(goals, found), _costs(goals, other)
     return a != b and all(x <= y for x, y in zip(a, b, strict=True))
-
-
-def _together(results: Sequence[Judgement]) -> Judgement:
-    """The mean of each goal, and whether all meet the conditions."""
-    return _means([goals for goals, _ in results]), all(meets for _, meets in results)
 
 
 def _means(runs: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
