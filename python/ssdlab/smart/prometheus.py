@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ssdlab.opened import as_text
 from ssdlab.smart.model import Severity
 from ssdlab.smart.report import HealthReport, Reading
 from ssdlab.units import DAY_S
@@ -159,8 +160,7 @@ def _labels(**values: str) -> str:
 
 def _escaped(value: str) -> str:
     """A label's value; what of a name is no text, which no file in UTF-8 can hold, as an escape."""
-    text = value.encode("utf-8", "backslashreplace").decode("utf-8")
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return as_text(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _number(value: float) -> str:
