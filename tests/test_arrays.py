@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import browser
+import ssdlab
 from conftest import Outcome, histogram_of
 from ssdlab import _core
 from ssdlab.arrays import predict, studies
@@ -23,7 +24,7 @@ from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.offer import rows_of
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape, array_rig, mixed_rig, shipped
-from ssdlab.arrays.workloads import WORKLOADS, job
+from ssdlab.arrays.workloads import WORKLOADS, job, workload
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.experiments import raid0_slowest_member, runner
 from ssdlab.jobfile import JobText
@@ -326,8 +327,24 @@ def test_what_the_user_got_wrong_is_one_sentence(cli: Cli, arguments: list[str],
 
 def test_every_load_is_a_job_for_fio_too() -> None:
     for load in WORKLOADS:
-        text = job(load.options, load.name)
+        text = load.job()
         _core.check_job(text.text, job_name=text.name)
+
+
+def test_a_load_that_prefers_places_is_measured_in_a_steady_state_of_its_own() -> None:
+    load = workload("database")
+    once = load.settling(32)
+    assert once is not None and workload("mixed").settling(32) is None
+
+    def rate(job: JobText) -> float:
+        return Performance.of(ssdlab.run(job.text, "demo-client", scale=16, prepare="steady")).iops
+
+    unsettled, settled = rate(replace(load, own="").job()), rate(load.job())
+    # A section name may stand there once.
+    sections = [once.text.replace("settling]", f"settling{n}]\nstonewall") for n in (1, 2)]
+    longer = "".join(section.replace("[global]", "[global]\n") for section in sections)
+    last = rate(JobText("longer", longer + load.job().text, Path.cwd()))
+    assert settled == pytest.approx(last, rel=0.03) and unsettled > 1.15 * last
 
 
 def test_rigs_are_written_for_other_commands(cli: Cli, tmp_path: Path) -> None:
@@ -360,7 +377,7 @@ def test_shallow_depths_are_measured_as_long_as_slow_writes_are_rare() -> None:
     """At depth 1 one member has the write and collects as the drive alone would: four are as fast
     as one. In a second they were 0.88 times as fast, by eleven collections or so."""
     setup = DriveSetup(shipped("lab-reference"), overrides={"capacity": "256MiB"}, prepare="steady")
-    chapter = studies.depths(setup, [ArrayShape("0", 4)], "rw=randwrite\nbs=4k", "w")
+    chapter = studies.depths(setup, [ArrayShape("0", 4)], workload("random-write"))
     one, four = (row["iops"] for row in chapter.rows if row["depth"] == 1)
     assert four == pytest.approx(one, rel=0.05)
 

@@ -807,6 +807,21 @@ def test_what_was_written_at_random_is_known_of_steps_and_jobs_before() -> None:
     assert not asked("[s]\nrw=read\n", "random:1")
 
 
+def test_writes_that_prefer_places_are_not_steady_on_a_drive_written_everywhere_alike() -> None:
+    def told(distribution: str, prepare: str = "steady", more: str = "") -> list[str]:
+        job = f"[j]\nrw=randwrite\nbs=4k\nnorandommap\n{distribution}\nio_size=16m\n{more}"
+        result = ssdlab.run(job, on="lab-reference", set={"capacity": "128MiB"}, prepare=prepare)
+        found = of_name(examine(of_result(result, prepared=True)), "steady")
+        return [check.evidence for check in found if check.status == "doubt"]
+
+    zipf = "random_distribution=zipf:1.1"
+    (said,) = told(zipf)
+    assert "zipf:1.1 has a steady state of its own, and only 12 % of its range" in said
+    assert not told("random_distribution=random") and not told("") and not told(zipf, "fob")
+    assert not told(zipf, more="io_size=128m\n")
+    assert not told(zipf, more="rw=randread\n")
+
+
 def test_many_steps_alike_are_one_sentence() -> None:
     results = [(f"s{n}", real(options={"direct": "0"})) for n in range(30)]
     found = of_name(examine(session(*results)), "cache")[0]

@@ -24,8 +24,7 @@ from ssdlab.arrays.compare import study as compared
 from ssdlab.arrays.grid import DriveSetup, shapes
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, named, profile_of
-from ssdlab.arrays.workloads import DEPTH, SEEDS, workload
-from ssdlab.arrays.workloads import job as named_job
+from ssdlab.arrays.workloads import DEPTH, SEEDS, NamedLoad, workload
 from ssdlab.errors import InputError, known_name
 from ssdlab.given import Many, Size, keys, listed, several, text
 from ssdlab.jobfile import JobText, read_job
@@ -232,8 +231,8 @@ class GridLoad:
     job: JobText
     name: str
     prepare: str
-    options: str | None = None
-    """Lines of a load by name, for other depths; None for a job file."""
+    named: NamedLoad | None = None
+    """It at other depths; None for a job file."""
 
 
 def _run(
@@ -246,9 +245,9 @@ def _run(
         counts = {*(n for n in studies.COUNTS if n <= most), *grid.counts}
         return studies.scaling(setup, counts, grid.chunks[0], report)
     if key == "depth":
-        if load.options is None:
+        if load.named is None:
             raise InputError("--study depth needs --workload: a job file has its own depth")
-        return studies.depths(setup, grid.shapes, load.options, load.name, report)
+        return studies.depths(setup, grid.shapes, load.named, report)
     if key == "degradation":
         return studies.degradation(setup, grid.shapes[0], report)
     assert key == "arrays", f"{key} is in STUDIES and nothing runs it"
@@ -304,8 +303,7 @@ def _load(given: str | Path | None, name: str | None, depth: int) -> GridLoad:
         job = read_job(given)
         return GridLoad(job, Path(job.name).stem, "sequential")
     load = workload(name or "random-write")
-    text = named_job(load.options, load.name, depth=depth)
-    return GridLoad(text, load.name, load.prepare, load.options)
+    return GridLoad(load.job(depth), load.name, load.prepare, load)
 
 
 def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:

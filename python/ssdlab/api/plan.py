@@ -13,7 +13,6 @@ from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
-from ssdlab.arrays.workloads import job as named_job
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, known_name
 from ssdlab.given import Many, Size, listed, several, share, size
@@ -360,6 +359,6 @@ def _own(
     if name is None:
         return None
     load, depth = named_load(name), depth or DEPTH
-    return OwnLoad(
-        named_job(load.options, load.name, depth=depth), load.prepare, scale, depth, **how
-    )
+    settling = load.settling(depth)
+    plain = replace(load, own="").job(depth)
+    return OwnLoad(plain, load.prepare, scale, depth, settling, **how)

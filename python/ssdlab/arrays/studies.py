@@ -24,7 +24,7 @@ from ssdlab.arrays.grid import ONE, ArrayCase, DriveSetup, doubts
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.predict import Predicted, foretell
 from ssdlab.arrays.rigs import CHUNK, STRIPED, ArrayShape
-from ssdlab.arrays.workloads import job
+from ssdlab.arrays.workloads import NamedLoad, job
 from ssdlab.errors import InputError
 from ssdlab.histogram import us
 from ssdlab.jobfile import JobText
@@ -217,15 +217,13 @@ def _scaled(n: int, last: Performance, told: Predicted, lost: float, how: str) -
 
 
 def depths(
-    setup: DriveSetup, shapes: Sequence[ArrayShape], options: str, load: str,
+    setup: DriveSetup, shapes: Sequence[ArrayShape], load: NamedLoad,
     progress: ProgressCallback | None = None,
 ) -> Section:  # fmt: skip
     """A load at depths 1 to 256 on arrays and on the drive alone."""
     places = {ONE: None, **{shape.name: shape for shape in shapes}}
     cases = {
-        (name, depth): ArrayCase(
-            shape, job(options, load, depth=depth, seconds=max(1.0, SHALLOW_S / depth))
-        )
+        (name, depth): ArrayCase(shape, load.job(depth, seconds=max(1.0, SHALLOW_S / depth)))
         for name, shape in places.items()
         for depth in DEPTHS
     }
@@ -246,7 +244,7 @@ def depths(
         tables=[_rates("By depth", "IOPS at depth", [str(d) for d in DEPTHS], named)],
         figures=[Figure("IOPS vs queue depth", "depth", "IOPS", curves, True, True, wide=True)],
         key="depth",
-        title=f"Depth: {load}",
+        title=f"Depth: {load.name}",
         rows=[
             {"array": places[name] and name, "depth": depth, **did.as_json()}
             for (name, depth), did in performances.items()

@@ -27,13 +27,44 @@ class NamedLoad:
     options: str
     """Lines of the job, without depth and time."""
     prepare: str
+    own: str = ""
+    """Lines of the writes by which drives come to a steady state of their own, where that of
+    writes to all places alike, which ``prepare`` leaves, is another one."""
+
+    def settling(self, depth: int) -> JobText | None:
+        """Those writes as a job by itself, as much as the device holds; None without any."""
+        if not self.own:
+            return None
+        return JobText(f"{self.name}-settling.fio", _HEAD + self._before(depth), Path.cwd())
+
+    def job(self, depth: int = DEPTH, seconds: float = SECONDS) -> JobText:
+        """The load, after those writes (:func:`job`)."""
+        before = self._before(depth)
+        return job(self.options, self.name, depth=depth, seconds=seconds, before=before)
+
+    def _before(self, depth: int) -> str:
+        if not self.own:
+            return ""
+        again = f"iodepth={depth}\nnorandommap\ntime_based=0\nio_size=100%\n"
+        return f"[{self.name}-settling]\n{self.own}\n{again}\n"
 
 
+_HEAD = """\
+[global]
+ioengine=libaio
+direct=1
+size=100%
+refill_buffers
+time_based
+
+"""
+# With another centre, drawn by each job, other places would be hot while it settles.
+_HOT = "bs=8k\nrandom_distribution=zipf:1.1:0"
 WORKLOADS = (
     NamedLoad("random-read", "rw=randread\nbs=4k", "sequential"),
     NamedLoad("random-write", "rw=randwrite\nbs=4k", "steady"),
     NamedLoad("mixed", "rw=randrw\nrwmixread=70\nbs=4k", "steady"),
-    NamedLoad("database", "rw=randrw\nrwmixread=80\nbs=8k\nrandom_distribution=zipf:1.1", "steady"),
+    NamedLoad("database", f"rw=randrw\nrwmixread=80\n{_HOT}", "steady", f"rw=randwrite\n{_HOT}"),
     NamedLoad("sequential-read", "rw=read\nbs=1m", "sequential"),
     NamedLoad("sequential-write", "rw=write\nbs=1m", "sequential"),
 )
@@ -45,20 +76,17 @@ def workload(name: str) -> NamedLoad:
     return known[known_name("load for arrays", name, known)]
 
 
-def job(options: str, name: str, *, depth: int = DEPTH, seconds: float = SECONDS) -> JobText:
-    """A job over the whole device with ``depth`` I/Os in flight; its start is not measured."""
+def job(
+    options: str, name: str, *, depth: int = DEPTH, seconds: float = SECONDS, before: str = ""
+) -> JobText:
+    """A job over the whole device with ``depth`` I/Os in flight; its start is not measured.
+    ``before``: a job that runs first, as a section."""
     random = "norandommap\n" if "rand" in options else ""
+    waits = "stonewall\n" if before else ""
     milliseconds = round(seconds * 1000)
     text = f"""\
-[global]
-ioengine=libaio
-direct=1
-size=100%
-refill_buffers
-time_based
-
-[{name}]
-{options}
+{_HEAD}{before}[{name}]
+{waits}{options}
 iodepth={depth}
 {random}runtime={milliseconds}ms
 ramp_time={milliseconds // 4}ms

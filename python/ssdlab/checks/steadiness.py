@@ -91,6 +91,25 @@ def _series(case: Case) -> Iterator[Symptom]:
                 yield Symptom("doubt", text, key)
 
 
+def _skewed(case: Case) -> Iterator[Symptom]:
+    """Random writes that prefer some places, on a drive prepared by writes to all places alike: hot
+    and cold data are yet to be told apart. Once over the range they are, within a few percent."""
+    if not case.evidence.prepared or case.evidence.initial != "scattered":
+        return
+    for facts in case.measured:
+        for work in facts.works:
+            how = work.option("random_distribution") or "random"
+            own = facts.flash and work.random and work.direction("write") and how != "random"
+            written, length = facts.total("write"), work.length or facts.capacity or 0
+            if own and written < length:
+                text = (
+                    f"{work.name}: {how} has a steady state of its own, and only "
+                    f"{units.percent(written / length)} of its range was written; begin the job "
+                    "with its writes alone (io_size=100%, the next section with stonewall)"
+                )
+                yield Symptom("doubt", text, case.key(facts.key, work.name))
+
+
 def _filling(unwritten: float) -> str:
     """What a rate will not stay at while writes at random still come to new places, which may be
     slower than its noise shows."""
@@ -215,7 +234,11 @@ PROBES = (
         "at random",
         why="a drive that is not steady goes on to become slower or faster; its number holds "
         "for no longer than the run",
-        look=lambda case: [*_rounds(case), *(_series(case) if case.evidence.single else ())],
+        look=lambda case: [
+            *_rounds(case),
+            *(_series(case) if case.evidence.single else ()),
+            *_skewed(case),
+        ],
     ),
     Probe(
         name=NOISE,

@@ -42,6 +42,8 @@ class OwnLoad(Simulation):
     and full size behind a cache then."""
     depth: int | None = None
     """I/Os in flight, of a load by name."""
+    settling: JobText | None = None
+    """What SSDs without a cache are written first, until their steady state is the load's."""
 
     @property
     def replays(self) -> bool:
@@ -88,6 +90,8 @@ class OwnLoad(Simulation):
         bed = self._bed(candidate, factor, seat, laps)
         if not candidate.pool.has_disk:
             bed.prepare(self.prepare)
+            if laps == 1 and self.settling is not None:
+                bed.run(self.settling)
         ran: list[JobOutcome] = []
         for lap in range(laps):
             # Laps are compared with each other; one alone is measured like any job.
@@ -123,7 +127,7 @@ class OwnLoad(Simulation):
             if scaled and not part.flash and not flash_only:
                 set_all(rig, "hdd", {"capacity": reduced(part.drive, factor)["capacity"]})
             rigs.append(rig)
-        return self.bed(candidate, rigs, factor, seat, stages(seat.report, laps + 1))
+        return self.bed(candidate, rigs, factor, seat, stages(seat.report, laps + 2))
 
 
 def _settled(outcome: JobOutcome, other: JobOutcome) -> bool:
