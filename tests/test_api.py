@@ -592,6 +592,30 @@ def test_a_process_forked_after_polars_was_at_work_is_refused_and_does_not_hang(
     assert same == "True" and refused.startswith("this process was forked from one that had used")
 
 
+WAITING = """
+import os, signal, threading, time, ssdlab
+ssdlab.drives
+done = threading.Event()
+def work():
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(20)
+    done.set()
+threading.Thread(target=work, daemon=True).start()
+try:
+    done.wait()
+except KeyboardInterrupt:
+    print("stopped")
+    os._exit(done.is_set())
+"""
+
+
+def test_ctrl_c_is_seen_by_a_main_thread_that_waits_for_others() -> None:
+    """Polars makes waits go on after a signal, so that it was seen once all work was done."""
+    done = subprocess.run([sys.executable, "-u", "-c", WAITING], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+
+
 @pytest.mark.parametrize("job", ["", "  "])
 def test_an_empty_job_is_told_as_that(job: str) -> None:
     with pytest.raises(InputError, match=r"^the job is empty: expected the path"):

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import signal
 from pathlib import Path
 
 from ssdlab._version import VERSION
@@ -47,6 +48,8 @@ def __getattr__(name: str) -> object:
     for one in _CLASSES:
         methods_in_python(getattr(importlib.import_module(_PLACES[one]), one))
     found: object = getattr(importlib.import_module(_PLACES[name]), name)
+    # Polars has waits go on after Ctrl-C: a main thread that waits for others would not see it.
+    signal.siginterrupt(signal.SIGINT, True)
     globals()[name] = found = in_python(found) if inspect.isfunction(found) else found
     return found
 
