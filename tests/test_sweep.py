@@ -321,6 +321,25 @@ def test_rates_that_are_steady_and_yet_not_sure_are_told(tmp_path: Path) -> None
     assert "not known" not in older.sections[0].sentences[0]
 
 
+def test_rates_that_the_check_of_steady_state_doubts_are_not_told_as_steady(tmp_path: Path) -> None:
+    """Sequential writes to a drive that had been written at random, and to one that had not."""
+    text = "[s]\nrw=write\nbs=128k\niodepth=8\nio_size=1740m\n"
+    drive = {"capacity": "1GiB", "ftl.over_provisioning": "0.07"}
+    variants = [axis("prepare=steady,sequential")]
+    asked = Sweep(read_job(text), DRIVE, variants, overrides=drive)
+    table = Dataset(tmp_path, asked.axes)
+    outcome = carry_out(asked, table)
+    rows = table.of(asked)
+    said = rows.select("prepare", "steady", "still_moving").sort("prepare").rows()
+    assert said == [("sequential", True, False), ("steady", True, True)]
+
+    def told(rows: pl.DataFrame) -> str:
+        return answer(asked, rows, outcome, None).sections[0].sentences[0]
+
+    assert "; not at steady state: 1 of 2 (1 of them by the PTS rule, but still" in told(rows)
+    assert "not at steady state" not in told(rows.drop("still_moving")), "of an older version"
+
+
 def test_over_provisioning_that_whole_superblocks_changed_is_told(tmp_path: Path) -> None:
     asked = sweep("ftl.over_provisioning=0.1,0.28")
     table = Dataset(tmp_path, asked.axes)

@@ -60,6 +60,9 @@ def _ranges(sweep: Sweep, means: pl.DataFrame) -> Iterator[str]:
     doubted = means.filter(pl.col("steady") < pl.col("runs"))["key"].n_unique()
     whole = means["key"].n_unique()
     doubt = f"; not at steady state: {doubted} of {whole}" if doubted else ""
+    moving = means.filter(pl.col("moving") > 0)["key"].n_unique()
+    if moving:
+        doubt += f" ({moving} of them by the PTS rule, but still moving: --run KEY says why)"
     unsure = means.filter(pl.col("steady") == pl.col("runs"), pl.col("noise") > UNSURE)
     if unsure.height:
         worst = min(1.0, float(unsure["noise"].max()))  # type: ignore[arg-type]

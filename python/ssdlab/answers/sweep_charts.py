@@ -14,7 +14,7 @@ from ssdlab import units
 from ssdlab.answer import Curve, Figure
 from ssdlab.results import DIRECTIONS
 from ssdlab.sweeps import Axis, Sweep
-from ssdlab.sweeps.dataset import BUILT, NOISE
+from ssdlab.sweeps.dataset import BUILT, MOVING, NOISE
 from ssdlab.sweeps.measures import together
 from ssdlab.sweeps.sample import GROUP as SAMPLED
 
@@ -61,12 +61,15 @@ def means_of(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
         pl.col(name) if name in frame.columns else pl.lit(None, pl.Float64)
         for name in (NOISE, BUILT)
     )
+    moving = pl.col(MOVING) if MOVING in frame.columns else pl.lit(False)
     # Those of seeds are strangers.
     noise = pl.when(noise.count() > 0).then(noise.pow(2).sum().sqrt() / noise.count())
     sums = frame.group_by([*keys, "job", "ddir"]).agg(
         pl.col(columns).mean(),
-        pl.col("ios", "steady").sum(),
+        pl.col("ios").sum(),
         pl.col("key").sort_by("seed").first(),
+        steady=(pl.col("steady") & ~moving).sum(),
+        moving=moving.sum(),
         spread=100 * spread,
         noise=noise,
         built=built.first(),

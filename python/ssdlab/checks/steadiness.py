@@ -16,6 +16,8 @@ from ssdlab.checks.base import Case, Probe, Symptom, of_job
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then
 finds done (idle-time collection begins after seconds to minutes). Ours."""
+STEADY = "steady"
+"""The check of whether a rate is steady."""
 NOISE = "noise"
 """The check of how sure a rate is."""
 UNSURE = 0.1
@@ -224,7 +226,7 @@ PROBES = (
         look=_resumed,
     ),
     Probe(
-        name="steady",
+        name=STEADY,
         title="steady state",
         looks_for="whether the drive was steady by the rule of the SNIA PTS: five rounds within "
         "20 % of their mean and a trend of at most 10 %, of a job's own series also over as "

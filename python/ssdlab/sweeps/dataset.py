@@ -16,7 +16,9 @@ from typing import Any
 import polars as pl
 
 from ssdlab.analysis.measurement import rate_noise, row_numbers
+from ssdlab.checks import examine, of_result, worst_word
 from ssdlab.checks.facts import as_built
+from ssdlab.checks.steadiness import STEADY
 from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
@@ -41,6 +43,9 @@ of it; null where that is too short to tell."""
 BUILT = "over_provisioning_built"
 """Column of what over-provisioning became of whole superblocks, as a share of what was asked for;
 null where the rig is not one SSD."""
+MOVING = "still_moving"
+"""Column of whether a job's rate is steady by the rule of the PTS, but the check of that doubts it:
+room never written, old data that collection copies, a trend."""
 FRESH_S = 1.0
 """A folder that was changed so recently may have been changed again in the same tick."""
 
@@ -50,8 +55,8 @@ class RunOutcome:
     """What came of a run, for the table."""
 
     summary: Sequence[Mapping[str, Any]]
-    """Of :meth:`ssdlab.results.Result.summary`, with :data:`ENDURANCE`, :data:`NOISE` and
-    :data:`BUILT`."""
+    """Of :meth:`ssdlab.results.Result.summary`, with :data:`ENDURANCE`, :data:`NOISE`,
+    :data:`BUILT` and :data:`MOVING`."""
     series: pl.DataFrame | None = None
 
     @staticmethod
@@ -63,13 +68,15 @@ class RunOutcome:
             for one in as_built(result.ssdlab.get("built") or {}, result.rig_toml).values()
         ]
         of_drive = {BUILT: built[0] if built else None}
+        checks = [check for check in examine(of_result(result)) if check.name == STEADY]
         for job in result.measurement.jobs:
+            moving = job.window.steady and bool(worst_word(checks, job.name))
             noise = rate_noise(result, job)
             for direction in job.directions:
                 wear = direction.stretch.wear
                 known = None if wear is None or wear.endurance is None else asdict(wear.endurance)
                 ends = {name: known and known[key] for name, key in ENDURANCE.items()}
-                own = {**ends, NOISE: noise and noise.share, **of_drive}
+                own = {**ends, NOISE: noise and noise.share, **of_drive, MOVING: moving}
                 told.append({**direction.summary(), **own})
         return RunOutcome(told, result.series_frame if series else None)
 
@@ -220,7 +227,7 @@ def column_type(name: str) -> pl.DataType:
     """Of a column that does not say what varied, whatever is null in it."""
     if name in (*TEXT, "source", "step"):
         return pl.String()
-    if name == "steady":
+    if name in ("steady", MOVING):
         return pl.Boolean()
     return pl.Int64() if name in WHOLE else pl.Float64()
 

@@ -25,12 +25,20 @@ from ssdlab.progress import ProgressCallback, tell
 from ssdlab.quantities import told_apart
 from ssdlab.store import MANIFEST, RunStore, open_run
 from ssdlab.store.folder import RunFolder
-from ssdlab.sweeps.dataset import BUILT, ENDURANCE, NOISE, SERIES, SUMMARY, column_type
+from ssdlab.sweeps.dataset import (
+    BUILT,
+    ENDURANCE,
+    MOVING,
+    NOISE,
+    SERIES,
+    SUMMARY,
+    column_type,
+)
 from ssdlab.sweeps.measures import MEASURED
 
 TABLES = ("runs", "summary", "series")
 FIXED = {"key", "source", "job", "ddir", "steady", "window_start_s", "window_end_s", *MEASURED,
-         *ENDURANCE, NOISE, BUILT}  # fmt: skip
+         *ENDURANCE, NOISE, BUILT, MOVING}  # fmt: skip
 """Columns of ``summary`` that do not say what varied."""
 READS = {"SELECT", "EXPLAIN"}
 SIGNALS_S = 0.1
