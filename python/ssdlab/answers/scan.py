@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from ssdlab.answer import (
     INTERVAL,
     Answer,
     Cell,
-    Cells,
     Curve,
     Figure,
     Number,
@@ -22,8 +21,8 @@ from ssdlab.answer import (
     Table,
     Verdict,
     finite,
+    table,
 )
-from ssdlab.answer import columns as columns_of
 from ssdlab.care.blockio import PIECE_BYTES
 from ssdlab.care.scan import REPEATED_MAX, Scan, SlowPiece
 from ssdlab.care.scanmap import STATES, State, cells
@@ -301,46 +300,44 @@ class _Charts:
 
 
 def _tables(scan: Scan) -> list[Table]:
-    tables = []
-    if scan.errors:
-        rows: list[Cells] = [
-            [
-                Cell(one.offset, text=f"{one.offset:,}"),
-                Cell(float(one.length), text=f"{one.length:,}"),
-                Cell(block, text=f"{block:,}"),
-                one.reason + ("" if one.exact else "; not narrowed down further"),
-            ]
-            for one in scan.errors[:ROWS_LISTED_MAX]
-            for block in (one.offset // scan.block_bytes,)
-        ]
-        heads = columns_of("unreadable from byte [=B] | bytes [=B] | block | reason")
-        tables.append(Table("Unreadable", heads, rows))
-    if scan.slow:
-        worst = sorted(scan.slow, key=lambda piece: -piece.ns)[:ROWS_LISTED_MAX]
-        rows = [
-            [
-                Cell(piece.offset, text=f"{piece.offset:,}"),
-                _time_cell(piece.ns),
-                _again(piece.again_ns),
-                _verdict(piece),
-            ]
-            for piece in worst
-        ]
-        heads = columns_of("slow from byte [=B] | took [=ns] | read again [=ns] | what it is")
-        heads[2] = replace(heads[2], parts=INTERVAL)
-        tables.append(Table("Slow places and late pieces", heads, rows))
-    rows = [
-        [
-            *(Cell(end, text=size_text(end)) for end in (zone.offset, zone.offset + zone.length)),
-            Cell(finite(zone.bytes_per_s / 1e6)),
-            _time_cell(zone.slowest_ns),
-        ]
-        for zone in scan.zones(ZONES)
-    ]
-    tables.append(
-        Table("Zones", columns_of("from [=B] | to [=B] | speed [MB/s] | slowest piece [=ns]"), rows)
+    def place(at: int) -> Cell:
+        return Cell(at, text=f"{at:,}")
+
+    def end(at: int) -> Cell:
+        return Cell(at, text=size_text(at))
+
+    unreadable = table(
+        "Unreadable",
+        scan.errors[:ROWS_LISTED_MAX],
+        {
+            "unreadable from byte [=B]": lambda one: place(one.offset),
+            "bytes [=B]": lambda one: Cell(float(one.length), text=f"{one.length:,}"),
+            "block": lambda one: place(one.offset // scan.block_bytes),
+            "reason": lambda one: one.reason + "; not narrowed down further" * (not one.exact),
+        },
     )
-    return tables
+    slow = table(
+        "Slow places and late pieces",
+        sorted(scan.slow, key=lambda piece: -piece.ns)[:ROWS_LISTED_MAX],
+        {
+            "slow from byte [=B]": lambda piece: place(piece.offset),
+            "took [=ns]": lambda piece: _time_cell(piece.ns),
+            "read again [=ns]": lambda piece: _again(piece.again_ns),
+            "what it is": _verdict,
+        },
+        parts={"read again": INTERVAL},
+    )
+    zones = table(
+        "Zones",
+        scan.zones(ZONES),
+        {
+            "from [=B]": lambda zone: end(zone.offset),
+            "to [=B]": lambda zone: end(zone.offset + zone.length),
+            "speed [MB/s]": lambda zone: Cell(finite(zone.bytes_per_s / 1e6)),
+            "slowest piece [=ns]": lambda zone: _time_cell(zone.slowest_ns),
+        },
+    )
+    return [*(one for one in (unreadable, slow) if one.rows), zones]
 
 
 def _again(times: Sequence[float]) -> Cell | None:

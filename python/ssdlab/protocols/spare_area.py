@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 from ssdlab import units
-from ssdlab.answer import Cell, Cells, Section, Table, columns
+from ssdlab.answer import Cell, Section, table
 from ssdlab.engine.answers import charts, figure, in_the_end, number, ratio, sources, too_little
 from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
@@ -62,21 +62,23 @@ def judge(records: Records, setup: Setup) -> Section:
     gains = {share: ratio(last[share], last[shares[0]]) for share in shares}
     wear = {share: records.cell("waf", f"write-{share}") for share in shares}
     told = any(cell.value for cell in wear.values())
-    heads = columns(
-        "part of the drive | left unwritten [=B] | random writes kept up [IOPS] | gain [x]"
-        + (" | write amplification [x]" if told else "")
+
+    def unwritten(share: int) -> Cell:
+        left = setup.active - setup.part(share) if share < 100 else 0
+        return Cell(float(left), text=units.binary(left) if left else "nothing")
+
+    kept = table(
+        "What is kept up in the last quarter of the time",
+        shares,
+        {
+            "part of the drive": lambda share: f"{share} % ({units.binary(setup.part(share))})",
+            "left unwritten [=B]": unwritten,
+            "random writes kept up [IOPS]": lambda share: last[share],
+            "gain [x]": lambda share: gains[share],
+            "write amplification [x]": lambda share: wear[share] if told else None,
+        },
+        optional=["write amplification"],
     )
-    rows: list[Cells] = [
-        [
-            f"{share} % ({units.binary(setup.part(share))})",
-            Cell(float(left), text=units.binary(left) if left else "nothing"),
-            last[share],
-            gains[share],
-            *([wear[share]] if told else []),
-        ]
-        for share in shares
-        for left in (setup.active - setup.part(share) if share < 100 else 0,)
-    ]
     numbers = [
         number(f"{share} % of the drive, kept up", last[share], "IOPS", "higher")
         for share in shares
@@ -89,12 +91,12 @@ def judge(records: Records, setup: Setup) -> Section:
         style="line",
         from_steps=sources(last.values()),
     )
-    table = Table("What is kept up in the last quarter of the time", heads, rows)
+
     written = [records.passes(f"write-{share}", setup.part(share)) for share in shares]
     least = min((passes for passes in written if passes), default=0.0)
     rates, times = ({share: of[share].value for share in shares} for of in (last, gains))
     said = _said(rates, times, least)
-    return Section(said, numbers, [table], charts(shown))
+    return Section(said, numbers, [kept], charts(shown))
 
 
 def _said(last: dict[int, float | None], gains: dict[int, float | None], least: float) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ssdlab import units
 from ssdlab.analysis import amplification
-from ssdlab.answer import Cell, Cells, Figure, Section, Table, columns
+from ssdlab.answer import Cell, Figure, Section, Table, table
 from ssdlab.engine import steady_report
 from ssdlab.engine.answers import charts, figure, number, ratio, sources
 from ssdlab.engine.protocol import procedure
@@ -193,19 +193,6 @@ def judge(records: Records, setup: Setup) -> Section:
     if not results:
         return Section(["No pattern has been measured yet."])
     told = any(result.waf.value is not None for result in results)
-    table = Table(
-        "Write amplification at steady state",
-        columns(
-            "writes | part of the range | steady | drive writes | write amplification [x] "
-            "| sequential/random throughput [x] | spare by the closed form [%] | speed [MB/s]"
-        ),
-        [_row(setup, result) for result in results],
-        note="Drive writes count the fill. The ratio of throughputs is an upper bound of the write "
-        "amplification where sequential writes are as fast as the flash; where the link, the host "
-        "or an SLC cache sets their speed it says nothing. The spare is the over-provisioning at "
-        "which FIFO or greedy collection of large blocks comes to that write amplification, of "
-        "what was written.",
-    )
     numbers = [
         number(
             f"{result.case.title}: write amplification" + ("" if told else ", upper bound"),
@@ -227,26 +214,34 @@ def judge(records: Records, setup: Setup) -> Section:
     return Section(
         [*_said(results, sequential, told), *_doubts(records, results)],
         numbers,
-        [table],
+        [_table(setup, results)],
         charts(_figure(told, courses), _speeds(records, results)),
     )
 
 
-def _row(setup: Setup, result: WafResult) -> Cells:
+def _table(setup: Setup, results: list[WafResult]) -> Table:
     known = {True: "yes", False: "no", None: "too short to tell"}
-    part = f"{result.case.share} % ({units.binary(setup.part(result.case.share))})"
-    writes = Cell(result.writes, result.mbps.sources)
-    name = PATTERNS[result.case.pattern]
-    return [
-        name,
-        part,
-        known[result.steady],
-        writes,
-        result.waf,
-        result.bound,
-        result.spare,
-        result.mbps,
-    ]
+    return table(
+        "Write amplification at steady state",
+        results,
+        {
+            "writes": lambda one: PATTERNS[one.case.pattern],
+            "part of the range": lambda one: (
+                f"{one.case.share} % ({units.binary(setup.part(one.case.share))})"
+            ),
+            "steady": lambda one: known[one.steady],
+            "drive writes": lambda one: Cell(one.writes, one.mbps.sources),
+            "write amplification [x]": lambda one: one.waf,
+            "sequential/random throughput [x]": lambda one: one.bound,
+            "spare by the closed form [%]": lambda one: one.spare,
+            "speed [MB/s]": lambda one: one.mbps,
+        },
+        "Drive writes count the fill. The ratio of throughputs is an upper bound of the write "
+        "amplification where sequential writes are as fast as the flash; where the link, the host "
+        "or an SLC cache sets their speed it says nothing. The spare is the over-provisioning at "
+        "which FIFO or greedy collection of large blocks comes to that write amplification, of "
+        "what was written.",
+    )
 
 
 def _figure(told: bool, courses: dict[str, list[tuple[float, Cell]]]) -> Figure:
