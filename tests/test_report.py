@@ -71,6 +71,19 @@ def test_the_verdict_tells_steady_runs_from_others() -> None:
     assert answer([falling]).verdict.code == "not-steady"
 
 
+def test_a_steady_state_that_is_in_doubt_is_not_told_as_one() -> None:
+    """Sequential writes during the first pass over a drive that had been written at random."""
+    job = "[s]\nrw=write\nbs=128k\niodepth=8\nio_size=614m\n"
+    rig = {"capacity": "1GiB", "ftl.over_provisioning": 0.07}
+    found = answer([ssdlab.run(job, on="lab-reference", set=rig, prepare="steady")])
+    said = found.lead.sentences[0]
+    assert "IOPS steady by the PTS rule, but still moving; in doubt." in said
+    assert not any(
+        "at steady state" in one for section in found.sections for one in section.sentences
+    )
+    assert found.verdict.code == "not-steady"
+
+
 def test_the_rate_of_a_replay_at_recorded_times_is_its_traces() -> None:
     """However even it is: also where the window of another job would begin later."""
     even = samples.simulated("even", knee=20, floor=3000)

@@ -120,6 +120,7 @@ def test_who_takes_over_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monkey
     os.utime(gone._own, (1.0, 1.0))
     first, second = Claims(tmp_path), Claims(tmp_path)
     told: list[bool] = []
+    waits: list[bool] = []
     other = threading.Thread(target=lambda: told.append(second.take("run")))
     seen = Claims._expired
 
@@ -128,12 +129,14 @@ def test_who_takes_over_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monkey
         if one is first and not other.ident:
             other.start()
             other.join(0.3)
+            waits.append(other.is_alive())
         return found
 
     monkeypatch.setattr(Claims, "_expired", expired)
-    assert first.take("run")
+    told.append(first.take("run"))
     other.join()
-    assert told == [False]
+    assert waits == [True]
+    assert sorted(told) == [False, True], "whoever comes first once it is removed"
 
 
 def test_two_processes_in_one_folder_do_each_run_once(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ssdlab.analysis import attribution, flash, names
 from ssdlab.analysis.attribution import PERCENTS, Breakdown
 from ssdlab.analysis.measurement import Direction, JobMeasurement
 from ssdlab.answer import Check, Curve, Figure, Style
-from ssdlab.checks import worst_word
+from ssdlab.checks import still_moving, worst_word
 from ssdlab.histogram import NOTHING
 from ssdlab.results import Result
 from ssdlab.wear import Wear
@@ -58,6 +58,19 @@ class Trace:
     def doubt(self) -> str:
         """What the worst check says of them: ``not valid``, ``in doubt``, or nothing."""
         return worst_word(self.run.checks, self.job.name)
+
+    @property
+    def told(self) -> str:
+        """Where its numbers are from (:attr:`Window.told`), and no steady state that is doubted."""
+        if still_moving(self.run.checks, self.job):
+            return "steady by the PTS rule, but still moving"
+        return self.measured.window.told
+
+    @property
+    def settled(self) -> bool:
+        """Whether its rate is the steady drive's, or the trace's, so that nothing is open."""
+        alike = self.measured.window.verdict in ("steady", "recorded")
+        return alike and not still_moving(self.run.checks, self.job)
 
     @property
     def doubted(self) -> bool:

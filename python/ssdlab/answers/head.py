@@ -22,8 +22,6 @@ ALWAYS = ("p50", "p99", "p999")
 """Percentiles that have a column even where there are too few I/Os for them."""
 NAMED = 2
 """So many parts are named in a sentence."""
-RATE_TOLD = ("steady", "recorded")
-"""Of a window: whose rate it is, the steady drive's or the trace's, so that nothing is open."""
 TAIL_FACTOR = 1.5
 """Tails of two runs that differ by less are not worth a sentence."""
 TOLD = 4
@@ -121,8 +119,8 @@ def _leading(
 def _verdict(main: Sequence[Trace]) -> Verdict:
     if not main:
         return Verdict("nothing-measured")
-    found = {t.measured.window.verdict for t in main}
-    alike = next((code for code in RATE_TOLD if found == {code}), "not-steady")
+    found = {t.measured.window.verdict if t.settled else "not-steady" for t in main}
+    alike = found.pop() if len(found) == 1 else "not-steady"
     return Verdict(alike, {f"{t.run.label}: iops": t.measured.iops for t in main})
 
 
@@ -130,7 +128,7 @@ def _headline(trace: Trace) -> str:
     """What the job does, and how fast, in a sentence."""
     direction = trace.measured
     of = f"{direction.job} ({doing(trace)}), {direction.ddir}"
-    rate = f"{units.iops(direction.iops)} {direction.window.told}"
+    rate = f"{units.iops(direction.iops)} {trace.told}"
     return f"{of}: {'; '.join(filter(None, (rate, trace.doubt)))}."
 
 
@@ -161,7 +159,7 @@ def _compared(main: Sequence[Trace]) -> list[str]:
                 f"{units.number(worst[0] / best[0])} times {best[1].run.label}"
                 + (f"; {cause}." if cause else ".")
             )
-    unsteady = [t.run.label for t in alike if t.measured.window.verdict not in RATE_TOLD]
+    unsteady = [t.run.label for t in alike if not t.settled]
     if unsteady:
         said.append(f"Not at steady state: {units.listed(unsteady)}.")
     return said

@@ -151,7 +151,7 @@ def reasons(trace: Trace) -> list[str]:
 def _sentences(trace: Trace) -> list[str]:
     direction = trace.measured
     own = "" if trace.alone else f" ({direction.ddir})"
-    said = [f"{trace.run.label}{own}: {units.iops(direction.iops)} {direction.window.told}."]
+    said = [f"{trace.run.label}{own}: {units.iops(direction.iops)} {trace.told}."]
     even = direction.consistency
     if even is not None and even.mean > 0:
         text = f"Per-second IOPS: {units.number(even.min)} to {units.number(even.max)}"

@@ -12,8 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 
+from ssdlab.analysis.measurement import JobMeasurement
 from ssdlab.answer import WORDS, Check, Status
-from ssdlab.checks.base import Case, Evidence, Probe, State, StepEvidence, answers, of_job
+from ssdlab.checks.base import (
+    STEADY,
+    Case,
+    Evidence,
+    Probe,
+    State,
+    StepEvidence,
+    answers,
+    of_job,
+)
 from ssdlab.checks.facts import facts
 from ssdlab.engine.records import Records
 from ssdlab.engine.runner import Execution
@@ -64,6 +74,14 @@ def worst_word(checks: Iterable[Check], job: str) -> str:
     own = {SINGLE, of_job(SINGLE, job)}
     said = {c.word for c in checks if c.affects is None or not own.isdisjoint(c.affects)}
     return next((word for word in WORDS.values() if word in said), "")
+
+
+def still_moving(checks: Iterable[Check], job: JobMeasurement) -> bool:
+    """Whether a job of a single result is steady by the rule of the PTS, and the check of that
+    doubts it: room never written, old data that collection copies, a trend."""
+    return job.window.steady and bool(
+        worst_word((check for check in checks if check.name == STEADY), job.name)
+    )
 
 
 def of_result(result: Result, *, prepared: bool = False) -> Evidence:

@@ -18,6 +18,8 @@ last written sequentially."""
 
 Look = Callable[["Case"], Sequence["Symptom"]]
 """What a check finds in a run."""
+STEADY = "steady"
+"""The check of whether a rate is steady."""
 SHOWN = 3
 """So many different pieces of evidence are told one by one."""
 

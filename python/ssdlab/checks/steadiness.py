@@ -11,13 +11,11 @@ from ssdlab.analysis.stats import Estimate
 from ssdlab.analysis.steady import SLOPE_EXCURSION_MAX
 from ssdlab.answer import Status
 from ssdlab.checks.area import copied, never_written
-from ssdlab.checks.base import Case, Probe, Symptom, of_job
+from ssdlab.checks.base import STEADY, Case, Probe, Symptom, of_job
 
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then
 finds done (idle-time collection begins after seconds to minutes). Ours."""
-STEADY = "steady"
-"""The check of whether a rate is steady."""
 NOISE = "noise"
 """The check of how sure a rate is."""
 UNSURE = 0.1

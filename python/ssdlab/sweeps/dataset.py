@@ -16,9 +16,8 @@ from typing import Any
 import polars as pl
 
 from ssdlab.analysis.measurement import rate_noise, row_numbers
-from ssdlab.checks import examine, of_result, worst_word
+from ssdlab.checks import examine, of_result, still_moving
 from ssdlab.checks.facts import as_built
-from ssdlab.checks.steadiness import STEADY
 from ssdlab.errors import InputError
 from ssdlab.output import make_folder, write_to
 from ssdlab.results import Result
@@ -44,8 +43,7 @@ BUILT = "over_provisioning_built"
 """Column of what over-provisioning became of whole superblocks, as a share of what was asked for;
 null where the rig is not one SSD."""
 MOVING = "still_moving"
-"""Column of whether a job's rate is steady by the rule of the PTS, but the check of that doubts it:
-room never written, old data that collection copies, a trend."""
+"""Column of whether a job's steady state is in doubt (:func:`ssdlab.checks.still_moving`)."""
 FRESH_S = 1.0
 """A folder that was changed so recently may have been changed again in the same tick."""
 
@@ -68,9 +66,9 @@ class RunOutcome:
             for one in as_built(result.ssdlab.get("built") or {}, result.rig_toml).values()
         ]
         of_drive = {BUILT: built[0] if built else None}
-        checks = [check for check in examine(of_result(result)) if check.name == STEADY]
+        checks = examine(of_result(result))
         for job in result.measurement.jobs:
-            moving = job.window.steady and bool(worst_word(checks, job.name))
+            moving = still_moving(checks, job)
             noise = rate_noise(result, job)
             for direction in job.directions:
                 wear = direction.stretch.wear
