@@ -767,6 +767,30 @@ def test_room_never_written_is_of_jobs_that_run_together_and_of_the_whole_drive(
     assert told(half, "[a]\n") == pytest.approx([beside], rel=0.05)
 
 
+def test_room_never_written_of_arrays_is_that_of_their_members_and_parity_is_written_sooner() -> (
+    None
+):
+    drive = ssdlab.Rig("lab-reference").set(capacity="64MiB")
+
+    def told(level: int, count: int, data: int, passes: float) -> list[float]:
+        size = round(passes * data * 64)
+        job = f"[a]\nrw=randwrite\nbs=4k\nio_size={size}m\nnorandommap\niodepth=8\n"
+        result = ssdlab.run(job, ssdlab.Rig.array(level, drive, count, chunk="64k"))
+        case = Case(of_result(result), {"run": facts("run", result, None)})
+        return list(never_written(case).values())
+
+    left = math.exp(-1.5)
+    for level, count, data, share in (
+        (0, 2, 2, left),
+        (1, 2, 1, left),
+        (10, 4, 2, left),
+        (5, 4, 3, (3 * left + left**3) / 4),
+        (6, 5, 3, (3 * left + 2 * left**3) / 5),
+    ):
+        # Of 0.28 that were asked for 0.25 were built of so small a drive.
+        assert told(level, count, data, 1.5) == pytest.approx([share / 0.25], rel=0.08), level
+
+
 def test_sequential_writes_are_not_steady_while_what_was_written_at_random_is_copied() -> None:
     """Over most of the first pass nothing moves: only what lies there tells that it will."""
 

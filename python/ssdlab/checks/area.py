@@ -104,22 +104,21 @@ def never_written(case: Case) -> dict[str, float]:
     collection has the use of both, but of that only until it is written. Where that is known."""
     grid, found = _Grid(case), {}
     for key, facts in case.facts.items():
-        drive = next(iter(facts.built.values()), None)
+        room = facts.room
         for together in _stages(facts.works):
             for work in together:
                 grid.work(work)
             for work in together:
                 empty = grid.empty(work)
                 if (
-                    drive and facts.flash and facts.rig and not facts.rig.compresses
+                    room and facts.flash and facts.rig and not facts.rig.compresses
                     and work.random and work.direction("write") and empty is not None
-                    and grid.capacity <= drive["capacity_bytes"]
+                    and grid.capacity <= room.target
                 ):  # fmt: skip
-                    own = empty * (work.length or grid.capacity)
-                    spare = drive["over_provisioning"] * drive["capacity_bytes"]
+                    own = room.empty(empty) * (work.length or grid.capacity) / room.target
                     # What lies beside a partition is room as well.
-                    whole = drive["capacity_bytes"] - grid.full_bytes()
-                    found[of_job(key, work.name)] = own / (spare + max(0.0, whole - own))
+                    whole = room.empty(1.0 - grid.full_bytes() / room.target)
+                    found[of_job(key, work.name)] = own / (room.spare + max(0.0, whole - own))
     return found
 
 

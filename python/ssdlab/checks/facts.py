@@ -105,6 +105,10 @@ class JobFacts(Workload):
         return next((moved for moved in self.moved if moved.ddir == ddir), None)
 
 
+PARITY = {"raid0": 0, "raid1": 0, "raid10": 0, "raid5": 1, "raid6": 2}
+"""Levels of arrays that spread what is written over all members, with their units of parity."""
+
+
 @dataclass(frozen=True)
 class RigFacts:
     """What checks know of a simulated drive."""
@@ -114,6 +118,25 @@ class RigFacts:
     slc_bytes: int
     flash: bool
     """False where not all of it is: with a hard disk, or a device that is none."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """The flash of one simulated SSD, or of all members of an array of such."""
+
+    target: int
+    """Bytes of data that the host can write there."""
+    capacity: int
+    spare: float
+    data: int = 1
+    parity: int = 0
+    """Units of a stripe that hold data, and parity of them."""
+
+    def empty(self, share: float) -> float:
+        """How much of it was never written, where of the data a ``share`` was not, here and there:
+        parity was with any of its stripe."""
+        never = self.data * share + self.parity * share**self.data
+        return self.capacity * never / (self.data + self.parity)
 
 
 @dataclass(frozen=True)
@@ -132,6 +155,8 @@ class Facts:
     as it reads all else."""
     built: Mapping[str, Any] = field(default_factory=dict)
     """By path, what was built of a simulated SSD, and what over-provisioning was asked for."""
+    room: Room | None = None
+    """None where nobody knows it: not all of it is of one kind, or the array takes other ways."""
     broken_off: str = ""
     """Why it ended before its time, where it did."""
     stopped: bool = False
@@ -196,6 +221,7 @@ def facts(
         rig=known,
         flash=not text or (known is not None and known.flash),
         built=as_built(about.get("built") or {}, text),
+        room=_room(list((about.get("built") or {}).values()), text),
         broken_off=about.get("broken_off", ""),
         stopped=about.get("status") == "stopped",
         unanswered=sum(map(unanswered, by_path(about.get("counters") or {}).values())),
@@ -216,6 +242,27 @@ def as_built(built: Mapping[str, Any], text: str | None) -> Mapping[str, Any]:
         return {}
     share = (1 + float(asked)) * held / exposed - 1
     return {path: {**one, "over_provisioning_asked": share} for path, one in built.items()}
+
+
+def _room(built: list[Mapping[str, Any]], text: str | None) -> Room | None:
+    try:
+        rig = _core.Rig(text or "", rig_name="rig")
+    except InputError:
+        return None
+    arrays, ssds = rig.find("array"), rig.find("ssd")
+    capacity = sum(one["capacity_bytes"] for one in built)
+    spare = sum(one["over_provisioning"] * one["capacity_bytes"] for one in built)
+    if len(built) == 1 and not arrays:
+        return Room(capacity, capacity, spare)
+    level = rig.get(f"{arrays[0]}level") if len(arrays) == 1 else None
+    if level not in PARITY or ssds != [f"{arrays[0]}member."] or len(ssds) != 1:
+        return None
+    parity, count = PARITY[level], int(rig.get(f"{arrays[0]}count") or 0)
+    if count != len(built) or count <= parity:
+        return None
+    copies = {"raid1": count, "raid10": 2}.get(level, 1)
+    target = capacity * (count - parity) // count // copies
+    return Room(target, capacity, spare, count - parity, parity)
 
 
 def _bare(text: str) -> dict[str, dict[str, str]]:
