@@ -108,6 +108,32 @@ def test_every_change_that_is_offered_can_be_tried(result: ssdlab.Result) -> Non
     assert "buffer" in [one.name for one in offered]
 
 
+@pytest.mark.parametrize(
+    ("rw", "prepare", "more", "offers"),
+    [
+        ("randwrite", "fob", "", "steady"),
+        ("write", "fob", "", "sequential"),
+        ("write", "sequential,random:1", "", "sequential"),
+        ("write", "random:1,sequential", "", None),
+        ("randwrite", "sequential", "", None),
+        ("randread", "fob", "", None),
+        ("randwrite", "fob", "[then]\nstonewall\n", None),
+    ],
+)
+def test_the_state_at_the_start_is_a_cause_too(
+    rw: str, prepare: str, more: str, offers: str | None
+) -> None:
+    job = f"[global]\nbs=128k\nrw={rw}\nio_size=64m\niodepth=8\n[j]\n{more}"
+    result = ssdlab.run(job, on="lab-reference", set=SMALL, prepare=prepare)
+    tried = [one for one in explain.changes(result) if one.prepare]
+    assert [one.prepare for one in tried] == [offers] * (offers is not None)
+    if offers:
+        direction = trace_of(result).measured
+        (after,) = explain.attempt(result, direction, tried)
+        other = ssdlab.run(job, on="lab-reference", set=SMALL, prepare=offers)
+        assert after.iops == explain.outcome(other, direction.job, direction.ddir).iops
+
+
 def test_a_write_buffer_that_holds_data_back_absorbs_a_hot_set() -> None:
     buffer = {"write_buffer": "{size='4MiB', power_loss_protected=true}"}
     job = f"{JOB}size=1m\n"

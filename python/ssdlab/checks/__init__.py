@@ -94,7 +94,7 @@ def of_result(result: Result, *, prepared: bool = False) -> Evidence:
         steps=(StepEvidence(SINGLE, "job"),),
         records=records,
         capacity=result.ssdlab.get("target", {}).get("capacity_bytes"),
-        initial=_initial(result),
+        initial=state_at_start(result),
         single=not prepared,
         prepared=prepared,
         rig=result.rig_toml,
@@ -166,7 +166,7 @@ def _seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def _initial(result: Result) -> State:
+def state_at_start(result: Result) -> State:
     """What the drive held: of a simulated one it is known, unless it had run before."""
     if result.kind != "sim":
         return "unknown"

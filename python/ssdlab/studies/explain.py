@@ -1,7 +1,7 @@
 """Why a simulated run came out as it did, and what would help: the same run with one thing changed.
 
 The causes of a simulated result are in the model, so they can be switched: a run is repeated with
-its own rig, job, seed and preparation and one key of the rig set differently.
+its own rig, job, seed and preparation and one key of the rig, or the preparation, set differently.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ssdlab import _core, bench
 from ssdlab.analysis.measurement import Direction
+from ssdlab.checks import state_at_start
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.histogram import NOTHING
 from ssdlab.jobfile import JobText
@@ -31,12 +32,14 @@ UNLIMITED = "1000GB/s"
 
 @dataclass(frozen=True)
 class RigChange:
-    """One thing that can be different about a rig."""
+    """One thing that can be different about a rig, or the state in which it is found."""
 
     name: str
     """A short key for scripts."""
     sentence: str
     overrides: Mapping[str, str]
+    prepare: str | None = None
+    """None for the run's own state at the start."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,21 @@ def changes(result: Result) -> list[RigChange]:
          "drain", "half of the write buffer holds data back, to be overwritten there",
          {"write_buffer.drain": "watermark", "write_buffer.watermark": "0.5"}),
     )  # fmt: skip
-    return [RigChange(name, told, keys) for worth, name, told, keys in tried if worth]
+    known = [RigChange(name, told, keys) for worth, name, told, keys in tried if worth]
+    return [*_other_state(result), *known]
+
+
+def _other_state(result: Result) -> list[RigChange]:
+    """Another state at the start, where writes leave the one they found behind."""
+    main, state = result.measurement.main, state_at_start(result)
+    if main is None or main.of("write") is None:
+        return []
+    alone, random = len(result.measurement.jobs) == 1, main.workload.random
+    if state == "empty" and alone and random:
+        return [RigChange("steady", "a drive in the steady state of random writes", {}, "steady")]
+    if not random and (state == "scattered" or (state == "empty" and alone)):
+        return [RigChange("filled", "a drive filled by sequential writes", {}, "sequential")]
+    return []
 
 
 def outcome(result: Result, job: str, ddir: str, change: RigChange | None = None) -> ChangeOutcome:
@@ -139,7 +156,7 @@ def attempt(
     def variant(change: RigChange) -> bench.Variant[ChangeOutcome | SsdlabError]:
         settings = Settings(
             seed=int(about.get("seed") or 1),
-            prepare=str(about.get("preconditioning") or "fob"),
+            prepare=change.prepare or str(about.get("preconditioning") or "fob"),
             overrides=change.overrides,
         )
         side = direction.job, direction.ddir
