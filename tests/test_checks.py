@@ -767,6 +767,29 @@ def test_room_never_written_is_of_jobs_that_run_together_and_of_the_whole_drive(
     assert told(half, "[a]\n") == pytest.approx([beside], rel=0.05)
 
 
+@pytest.mark.parametrize("norandommap", ["", "norandommap\n"])
+@pytest.mark.parametrize(
+    ("how", "passes"),
+    [
+        ("zipf", 1),
+        ("zipf:0.7", 4),
+        ("pareto:0.2", 2),
+        ("zoned:90/10:10/90", 3),
+        ("zoned:80/20:20/30", 2),
+    ],
+)
+def test_what_random_writes_that_prefer_some_places_never_come_to_is_known(
+    how: str, passes: int, norandommap: str
+) -> None:
+    write = f"rw=randwrite\nrandom_distribution={how}\n{norandommap}io_size={64 * passes}m\n"
+    job = f"[global]\nbs=4k\niodepth=8\n[w]\n{write}[r]\nstonewall\nrw=read\nsize=100%\n"
+    result = ssdlab.run(job, "lab-reference", set={"capacity": "64MiB"})
+    empty = result.ssdlab["counters"]["units_read_unmapped"] / (64 << 8)
+    found = facts("run", result, None)
+    case = Case(of_result(result), {"run": replace(found, works=found.works[:1])})
+    assert list(never_written(case).values()) == pytest.approx([empty / 0.25], rel=0.02)
+
+
 def test_room_never_written_of_arrays_is_that_of_their_members_and_parity_is_written_sooner() -> (
     None
 ):

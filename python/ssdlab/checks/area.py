@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -16,6 +17,9 @@ CELLS = 2048
 """Equal pieces of the target of which is kept how much of each holds data."""
 MOMENTS = 1000
 """Of a job at which it is asked how much of its range is empty."""
+_ZONE = re.compile(r"(?<![^:])([\d.]+)%?/([\d.]+)%?(?![^:])")
+RANKS = 4096
+"""Steps in which the places that a job prefers are gone through."""
 EMPTY_DOUBT = 0.01
 """Share of what is read that may never have been written without a word. Ours."""
 EMPTY_BAD = 0.20
@@ -149,6 +153,37 @@ def _stages(works: Sequence[JobFacts]) -> list[list[JobFacts]]:
     return stages
 
 
+def _replaces(work: JobFacts) -> bool:
+    """Whether a random job draws with replacement: fio keeps its map for places that are alike."""
+    return work.flag("norandommap") or (work.option("random_distribution") or "random") != "random"
+
+
+def _missed(work: JobFacts, part: float, length: int) -> float:
+    """Share of a range that random I/Os of ``part`` times its bytes do not come to: of places drawn
+    with replacement exp(-part) where they are alike, and more where some are preferred."""
+    name, *values = (work.option("random_distribution") or "random").split(":")
+    if name == "random":
+        return math.exp(-part) if _replaces(work) else max(0.0, 1.0 - part)
+    if name == "zoned" and (zones := _ZONE.findall(":".join(values))):
+        shares = [(float(often) / 100, float(size) / 100) for often, size in zones]
+        if len(shares) == len(values) and all(size for _, size in shares):
+            beside = 1.0 - sum(size for _, size in shares)
+            return beside + sum(size * math.exp(-part * often / size) for often, size in shares)
+    blocks = max(2, length // (work.block or 4096))
+    edges = np.unique(np.geomspace(1, blocks + 1, RANKS).astype(int))
+    sizes = np.diff(edges)
+    if name == "zipf":
+        ranks = np.sqrt(edges[:-1] * (edges[1:] - 1.0))
+        share = sizes * ranks ** -float(values[0] if values else 1.1)
+    elif name == "pareto":
+        h = float(values[0] if values else 0.2)
+        share = np.diff((edges - 1.0) ** (math.log(1.0 - h) / math.log(h)))
+    else:
+        return math.exp(-part)
+    often = share / share.sum() * blocks / sizes
+    return float((np.exp(-part * often) * sizes).sum() / blocks)
+
+
 class _Grid:
     """How much of each piece of the target holds data, and how much of it was last written at
     random, as far as the steps tell."""
@@ -181,10 +216,7 @@ class _Grid:
             part = moved.bytes / length
             if work.random:
                 own = self._cells(work.offset, length)
-                # Drawn with replacement exp(-part) is missed; drawn from a map of what is left, the
-                # rest.
-                again = work.flag("norandommap")
-                missed = math.exp(-part) if again else max(0.0, 1.0 - part)
+                missed = _missed(work, part, length)
                 old = self._share[own]
                 if moved is trimmed:
                     self._share[own] = old * missed
@@ -227,7 +259,7 @@ class _Grid:
         window = work.window
         first = 0.0 if window is None or not window.end_s else window.start_s / window.end_s
         times = np.linspace(first, 1.0, MOMENTS)
-        if (work.random and work.flag("norandommap")) or work.workers > 1:
+        if (work.random and _replaces(work)) or work.workers > 1:
             left = np.exp(-times * written.bytes / length)
         else:
             # A pass comes to each place once, to read or to write it: earlier passes have filled.
