@@ -338,6 +338,8 @@ def test_rates_that_the_check_of_steady_state_doubts_are_not_told_as_steady(tmp_
 
     assert "; not at steady state: 1 of 2 (1 of them by the PTS rule, but still" in told(rows)
     assert "not at steady state" not in told(rows.drop("still_moving")), "of an older version"
+    nobody = pl.lit(None, pl.Boolean).alias("still_moving")
+    assert "not at steady state" not in told(rows.with_columns(nobody)), "beside newer ones"
 
 
 def test_over_provisioning_that_whole_superblocks_changed_is_told(tmp_path: Path) -> None:

@@ -61,7 +61,8 @@ def means_of(sweep: Sweep, frame: pl.DataFrame) -> pl.DataFrame:
         pl.col(name) if name in frame.columns else pl.lit(None, pl.Float64)
         for name in (NOISE, BUILT)
     )
-    moving = pl.col(MOVING) if MOVING in frame.columns else pl.lit(False)
+    # Null in what an older version has added to the same table.
+    moving = pl.col(MOVING).fill_null(False) if MOVING in frame.columns else pl.lit(False)
     # Those of seeds are strangers.
     noise = pl.when(noise.count() > 0).then(noise.pow(2).sum().sqrt() / noise.count())
     sums = frame.group_by([*keys, "job", "ddir"]).agg(
