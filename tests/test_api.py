@@ -592,6 +592,29 @@ def test_a_process_forked_after_polars_was_at_work_is_refused_and_does_not_hang(
     assert same == "True" and refused.startswith("this process was forked from one that had used")
 
 
+THREADS = """
+import threading, time
+from pathlib import Path
+from ssdlab.given import _Process
+def named(name):
+    Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_bytes(name)
+    time.sleep(60)
+for name in (b"\\xc3", b"polars-0"):
+    _Process.before_fork()
+    print(_Process.works)
+    threading.Thread(target=named, args=(name,), daemon=True).start()
+    time.sleep(0.1)
+_Process.before_fork()
+print(_Process.works)
+"""
+
+
+def test_threads_of_polars_are_found_beside_others_whose_names_are_no_text() -> None:
+    """The kernel cuts names after 15 bytes, even within a letter."""
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "False", "True"], done.stderr
+
+
 WAITING = """
 import os, signal, threading, time, ssdlab
 ssdlab.drives

@@ -55,7 +55,7 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "top": (1, math.inf),
 }
 """The least and the most of numbers that a function takes; those of its command's options."""
-_WORKER = re.compile(r"polars-\d+")
+_WORKER = re.compile(rb"polars-\d+\n")
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
 
 
@@ -114,9 +114,10 @@ class _Process:
     def before_fork(cls) -> None:
         """Its threads begin with the first work for them."""
         cls.works = False
-        with contextlib.suppress(OSError):
-            tasks = Path("/proc/self/task").glob("*/comm")
-            cls.works = any(_WORKER.fullmatch(task.read_text().strip()) for task in tasks)
+        for task in Path("/proc/self/task").glob("*/comm"):
+            # Others may end meanwhile, and names are bytes that need not be text.
+            with contextlib.suppress(OSError):
+                cls.works |= _WORKER.fullmatch(task.read_bytes()) is not None
 
     @classmethod
     def after_fork(cls) -> None:
