@@ -849,6 +849,11 @@ def test_what_was_written_at_random_is_known_of_steps_and_jobs_before() -> None:
     assert asked(before.format("100%")) and not asked(before.format("4%"))
     assert asked("[s]\nio_size=32m\n[t]\nstonewall\n", "random:1") == ["run/s", "run/t"]
     assert asked("[s]\nio_size=128m\n[t]\nstonewall\n", "random:1") == ["run/s"]
+    # Of a drive of which nothing was known all is, once that has been written over.
+    over = ssdlab.run(f"{before.format('100%')}rw=write\nbs=128k\n", on="lab-reference",
+                      set={"capacity": "128MiB"})  # fmt: skip
+    left = replace(of_result(over), initial="unknown")
+    assert list(copied(Case(left, {"run": facts("run", over, None)}))) == ["run/s"]
     # With random writes beside it, it is never rid of them.
     assert not asked("[s]\n[r]\nrw=randwrite\nbs=4k\n", "random:1")
     assert not asked("[s]\nrw=read\n", "random:1")
@@ -867,6 +872,7 @@ def test_writes_that_prefer_places_are_not_steady_on_a_drive_written_everywhere_
     assert not told("random_distribution=random") and not told("") and not told(zipf, "fob")
     assert not told(zipf, more="io_size=128m\n")
     assert not told(zipf, more="rw=randread\n")
+    assert told(zipf, "sequential"), "the state in which a job file finds arrays"
 
 
 def test_many_steps_alike_are_one_sentence() -> None:

@@ -225,7 +225,9 @@ class _Grid:
                 else:
                     self._share[own] = 1.0 - (1.0 - old) * missed
                 new = 0.0 if moved is trimmed else 1.0 - missed
-                self._scattered[own] = self._scattered[own] * missed + new
+                # Of what nobody knew nothing is left either.
+                left = 0.0 if missed < 1e-3 else self._scattered[own] * missed
+                self._scattered[own] = left + new
             else:
                 # Each worker goes through the same range, or through one of its own further on.
                 done = min(length, int(moved.bytes / max(1, work.workers)))

@@ -94,7 +94,7 @@ def _series(case: Case) -> Iterator[Symptom]:
 def _skewed(case: Case) -> Iterator[Symptom]:
     """Random writes that prefer some places, on a drive prepared by writes to all places alike: hot
     and cold data are yet to be told apart. Once over the range they are, within a few percent."""
-    if not case.evidence.prepared or case.evidence.initial != "scattered":
+    if not case.evidence.prepared or case.evidence.initial not in ("full", "scattered"):
         return
     for facts in case.measured:
         for work in facts.works:
