@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
+from ssdlab.plan import rounds
 from ssdlab.plan.bed import SsdWear
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.rounds import simulated
-from ssdlab.plan.storage import loads, measure
+from ssdlab.plan.storage import loads, measure, own
 from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.candidates import DEFAULTS, candidate
 from ssdlab.plan.storage.loads import HotSet, Timing
@@ -31,6 +32,7 @@ from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import loss_per_year, rows
 from ssdlab.plan.storage.tables import chapter
 from ssdlab.plan.stores import store
+from ssdlab.progress import ProgressCallback
 from ssdlab.rig import capacity_of, profile
 
 Cli = Callable[..., Outcome]
@@ -495,6 +497,28 @@ def test_a_load_by_name_is_scaled_and_says_so(cli: Cli) -> None:
     assert done.status == 0, done.err
     assert "all of it at 1/" in done.out
     assert "random-read" in done.out
+
+
+def test_each_step_of_a_load_of_ones_own_has_a_share_of_the_progress(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Preparing, where there is no disk, writes that settle what prefers places, and the load."""
+    announced: list[int] = []
+    taken: list[int] = []
+
+    def counted(report: ProgressCallback, count: int) -> Iterator[ProgressCallback]:
+        announced.append(count)
+        for place, one in enumerate(rounds.stages(report, count)):
+            taken.append(place + 1)
+            yield one
+
+    monkeypatch.setattr(own, "stages", counted)
+    for what, load, steps in ((SSDS, "random-read", 2), (SSDS, "database", 3), (DISKS, "mixed", 1)):
+        announced.clear()
+        taken.clear()
+        done = cli("plan", "storage", "-q", "--candidate", what, "--workload", load)
+        assert done.status == 0, done.err
+        assert (announced, taken) == ([steps], [*range(1, steps + 1)]), load
 
 
 @pytest.mark.parametrize(

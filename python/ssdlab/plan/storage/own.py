@@ -87,11 +87,13 @@ class OwnLoad(Simulation):
     def _ran(self, candidate: Candidate, factor: int, seat: Seat) -> list[JobOutcome]:
         """Lap after lap."""
         laps = 1 if candidate.fast is None else LAPS_QUICK if self.quick else LAPS
-        bed = self._bed(candidate, factor, seat, laps)
-        if not candidate.pool.has_disk:
+        flash = not candidate.pool.has_disk
+        settling = self.settling if flash and laps == 1 else None
+        bed = self._bed(candidate, factor, seat, flash + (settling is not None) + laps)
+        if flash:
             bed.prepare(self.prepare)
-            if laps == 1 and self.settling is not None:
-                bed.run(self.settling)
+        if settling is not None:
+            bed.run(settling)
         ran: list[JobOutcome] = []
         for lap in range(laps):
             # Laps are compared with each other; one alone is measured like any job.
@@ -116,7 +118,7 @@ class OwnLoad(Simulation):
         # An SSD of many dies cannot be as small as one may want.
         return max(1, min(part.drive_bytes // part.simulated_bytes(size) for part in stores))
 
-    def _bed(self, candidate: Candidate, factor: int, seat: Seat, laps: int) -> Bed:
+    def _bed(self, candidate: Candidate, factor: int, seat: Seat, steps: int) -> Bed:
         """All of the candidate divided by the factor, so that every share of a size stays."""
         flash_only = candidate.fast is None and candidate.pool.flash
         rigs = []
@@ -127,7 +129,7 @@ class OwnLoad(Simulation):
             if scaled and not part.flash and not flash_only:
                 set_all(rig, "hdd", {"capacity": reduced(part.drive, factor)["capacity"]})
             rigs.append(rig)
-        return self.bed(candidate, rigs, factor, seat, stages(seat.report, laps + 2))
+        return self.bed(candidate, rigs, factor, seat, stages(seat.report, steps))
 
 
 def _settled(outcome: JobOutcome, other: JobOutcome) -> bool:
