@@ -195,6 +195,12 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def test_a_run_loads_nothing_that_plans_storage() -> None:
+    code = "import sys, ssdlab.api.run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "ssdlab.jobfile" in done.stdout and "ssdlab.plan" not in done.stdout
+
+
 @pytest.mark.alone
 def test_help_and_completions_take_a_third_of_a_second() -> None:
     def seconds(line: str) -> float:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -139,6 +139,19 @@ class JobText:
         asked = set(_VARIABLE.findall("\n".join([self.text, *includes.values()])))
         known = {name: value for name, value in self.environment().items() if name in asked}
         return Carried(includes, traces, known)
+
+
+def replaying(
+    trace: Path, how: Replay, depth: int | None = None, more: Sequence[str] = ()
+) -> JobText:
+    """The job of a replay: ``depth`` in flight, or None for the times of the recording; ``more``
+    are further lines of it."""
+    note = f"; addresses: {how.fit}" + ("; open loop" if how.open_loop else "")
+    lines = [note, "[replay]", f"read_iolog={trace}"]
+    if depth is not None:
+        lines += ["replay_no_stall=1", f"iodepth={depth}"]
+    text = "\n".join([*lines, *more]) + "\n"
+    return JobText(f"replay of {trace.name}", text, Path.cwd(), how)
 
 
 def read_job(job: str | Path) -> JobText:

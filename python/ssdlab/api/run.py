@@ -11,8 +11,7 @@ from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch, shown
 from ssdlab.errors import InputError
 from ssdlab.given import Size, keys
-from ssdlab.jobfile import JobText, carried_path, read_job
-from ssdlab.plan.workload import replay as replay_job
+from ssdlab.jobfile import JobText, carried_path, read_job, replaying
 from ssdlab.progress import Notice
 from ssdlab.rating import Rating
 from ssdlab.results import Result
@@ -189,7 +188,7 @@ def replay(
         more.append(f"replay_time_scale={round(100 * speed)}")
     if not simulated:
         more += ["ioengine=libaio", "direct=1"]
-    job = replay_job(carried_path(existing(Path(trace))), given, depth, more)
+    job = replaying(carried_path(existing(Path(trace))), given, depth, more)
     settings = settings_of(target, set=set, seed=seed, prepare=prepare, notice=notice)
     if notice is not None:
         for sentence in left_out(existing(Path(trace)), how):

@@ -13,7 +13,7 @@ from ssdlab import bench, units
 from ssdlab.answer import Answer
 from ssdlab.arrays.grid import performance
 from ssdlab.errors import InputError, SsdlabError
-from ssdlab.jobfile import JobText
+from ssdlab.jobfile import JobText, replaying
 from ssdlab.plan.bed import FURTHER, Passes, Schedule, pass_interval, run_passes
 from ssdlab.plan.candidates import (
     CacheCandidate,
@@ -33,7 +33,7 @@ from ssdlab.plan.rows import CacheRow, Choice, Kind, choose
 from ssdlab.plan.stores import Store, cached, letter
 from ssdlab.plan.tables import chapters
 from ssdlab.plan.warmup import Formula
-from ssdlab.plan.workload import Load, Stream, job_capture, job_load, replay, trace_load
+from ssdlab.plan.workload import Load, Stream, job_capture, job_load, trace_load
 from ssdlab.rig import registered
 from ssdlab.target import Settings, Sim
 from ssdlab.tracefile import existing
@@ -246,8 +246,8 @@ class CachePlanner(CacheQuestion):
         if self.trace is None or load.end_byte <= capacity:
             return rig, load
         file, how = existing(self.trace), replace(load.full_speed.replay, fit="scale")
-        timed = replay(file, replace(how, open_loop=True)) if load.recorded else None
-        return rig, replace(load, full_speed=replay(file, how, self.depth), recorded=timed)
+        timed = replaying(file, replace(how, open_loop=True)) if load.recorded else None
+        return rig, replace(load, full_speed=replaying(file, how, self.depth), recorded=timed)
 
     def _curves(
         self, stream: Stream | None

@@ -7,7 +7,7 @@ trace or the job itself is run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import ssdlab.traces
 from ssdlab import _core, bench
 from ssdlab.errors import InputError
-from ssdlab.jobfile import JobText, carried_path
+from ssdlab.jobfile import JobText, carried_path, replaying
 from ssdlab.memory import available_bytes
 from ssdlab.progress import ProgressCallback, tell
 from ssdlab.results import Result
@@ -246,21 +246,10 @@ def trace_load(
         stream=stream,
         span_s=span,
         end_byte=end,
-        full_speed=replay(file, Replay(timed, fit), depth),
-        recorded=replay(file, Replay(timed, fit, open_loop=True)) if span > 0 else None,
+        full_speed=replaying(file, Replay(timed, fit), depth),
+        recorded=replaying(file, Replay(timed, fit, open_loop=True)) if span > 0 else None,
         notes=tuple(notes),
     )
-
-
-def replay(trace: Path, how: Replay, depth: int | None = None, more: Sequence[str] = ()) -> JobText:
-    """The job of a replay: ``depth`` in flight, or None for the times of the recording; ``more``
-    are further lines of it."""
-    note = f"; addresses: {how.fit}" + ("; open loop" if how.open_loop else "")
-    lines = [note, "[replay]", f"read_iolog={trace}"]
-    if depth is not None:
-        lines += ["replay_no_stall=1", f"iodepth={depth}"]
-    text = "\n".join([*lines, *more]) + "\n"
-    return JobText(f"replay of {trace.name}", text, Path.cwd(), how)
 
 
 def job_load(job: JobText) -> Load:
