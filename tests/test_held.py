@@ -198,7 +198,8 @@ def test_a_file_open_for_writing_where_proc_shows_nothing_is_refused(
 def test_two_tests_cannot_run_on_one_file(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(bytes(8 * MIB))
-    with safety.hold_file(file), pytest.raises(RefusedError, match="is open for writing"):
+    own = "is open for writing by another run of this program"
+    with safety.hold_file(file), pytest.raises(RefusedError, match=own):
         safety.hold_file(file).__enter__()
 
 

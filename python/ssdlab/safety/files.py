@@ -94,10 +94,21 @@ def why_used(path: Path) -> str | None:
         return found[0].sentence
     try:
         if uses.open_elsewhere(path):
+            if _open_here(path):
+                return "is open for writing by another run of this program; wait for its end"
             return "is open for writing in the kernel or by a hidden program; close it first"
     except OSError:
         pass  # opening it says why
     return None
+
+
+def _open_here(path: Path) -> bool:
+    """Whether this process has it open, as another thread may that is at a run."""
+    for one in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            if one.samefile(path):
+                return True
+    return False
 
 
 def why_file_refused(path: Path, *, allowed: bool) -> str | None:
