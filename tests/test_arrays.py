@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -331,6 +332,34 @@ def test_every_load_is_a_job_for_fio_too() -> None:
         _core.check_job(text.text, job_name=text.name)
 
 
+def test_every_study_finds_drives_in_the_state_that_its_writes_leave(
+    tmp_path: Path, cli: Cli
+) -> None:
+    """On drives filled sequentially random writes collect nothing yet; on drives written at random
+    collection takes what sequential writes could have."""
+    file = tmp_path / "mine.fio"
+    file.write_text("[global]\nrw=randwrite\n[a]\nbs=4k\niodepth=32\nnorandommap\nio_size=30m\n")
+    small = ("array", "lab-reference", "--set", "capacity=256MiB", "--levels", "0", "--count", 2)
+    studies = ("--study", "arrays", "--study", "scaling", "--chunk", "256k")
+    asked = (*small, *studies, "--job", file, "--json", "-")
+    document, filled = (
+        json.loads(cli(*asked, *more).out) for more in ((), ("--prepare", "sequential"))
+    )
+    assert document["notes"][0].endswith("prepared with steady (scaling: sequential)")
+    assert filled["notes"][0].endswith("prepared with sequential")
+
+    def rates(document: dict[str, Any], key: str) -> list[float]:
+        (found,) = (part for part in document["sections"] if part["key"] == key)
+        return [row["iops"] for row in found["rows"]]
+
+    steady, fresh = rates(document, "arrays"), rates(filled, "arrays")
+    assert all(2 * own < first for own, first in zip(steady, fresh, strict=True))
+    assert rates(document, "scaling") == rates(filled, "scaling")
+    doubts = [check["evidence"] for check in filled["checks"]]
+    assert any("times the room beside the data was written at random" in one for one in doubts)
+    assert not any("the room beside" in check["evidence"] for check in document["checks"])
+
+
 def test_a_load_that_prefers_places_is_measured_in_a_steady_state_of_its_own() -> None:
     load = workload("database")
     once = load.settling(32)
@@ -370,7 +399,7 @@ def test_a_study_says_which_arrays_it_is_of_and_what_it_runs(cli: Cli) -> None:
     assert "left out" not in scaled.err and "is of chunks of 64 KiB alone" in scaled.err
     document = json.loads(scaled.out)
     assert document["sentences"][0].startswith("3 drives write 192 KiB at a time")
-    assert document["notes"] == ["arrays of lab-reference, prepared with steady"]
+    assert document["notes"] == ["arrays of lab-reference, prepared with sequential"]
 
 
 def test_shallow_depths_are_measured_as_long_as_slow_writes_are_rare() -> None:

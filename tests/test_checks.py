@@ -25,7 +25,7 @@ from ssdlab.analysis.measurement import RateNoise
 from ssdlab.analysis.stats import t_quantile
 from ssdlab.answer import Check, marked
 from ssdlab.checks import area, examine, of_result, probes, worst_word
-from ssdlab.checks.area import copied, never_written
+from ssdlab.checks.area import copied, never_written, overwritten
 from ssdlab.checks.base import Case, Evidence, StepEvidence
 from ssdlab.checks.facts import facts, sampling
 from ssdlab.engine.records import Records, RoundsRecord
@@ -812,6 +812,45 @@ def test_room_never_written_of_arrays_is_that_of_their_members_and_parity_is_wri
     ):
         # Of 0.28 that were asked for 0.25 were built of so small a drive.
         assert told(level, count, data, 1.5) == pytest.approx([share / 0.25], rel=0.08), level
+
+
+def test_random_writes_to_a_filled_drive_are_not_steady_until_its_spare_is_used_up() -> None:
+    """Before they collect nothing they are as fast as if they never would."""
+
+    def told(passes: float) -> tuple[bool, float]:
+        job = "[j]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\n"
+        rig = {"capacity": "1GiB", "ftl.over_provisioning": 0.28, "nand.channels": 1}
+        amount = f"io_size={round(passes * GIB)}\n"
+        result = ssdlab.run(job + amount, on="lab-reference", set=rig, prepare="sequential")
+        (found,) = of_name(examine(of_result(result)), "steady")
+        assert "by the PTS rule" in found.evidence
+        doubted = "the room beside the data" in found.evidence
+        return doubted, result.measurement.directions[0].iops or 0.0
+
+    early, fast = told(0.2)
+    late, slow = told(1.5)
+    assert early and not late and fast > 2.5 * slow
+
+
+def test_what_was_written_at_random_over_data_is_known_of_steps_and_jobs_before() -> None:
+    def asked(jobs: str, prepare: str = "sequential", more: str = "") -> list[float]:
+        job = f"[global]\nbs=4k\niodepth=8\nrw=randwrite\nio_size=32m\n{more}{jobs}"
+        rig = {"capacity": "128MiB", "ftl.over_provisioning": 0.25}
+        result = ssdlab.run(job, on="lab-reference", set=rig, prepare=prepare)
+        found = overwritten(Case(of_result(result), {"run": facts("run", result, None)}))
+        return list(found.values())
+
+    once = pytest.approx(1.0, rel=0.05)
+    assert asked("[a]\n") == [once]
+    assert asked("[a]\n[b]\n") == asked("[a]\n[b]\nstonewall\n")[1:] * 2
+    assert asked("[a]\n[b]\nstonewall\n") == [once, pytest.approx(2.0, rel=0.05)]
+    assert asked("[a]\n", "steady") == asked("[a]\n", "random:1") == [math.inf]
+    # A new drive is filled first, and what lies beside the job's range is room as well.
+    fill = "[f]\nrw=write\nio_size=128m\n[a]\nstonewall\n"
+    assert asked(fill, "fob") == asked(fill, "random:1") == [once]
+    assert asked("[a]\nio_size=128m\n", "fob") == [0.0]
+    half = asked("[f]\nrw=write\nio_size=64m\n[a]\nstonewall\nsize=50%\n", "fob")
+    assert half == [pytest.approx(32 / (32 + 64), rel=0.05)]
 
 
 def test_sequential_writes_are_not_steady_while_what_was_written_at_random_is_copied() -> None:

@@ -491,6 +491,17 @@ def test_a_load_of_ones_own_runs_on_every_candidate(tmp_path: Path, cli: Cli) ->
     assert document["job"] == job.read_text()
 
 
+def test_random_writes_of_a_job_file_find_ssds_that_collect(tmp_path: Path, cli: Cli) -> None:
+    """On SSDs that were filled sequentially they seem to wear nothing but what they write."""
+    job = tmp_path / "own.fio"
+    job.write_text("[a]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\nio_size=10%\n")
+    done = cli("plan", "storage", "-q", "--candidate", "lab-reference", "--job", job, "--scale", 64,
+               "--json", "-")  # fmt: skip
+    assert done.status == 0, done.err
+    (ssd,) = json.loads(done.out)["candidates"]
+    assert ssd["life"]["write_amplification"] == pytest.approx(2.4, rel=0.1)
+
+
 def test_a_load_by_name_is_scaled_and_says_so(cli: Cli) -> None:
     done = cli("plan", "storage", "--quick", "--candidate", SSDS, "--workload", "random-read",
                "--depth", 8, "-v")  # fmt: skip
@@ -581,7 +592,8 @@ def test_what_needs_more_memory_than_there_is_is_refused(cli: Cli, tmp_path: Pat
 
 def test_a_job_that_names_bytes_finds_room_for_them() -> None:
     text = "[a]\nrw=randread\nbs=4k\nsize=1g\noffset=64m\n[b]\nrw=read\nsize=50%\n"
-    load = OwnLoad(JobText("j.fio", text, Path()))
+    load = OwnLoad(JobText("j.fio", text, Path()), "sequential")
     assert load.extent == (1 << 30) + (64 << 20)
     assert not load.replays
-    assert OwnLoad(JobText("j.fio", "[a]\nrw=read\nsize=100%\n", Path())).extent == 0
+    other = JobText("j.fio", "[a]\nrw=read\nsize=100%\n", Path())
+    assert OwnLoad(other, "sequential").extent == 0

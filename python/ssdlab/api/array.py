@@ -21,7 +21,7 @@ from ssdlab.arrays.attachment import (
     with_bus,
 )
 from ssdlab.arrays.compare import study as compared
-from ssdlab.arrays.grid import DriveSetup, shapes
+from ssdlab.arrays.grid import DriveSetup, shapes, state_for
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, named, profile_of
 from ssdlab.arrays.workloads import DEPTH, SEEDS, NamedLoad, workload
@@ -157,11 +157,15 @@ def array(
             if part := _part(key, asked.grid):
                 notice(f"--study {key} is of {part} alone")
     load = _load(job, workload, depth)
+    # Measured latencies have no state.
+    states = {
+        key: "fob" if measured is not None else prepare or state_for(_job_of(key, load))
+        for key in studies_
+        if key in PREPARED
+    }
     setup = DriveSetup(
         asked.drive,
         overrides=keys(set),
-        # Measured latencies have no state.
-        prepare="fob" if measured is not None else prepare or load.prepare,
         seed=seed,
         price=price,
         attachment=asked.behind,
@@ -171,10 +175,17 @@ def array(
         f"arrays of {asked.drive.name}", progress, cluster, notice, fresh=fresh
     ) as callback:
         chapters = [
-            _run(key, setup, asked.grid, load, seeds, stage(callback, place, len(studies_)))
+            _run(
+                key,
+                replace(setup, prepare=states.get(key, setup.prepare)),
+                asked.grid,
+                load,
+                seeds,
+                stage(callback, place, len(studies_)),
+            )
             for place, key in enumerate(studies_)
         ]
-    own, prepared = load.job if _any(LOADED, studies_) else None, _any(PREPARED, studies_)
+    own = load.job if _any(LOADED, studies_) else None
     checks = [check for chapter in chapters for check in chapter.checks]
     return Report(
         Answer(
@@ -183,12 +194,12 @@ def array(
             chapters,
             checks=checks,
             marks=marked(checks, ()),
-            notes=[_note(setup, own, prepared=prepared)],
+            notes=[_note(setup, own, states)],
             texts={
                 **({own.name: own.text} if own else {}),
                 asked.drive.name: setup.rig(asked.grid.shapes[0]),
             },
-            data=_document(setup, own, prepared=prepared),
+            data=_document(setup, own, states),
         )
     )
 
@@ -226,11 +237,10 @@ def question(
 
 @dataclass(frozen=True)
 class GridLoad:
-    """The load, and the state in which it finds the drives."""
+    """The load."""
 
     job: JobText
     name: str
-    prepare: str
     named: NamedLoad | None = None
     """It at other depths; None for a job file."""
 
@@ -296,14 +306,19 @@ def _grid(levels: list[str], counts: list[int], chunks: list[int]) -> tuple[Grid
     return Grid(good, levels, counts, chunks), list(left_out)
 
 
+def _job_of(key: str, load: GridLoad) -> JobText:
+    """What a study runs on the state in which it finds the drives."""
+    return load.job if key in LOADED else studies.whole_stripes(CHUNK)
+
+
 def _load(given: str | Path | None, name: str | None, depth: int) -> GridLoad:
     if given is not None and name is not None:
         raise InputError("--job and --workload exclude each other; give one of them")
     if given is not None:
         job = read_job(given)
-        return GridLoad(job, Path(job.name).stem, "sequential")
+        return GridLoad(job, Path(job.name).stem)
     load = workload(name or "random-write")
-    return GridLoad(load.job(depth), load.name, load.prepare, load)
+    return GridLoad(load.job(depth), load.name, load)
 
 
 def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:
@@ -333,9 +348,9 @@ def _with_card_to_scale(setup: DriveSetup) -> DriveSetup:
     return replace(setup, attachment=setup.attachment.scaled(full / tree.capacity_bytes))
 
 
-def _note(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> str:
-    """``load``: that which was asked for, None where studies have their own; ``prepared``: whether
-    they begin in the state of the setup."""
+def _note(setup: DriveSetup, load: JobText | None, states: Mapping[str, str]) -> str:
+    """``load``: that which was asked for, None where studies have their own; ``states``: by study
+    what drives were prepared with."""
     size = setup.overrides.get("capacity")
     small = []
     if size and setup.capacity_bytes:
@@ -343,18 +358,22 @@ def _note(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> str:
         small.append(f"drives simulated at {units.size_text(each)} each")
     if size and (ram := ram_bytes(setup.attachment)):
         small.append(f"behind RAM of {units.size_text(ram)}")
-    state = "new" if setup.prepare == "fob" else f"prepared with {setup.prepare}"
-    state = f", {state}" if prepared else ""
+    distinct = [*dict.fromkeys(states.values())]
+    state = ", new" if distinct == ["fob"] else f", prepared with {distinct[0]}" if distinct else ""
+    if len(distinct) > 1:
+        state += "".join(f" ({key}: {one})" for key, one in states.items() if one != distinct[0])
     what = f"{load.name} on arrays" if load else "arrays"
     behind = f" behind {setup.attachment.name}" if setup.attachment else ""
     return f"{what} of {setup.drive.name}{behind}{state}{'; ' * bool(small)}{', '.join(small)}"
 
 
-def _document(setup: DriveSetup, load: JobText | None, *, prepared: bool) -> dict[str, object]:
+def _document(
+    setup: DriveSetup, load: JobText | None, states: Mapping[str, str]
+) -> dict[str, object]:
     return {
         "drive": setup.drive.name,
         "job": load and load.text,
-        "prepare": setup.prepare if prepared else None,
+        "prepare": ", ".join(dict.fromkeys(states.values())) or None,
         "overrides": dict(setup.overrides),
         "seed": setup.seed,
         "price": setup.price,

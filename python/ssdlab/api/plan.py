@@ -13,6 +13,7 @@ from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.traces import reading
 from ssdlab.api.watching import Watch
 from ssdlab.api.working import working
+from ssdlab.arrays.grid import state_for
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, known_name
 from ssdlab.given import Many, Size, listed, several, share, size
@@ -355,10 +356,11 @@ def _own(
     if job is not None:
         if depth is not None:
             raise InputError("--depth is for loads by name; a job file has its own iodepth")
-        return OwnLoad(read_job(job), scale=scale, **how)
+        given = read_job(job)
+        return OwnLoad(given, state_for(given), scale, **how)
     if name is None:
         return None
     load, depth = named_load(name), depth or DEPTH
     settling = load.settling(depth)
     plain = replace(load, own="").job(depth)
-    return OwnLoad(plain, load.prepare, scale, depth, settling, **how)
+    return OwnLoad(plain, state_for(plain), scale, depth, settling, **how)

@@ -16,6 +16,7 @@ from ssdlab.checks import examine, of_result
 from ssdlab.checks.steadiness import NOISE
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
+from ssdlab.simulation import sim_shapes
 from ssdlab.target import Settings, Sim
 
 Key = TypeVar("Key")
@@ -111,6 +112,15 @@ def _of_case(check: Check, case: ArrayCase, cases: Mapping[Key, ArrayCase]) -> C
     # It lasts for the whole of a run, so that the array's own series does not show it.
     also = "of an array, whether its members do so at the same time is chance, seed by seed"
     return replace(own, evidence=f"{check.evidence}; {also}", affects=(case.name, *arrays))
+
+
+def state_for(given: JobText) -> str:
+    """The state, as :func:`ssdlab.run` prepares it, that a job finds drives in which have done
+    nothing else for long: those it writes at random were all written so. InputError where it is no
+    job for a simulated drive."""
+    writers = ("randwrite", "randrw", "randtrimwrite")
+    scattered = any(shape.rw in writers for shape in sim_shapes(given.read()))
+    return "steady" if scattered else "sequential"
 
 
 def shapes(

@@ -122,8 +122,8 @@ def scaling(
     """Writes of a chunk for each of N members at depth 1, against N: from means, from minima,
     simulated."""
     counts = sorted(set(counts))
-    cases = {0: ArrayCase(None, _whole_stripes(chunk))}
-    cases |= {n: ArrayCase(ArrayShape("0", n, chunk), _whole_stripes(n * chunk)) for n in counts}
+    cases = {0: ArrayCase(None, whole_stripes(chunk))}
+    cases |= {n: ArrayCase(ArrayShape("0", n, chunk), whole_stripes(n * chunk)) for n in counts}
     by = setup.measure(cases, progress)
     alone, *performances = by.values()
     told = [foretell(alone.latency, n, chunk) for n in counts]
@@ -307,5 +307,6 @@ def _rates(
     return Table(title, columns(" | ".join([first, *heads])), rows)
 
 
-def _whole_stripes(size: int) -> JobText:
+def whole_stripes(size: int) -> JobText:
+    """The writes of :func:`scaling`."""
     return job(f"rw=write\nbs={size}", "stripes-write", depth=1, seconds=STRIPES_S)

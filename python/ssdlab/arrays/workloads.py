@@ -21,15 +21,14 @@ WEB_SERVER = "512/22:1k/15:2k/8:4k/23:8k/15:16k/2:32k/6:64k/7:128k/1:512k/1"
 
 @dataclass(frozen=True)
 class NamedLoad:
-    """A load and the state in which it finds the drives."""
+    """A load by name."""
 
     name: str
     options: str
     """Lines of the job, without depth and time."""
-    prepare: str
     own: str = ""
     """Lines of the writes by which drives come to a steady state of their own, where that of
-    writes to all places alike, which ``prepare`` leaves, is another one."""
+    writes to all places alike, which :func:`ssdlab.arrays.grid.state_for` says, is another one."""
 
     def settling(self, depth: int) -> JobText | None:
         """Those writes as a job by itself, as much as the device holds; None without any."""
@@ -61,12 +60,12 @@ time_based
 # With another centre, drawn by each job, other places would be hot while it settles.
 _HOT = "bs=8k\nrandom_distribution=zipf:1.1:0"
 WORKLOADS = (
-    NamedLoad("random-read", "rw=randread\nbs=4k", "sequential"),
-    NamedLoad("random-write", "rw=randwrite\nbs=4k", "steady"),
-    NamedLoad("mixed", "rw=randrw\nrwmixread=70\nbs=4k", "steady"),
-    NamedLoad("database", f"rw=randrw\nrwmixread=80\n{_HOT}", "steady", f"rw=randwrite\n{_HOT}"),
-    NamedLoad("sequential-read", "rw=read\nbs=1m", "sequential"),
-    NamedLoad("sequential-write", "rw=write\nbs=1m", "sequential"),
+    NamedLoad("random-read", "rw=randread\nbs=4k"),
+    NamedLoad("random-write", "rw=randwrite\nbs=4k"),
+    NamedLoad("mixed", "rw=randrw\nrwmixread=70\nbs=4k"),
+    NamedLoad("database", f"rw=randrw\nrwmixread=80\n{_HOT}", f"rw=randwrite\n{_HOT}"),
+    NamedLoad("sequential-read", "rw=read\nbs=1m"),
+    NamedLoad("sequential-write", "rw=write\nbs=1m"),
 )
 
 

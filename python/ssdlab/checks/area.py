@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ssdlab.checks.base import Case, Probe, StepEvidence, Symptom, of_job
-from ssdlab.checks.facts import Facts, JobFacts, Moved
+from ssdlab.checks.facts import Facts, JobFacts, Moved, Room
 from ssdlab.numeric import Floats
 from ssdlab.units import size_text
 
@@ -106,24 +106,44 @@ def never_written(case: Case) -> dict[str, float]:
     """By job of a single run on a simulated drive (:func:`of_job`), how much of what it had written
     to at random by its end had never been written, as a share of the spare that the drive keeps:
     collection has the use of both, but of that only until it is written. Where that is known."""
-    grid, found = _Grid(case), {}
+    found = {}
+    for key, work, grid, room in _at_random(case):
+        empty = grid.empty(work)
+        if empty is not None:
+            own = room.empty(empty) * (work.length or grid.capacity) / room.target
+            # What lies beside a partition is room as well.
+            whole = room.empty(1.0 - grid.full_bytes() / room.target)
+            found[key] = own / (room.spare + max(0.0, whole - own))
+    return found
+
+
+def overwritten(case: Case) -> dict[str, float]:
+    """By job (:func:`of_job`), as of :func:`never_written`, how much was written at random over
+    data by its end, as a share of the room that the drive has beside its data: all that a drive
+    which was filled sequentially takes before it collects. NaN where that is not known."""
+    found = {}
+    for key, _, grid, room in _at_random(case):
+        beside = room.spare + room.empty(1.0 - grid.full_bytes() / room.target)
+        found[key] = grid.over / room.target * room.capacity / beside
+    return found
+
+
+def _at_random(case: Case) -> Iterator[tuple[str, JobFacts, _Grid, Room]]:
+    """The jobs that write at random to one simulated SSD, or an array of such, with the state in
+    which they and those beside them leave it."""
+    grid = _Grid(case)
     for key, facts in case.facts.items():
         room = facts.room
         for together in _stages(facts.works):
             for work in together:
                 grid.work(work)
-            for work in together:
-                empty = grid.empty(work)
-                if (
-                    room and facts.flash and facts.rig and not facts.rig.compresses
-                    and work.random and work.direction("write") and empty is not None
-                    and grid.capacity <= room.target
-                ):  # fmt: skip
-                    own = room.empty(empty) * (work.length or grid.capacity) / room.target
-                    # What lies beside a partition is room as well.
-                    whole = room.empty(1.0 - grid.full_bytes() / room.target)
-                    found[of_job(key, work.name)] = own / (room.spare + max(0.0, whole - own))
-    return found
+            if (
+                room and facts.flash and facts.rig and not facts.rig.compresses
+                and grid.capacity <= room.target
+            ):  # fmt: skip
+                for work in together:
+                    if work.random and work.direction("write"):
+                        yield of_job(key, work.name), work, grid, room
 
 
 def copied(case: Case) -> dict[str, float]:
@@ -195,11 +215,13 @@ class _Grid:
         self._share: Floats = np.full(CELLS, data)
         at_random = {"scattered": 1.0, "unknown": math.nan}.get(case.evidence.initial, 0.0)
         self._scattered: Floats = np.full(CELLS, at_random)
+        self.over = math.inf if at_random else math.nan if math.isnan(at_random) else 0.0
+        """Bytes written at random over data since all of it was written in order."""
 
     def step(self, step: StepEvidence) -> None:
         """A purge or a TRIM empties."""
         if step.kind == "purge":
-            self._share[:] = self._scattered[:] = 0.0
+            self._share[:] = self._scattered[:] = self.over = 0.0
         elif step.kind == "trim":
             own = self._cells(step.offset, step.length)
             self._share[own] = self._scattered[own] = 0.0
@@ -217,13 +239,16 @@ class _Grid:
             if work.random:
                 own = self._cells(work.offset, length)
                 missed = _missed(work, part, length)
-                old = self._share[own]
+                old = self._share[own].copy()
                 if moved is trimmed:
                     self._share[own] = old * missed
                 elif missed < 1e-3:
                     self._share[own] = 1.0 - missed
                 else:
                     self._share[own] = 1.0 - (1.0 - old) * missed
+                if moved is written:
+                    filled = float((self._share[own] - old).mean()) * length
+                    self.over += max(0.0, moved.bytes - filled)
                 new = 0.0 if moved is trimmed else 1.0 - missed
                 # Of what nobody knew nothing is left either.
                 left = 0.0 if missed < 1e-3 else self._scattered[own] * missed
@@ -235,6 +260,8 @@ class _Grid:
                     own = self._cells(offset, done)
                     self._share[own] = 0.0 if moved is trimmed else 1.0
                     self._scattered[own] = 0.0
+                    left = 1.0 - (own.stop - own.start) / CELLS
+                    self.over = self.over * left if left else 0.0
 
     def scattered(self, work: JobFacts) -> float:
         """Share of a job's range that was last written at random; NaN where it is not known."""

@@ -36,7 +36,7 @@ class OwnLoad(Simulation):
     """A job, the state in which it finds SSDs, and how much smaller drives are simulated."""
 
     job: JobText
-    prepare: str = "sequential"
+    prepare: str
     scale: int | None = None
     """None: as small as the price table has SSDs; larger if the job names sizes in bytes,
     and full size behind a cache then."""
