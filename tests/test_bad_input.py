@@ -69,8 +69,9 @@ def fill(place: Path) -> None:
             file.write(bytes(4096))
 
 
-def ssdlab_process(*arguments: object, folder: Path) -> subprocess.Popen[str]:
-    """The program in a session of its own, begun, with its temporary files in ``folder``."""
+def ssdlab_process(*arguments: object, folder: Path, before: str = "") -> subprocess.Popen[str]:
+    """The program in a session of its own, begun, with its temporary files in ``folder``;
+    ``before``: what Python does first."""
     folder.mkdir(exist_ok=True)
     # The tests may have been started by nohup, and what that ignores the program ignores too.
     begin = (
@@ -78,7 +79,7 @@ def ssdlab_process(*arguments: object, folder: Path) -> subprocess.Popen[str]:
         "from ssdlab.cli import main; print('begun', file=sys.stderr, flush=True)"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", f"{begin}; main()", *map(str, arguments)],
+        [sys.executable, "-c", f"{before}{begin}; main()", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -462,6 +463,29 @@ def test_a_measurement_that_is_stopped_takes_fio_and_its_files_with_it(
     assert kept or not files_below(tmp_path / "data")
     assert not files_below(tmp_path / "tmp")
     assert not fios_at(tmp_path)
+
+
+@needs_fio()
+def test_a_measurement_is_stopped_by_a_ctrl_c_whose_exception_got_lost(tmp_path: Path) -> None:
+    """As in a callback of Python's own, where it is said and ignored."""
+    path, scratch = tmp_path / "job.fio", tmp_path / "scratch"
+    path.write_text("[w]\nrw=randwrite\nsize=16m\ntime_based\nruntime=100000\n")
+    lost = (
+        "from ssdlab import cli\nraising = cli._interrupt\n"
+        "def losing(*signal):\n"
+        "    try: raising(*signal)\n"
+        "    except KeyboardInterrupt: pass\n"
+        "cli._interrupt = losing\n"
+    )
+    asked = ("run", path, "--on", scratch)
+    process = ssdlab_process(*asked, folder=tmp_path / "tmp", before=lost)
+    deadline = time.monotonic() + 20
+    while not fios_at(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130 and "stopped by Ctrl-C" in err, err
+    assert not scratch.exists() and not fios_at(tmp_path)
 
 
 @needs_fio()

@@ -77,6 +77,9 @@ class Interrupted(_WithResultError):
     exit_status = 130
     by: ClassVar[str] = "Ctrl-C"
     """What stops this process: Ctrl-C, or the name of the signal that came instead."""
+    asked: ClassVar[bool] = False
+    """Whether it came to a command: Python loses exceptions that meet one of its own callbacks, so
+    whoever waits for long looks here as well."""
 
     @classmethod
     def sentence(cls) -> str:

@@ -54,6 +54,7 @@ def main() -> None:
 
 def run_command(arguments: list[str]) -> int:
     """Runs one command line; its exit status. Errors become one sentence on stderr."""
+    Interrupted.asked = False
     try:
         from ssdlab.cli.app import root
 
@@ -152,5 +153,5 @@ def _leave(sign: int, _frame: FrameType | None) -> None:
 
 def _interrupt(sign: int, _frame: FrameType | None) -> None:
     # Ends a run in order: fio is stopped, files are cleared away.
-    Interrupted.by = _named(sign)
+    Interrupted.by, Interrupted.asked = _named(sign), True
     raise KeyboardInterrupt

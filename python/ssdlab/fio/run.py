@@ -125,6 +125,8 @@ def _follow(process: subprocess.Popen[bytes], progress: ProgressCallback | None)
         while True:
             # Wakes up without news too: a stop must not wait for fio to say something.
             ready = selector.select(timeout=0.5)
+            if Interrupted.asked:
+                raise Interrupted(Interrupted.sentence())
             if ready:
                 data = os.read(process.stdout.fileno(), 65536)
                 if not data:
