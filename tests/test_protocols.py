@@ -170,6 +170,10 @@ def test_recovery_writes_everything_twice_and_trims_it() -> None:
     low, high = whole.never
     assert low < 4 * 60 + 1800 + 2 * GIB / 400e6 < high
     assert find("recovery").trims
+    # At random, places are drawn with replacement: by themselves they would leave a seventh empty.
+    fill, again = (options(jobs("recovery")[key].text) for key in ("fill", "again"))
+    assert (fill["rw"], again["rw"]) == ("write", "randwrite") and again["norandommap"] == "1"
+    assert fill["io_size"] == again["io_size"] == again["size"] == str(GIB)
 
 
 def test_misaligned_requests_are_where_they_should_be() -> None:
