@@ -365,6 +365,14 @@ def test_a_rate_that_rests_on_few_dips_says_within_what_it_is_known_and_what_it_
     assert not of_name(examine(session(("a", alone))), "noise")
 
 
+def test_how_sure_a_rate_is_is_not_asked_of_jobs_that_only_bring_the_drive_to_its_state() -> None:
+    load = "rw=randwrite\nbs=4k\nrate_iops=200\ntime_based\nruntime=20s\n"
+    job = f"[global]\n{load}[a]\n[b]\nstonewall\n[c]\n"
+    result = ssdlab.run(job, on="lab-reference", set={"capacity": "128MiB"}, prepare="steady")
+    (found,) = of_name(examine(of_result(result, prepared=True)), "noise")
+    assert re.findall(r"(\w): IOPS", found.evidence) == ["b", "c"]
+
+
 def test_a_job_that_was_too_brief_marks_the_numbers_of_its_step() -> None:
     found = of_name(examine(brief()), "brief")
     assert marked(found, ["a"]) == {"a"}

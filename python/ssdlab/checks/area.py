@@ -134,7 +134,7 @@ def _at_random(case: Case) -> Iterator[tuple[str, JobFacts, _Grid, Room]]:
     grid = _Grid(case)
     for key, facts in case.facts.items():
         room = facts.room
-        for together in _stages(facts.works):
+        for together in stages(facts.works):
             for work in together:
                 grid.work(work)
             if (
@@ -152,7 +152,7 @@ def copied(case: Case) -> dict[str, float]:
     random: what collection copies meanwhile for each byte that it writes, in its window."""
     grid, found = _Grid(case), {}
     for key, facts in case.facts.items():
-        for together in _stages(facts.works):
+        for together in stages(facts.works):
             calm = not any(work.random and work.direction("write") for work in together)
             for work in together:
                 sequential = calm and not work.random and work.direction("write")
@@ -163,7 +163,7 @@ def copied(case: Case) -> dict[str, float]:
     return found
 
 
-def _stages(works: Sequence[JobFacts]) -> list[list[JobFacts]]:
+def stages(works: Sequence[JobFacts]) -> list[list[JobFacts]]:
     """The jobs that run together, one list after the other."""
     stages: list[list[JobFacts]] = [[]]
     for work in works:
@@ -205,8 +205,8 @@ def _missed(work: JobFacts, part: float, length: int) -> float:
 
 
 class _Grid:
-    """How much of each piece of the target holds data, and how much of it was last written at
-    random, as far as the steps tell."""
+    """How much of each piece of the target holds data, as far as the steps tell, and how much of it
+    was last written at random, as far as the jobs of a single run do."""
 
     def __init__(self, case: Case) -> None:
         capacities = [fact.capacity for fact in case.facts.values() if fact.capacity]
@@ -221,10 +221,9 @@ class _Grid:
     def step(self, step: StepEvidence) -> None:
         """A purge or a TRIM empties."""
         if step.kind == "purge":
-            self._share[:] = self._scattered[:] = self.over = 0.0
+            self._share[:] = 0.0
         elif step.kind == "trim":
-            own = self._cells(step.offset, step.length)
-            self._share[own] = self._scattered[own] = 0.0
+            self._share[self._cells(step.offset, step.length)] = 0.0
 
     def work(self, work: JobFacts) -> None:
         """What a job has written, or trimmed."""

@@ -10,7 +10,7 @@ from ssdlab.analysis.differences import SURE
 from ssdlab.analysis.stats import Estimate
 from ssdlab.analysis.steady import SLOPE_EXCURSION_MAX
 from ssdlab.answer import Status
-from ssdlab.checks.area import copied, never_written, overwritten
+from ssdlab.checks.area import copied, never_written, overwritten, stages
 from ssdlab.checks.base import STEADY, Case, Probe, Symptom, of_job
 
 PAUSE_S = 60.0
@@ -168,10 +168,11 @@ def _moving(trend: Estimate | None) -> str:
 
 
 def _unsure(case: Case) -> Iterator[Symptom]:
-    """Rates that another run would give otherwise."""
+    """Rates that another run would give otherwise, of the jobs that are started last: those before
+    them only bring the drive to its state."""
     repeats = "runs" if case.real else "seeds"
     for facts in case.measured:
-        for work in facts.works:
+        for work in stages(facts.works)[-1]:
             found = work.noise
             if work.name in facts.fills or found is None:
                 continue
