@@ -20,7 +20,7 @@ from ssdlab.arrays.rigs import ArrayShape
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.plan import rounds
-from ssdlab.plan.bed import SsdWear
+from ssdlab.plan.bed import Bed, SsdWear
 from ssdlab.plan.prices import Prices, prices
 from ssdlab.plan.rounds import simulated
 from ssdlab.plan.storage import loads, measure, own
@@ -523,13 +523,23 @@ def test_each_step_of_a_load_of_ones_own_has_a_share_of_the_progress(
             taken.append(place + 1)
             yield one
 
+    ran: list[str] = []
+    run = Bed.run
+
+    def named(bed: Bed, job: JobText, *args: Any, **how: Any) -> Any:
+        ran.append(job.name)
+        return run(bed, job, *args, **how)
+
     monkeypatch.setattr(own, "stages", counted)
+    monkeypatch.setattr(Bed, "run", named)
     for what, load, steps in ((SSDS, "random-read", 2), (SSDS, "database", 3), (DISKS, "mixed", 1)):
         announced.clear()
         taken.clear()
         done = cli("plan", "storage", "-q", "--candidate", what, "--workload", load)
         assert done.status == 0, done.err
         assert (announced, taken) == ([steps], [*range(1, steps + 1)]), load
+    names = ["random-read", "database-settling", "database", "mixed"]
+    assert ran == [f"{name}.fio" for name in names]
 
 
 @pytest.mark.parametrize(

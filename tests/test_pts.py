@@ -420,6 +420,8 @@ def test_saturation_ends_when_five_half_hours_are_steady() -> None:
     assert len(records) == 180
     judged = find("pts-wsat").judge(records, setup)
     assert "It is steady after 3 h 00 min." in judged.sentences
+    quick = find("pts-wsat").judge(records, replace(setup, quick=True)).sentences
+    assert "The test ended after 3 h 00 min, at a rate that the rule takes for steady." in quick
     by_record = next(table for table in judged.tables if "record by record" in table.title)
     assert [row[0] for row in by_record.rows][:3] == ["1", "10", "20"]
     assert len(by_record.rows) == 19
@@ -809,6 +811,9 @@ def test_a_quick_look_runs_on_a_simulated_drive(
     assert said.status == 0, said.err
     assert "Test conditions" in said.out
     assert find(name).title in page.read_text("utf-8")
+    if name == "pts-throughput":
+        assert "are alike by the rule of the PTS, but in a quick run" in said.out
+    assert "Steady state was reached" not in said.out and "It is steady" not in said.out
 
 
 def test_the_names_of_points_tell_them_apart() -> None:
