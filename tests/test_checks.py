@@ -861,6 +861,20 @@ def test_what_was_written_at_random_over_data_is_known_of_steps_and_jobs_before(
     assert half == [pytest.approx(32 / (32 + 64), rel=0.05)]
 
 
+def test_a_filled_drive_that_earlier_jobs_have_written_at_random_for_long_is_not_new_any_more() -> (
+    None
+):
+    def doubted(jobs: str) -> bool:
+        job = f"[global]\nrw=randwrite\nbs=4k\nnorandommap\nio_size=16m\n{jobs}"
+        rig = {"capacity": "128MiB", "ftl.over_provisioning": 0.25}
+        result = ssdlab.run(job, on="lab-reference", set=rig, prepare="sequential")
+        found = of_name(examine(of_result(result, prepared=True)), "steady")
+        return any("times the room" in check.evidence for check in found)
+
+    assert doubted("[b]\n") and not doubted("[b]\nio_size=96m\n")
+    assert not doubted("[a]\n[b]\nstonewall\nio_size=96m\n")
+
+
 def test_sequential_writes_are_not_steady_while_what_was_written_at_random_is_copied() -> None:
     """Over most of the first pass nothing moves: only what lies there tells that it will."""
 

@@ -215,8 +215,9 @@ class _Grid:
         self._share: Floats = np.full(CELLS, data)
         at_random = {"scattered": 1.0, "unknown": math.nan}.get(case.evidence.initial, 0.0)
         self._scattered: Floats = np.full(CELLS, at_random)
-        self.over = math.inf if at_random else math.nan if math.isnan(at_random) else 0.0
-        """Bytes written at random over data since all of it was written in order."""
+        self.over = 0.0 if at_random == 0.0 else math.inf
+        """Bytes written at random over data since all of it was written in order; no end of them
+        where nobody knows."""
 
     def step(self, step: StepEvidence) -> None:
         """A purge or a TRIM empties."""

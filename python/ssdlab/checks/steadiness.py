@@ -99,10 +99,14 @@ def _series(case: Case) -> Iterator[Symptom]:
 
 def _fresh(case: Case) -> Iterator[Symptom]:
     """Random writes on a drive prepared by a fill, which has yet to collect as it will."""
-    if case.evidence.prepared and case.evidence.initial == "full":
-        for key, spent in overwritten(case).items():
-            if spent < SPENT:
-                yield Symptom("doubt", f"{key.rpartition('/')[2]}: settled{_unspent(spent)}", key)
+    if not case.evidence.prepared or case.evidence.initial != "full":
+        return
+    found = overwritten(case)
+    for facts in case.measured:
+        for work in stages(facts.works)[-1]:
+            key = of_job(facts.key, work.name)
+            if said := _unspent(found.get(key, math.nan)):
+                yield Symptom("doubt", f"{work.name}: settled{said}", key)
 
 
 def _skewed(case: Case) -> Iterator[Symptom]:
