@@ -24,8 +24,9 @@ from ssdlab.target import Settings, Sim
 AMPLE = 3.0
 """Over-provisioning at which collection finds next to nothing to copy (WA below 1.02 even for
 FIFO, Desnoyers 2014)."""
-
-
+DRAWN_BYTES = 512 * 10**9
+"""Of a larger drive the steady state takes longer to draw (some 15 s of this) than anyone waits who
+did not ask for it."""
 UNLIMITED = "1000GB/s"
 """A rate that no host link reaches: a limit on host writes that never binds."""
 
@@ -124,7 +125,8 @@ def _other_state(result: Result) -> list[RigChange]:
     if main is None or main.of("write") is None:
         return []
     alone, random = len(result.measurement.jobs) == 1, main.workload.random
-    if state == "empty" and alone and random:
+    small = int(result.ssdlab["target"]["capacity_bytes"]) <= DRAWN_BYTES
+    if state == "empty" and alone and random and small:
         return [RigChange("steady", "a drive in the steady state of random writes", {}, "steady")]
     if not random and (state == "scattered" or (state == "empty" and alone)):
         return [RigChange("filled", "a drive filled by sequential writes", {}, "sequential")]
