@@ -936,6 +936,25 @@ def test_writes_that_prefer_places_are_not_steady_on_a_drive_written_everywhere_
     assert told(zipf, "sequential"), "the state in which a job file finds arrays"
 
 
+def test_a_single_run_of_writes_that_prefer_places_is_doubted_until_they_went_over_the_range() -> (
+    None
+):
+    """On a drive written everywhere alike it is steady by the rule and too fast."""
+
+    def told(*amounts: int) -> tuple[str, float]:
+        job = "[global]\nrw=randwrite\nbs=4k\niodepth=32\nrandom_distribution=zoned:90/10:10/90\n"
+        sections = (f"[j{n}]\nstonewall\nio_size={one}m\n" for n, one in enumerate(amounts))
+        rig = {"capacity": "512MiB", "nand.channels": 1}
+        result = ssdlab.run(job + "".join(sections), "lab-reference", set=rig, prepare="steady")
+        last = of_name(examine(of_result(result)), "steady")[-1]
+        return last.evidence, result.measurement.directions[-1].iops or 0.0
+
+    early, fast = told(200)
+    late, slow = told(512, 512, 512, 200)
+    assert "by the PTS rule, but zoned:90/10:10/90 has a steady state of its own" in early
+    assert "a steady state of its own" not in late and fast > 1.1 * slow
+
+
 def test_many_steps_alike_are_one_sentence() -> None:
     results = [(f"s{n}", real(options={"direct": "0"})) for n in range(30)]
     found = of_name(examine(session(*results)), "cache")[0]

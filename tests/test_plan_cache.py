@@ -786,6 +786,22 @@ def test_a_load_that_asks_for_nothing_twice_needs_no_cache(
     assert any("does not write" in one for one in document["dropped"])
 
 
+def test_a_fast_device_that_has_yet_to_collect_is_told_as_new(tmp_path: Path, cli: Cli) -> None:
+    """Random writes to all that it holds go several times as fast until its room is used up."""
+    pool, job = tmp_path / "disk.toml", tmp_path / "own.fio"
+    pool.write_text(POOL)
+
+    def told(rw: str) -> Any:
+        job.write_text(f"[w]\nrw={rw}\nbs=16k\niodepth=16\nsize=64m\nnumber_ios=1000\n")
+        done = cli("plan", "cache", "--pool", pool, "--cache", "lab-reference", "--job", job,
+                   "--sizes", "32m", "--quick", "--json", "-")  # fmt: skip
+        assert done.status == 0, done.err
+        (fast,) = rows_of(json.loads(done.out), "fast")
+        return fast["note"]
+
+    assert (told("randrw"), told("randread")) == ("new: it has nothing to collect yet", "")
+
+
 def test_a_job_is_planned_for_as_it_runs(
     cli: Cli, stores: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from ssdlab.analysis.steady import SLOPE_EXCURSION_MAX
 from ssdlab.answer import Status
 from ssdlab.checks.area import copied, never_written, overwritten, stages
 from ssdlab.checks.base import STEADY, Case, Probe, Symptom, of_job
+from ssdlab.checks.facts import Facts, JobFacts
 
 PAUSE_S = 60.0
 """A pause between steps longer than this gives a drive time to tidy up, which the next step then
@@ -88,6 +89,7 @@ def _series(case: Case) -> Iterator[Symptom]:
                 moved = (
                     _filling(unwritten.get(key, 0.0))
                     or _unspent(spent.get(key, math.nan))
+                    or _but(_own(case, facts, work))
                     or _copying(old.get(key, 0.0))
                     or _moving(work.trend)
                 )
@@ -110,22 +112,33 @@ def _fresh(case: Case) -> Iterator[Symptom]:
 
 
 def _skewed(case: Case) -> Iterator[Symptom]:
-    """Random writes that prefer some places, on a drive prepared by writes to all places alike: hot
-    and cold data are yet to be told apart. Once over the range they are, within a few percent."""
-    if not case.evidence.prepared or case.evidence.initial not in ("full", "scattered"):
-        return
-    for facts in case.measured:
-        for work in facts.works:
-            how = work.option("random_distribution") or "random"
-            own = facts.flash and work.random and work.direction("write") and how != "random"
-            written, length = facts.total("write"), work.length or facts.capacity or 0
-            if own and written < length:
-                text = (
-                    f"{work.name}: {how} has a steady state of its own, and only "
-                    f"{units.percent(written / length)} of its range was written; begin the job "
-                    "with its writes alone (io_size=100%, the next section with stonewall)"
-                )
-                yield Symptom("doubt", text, case.key(facts.key, work.name))
+    """The same of writes that prefer some places."""
+    if case.evidence.prepared:
+        for facts in case.measured:
+            for work in facts.works:
+                if own := _own(case, facts, work):
+                    key = case.key(facts.key, work.name)
+                    yield Symptom("doubt", f"{work.name}: {own}", key)
+
+
+def _own(case: Case, facts: Facts, work: JobFacts) -> str:
+    """What random writes that prefer some places will not stay at, on a drive prepared by writes to
+    all places alike: hot and cold data are yet to be told apart. Once over the range they are,
+    within a few percent."""
+    how = work.option("random_distribution") or "random"
+    own = facts.flash and work.random and work.direction("write") and how != "random"
+    written, length = facts.total("write"), work.length or facts.capacity or 0
+    if case.evidence.initial not in ("full", "scattered") or not own or written >= length:
+        return ""
+    return (
+        f"{how} has a steady state of its own, and only {units.percent(written / length)} of its "
+        "range was written; begin the job with its writes alone (io_size=100%, the next section "
+        "with stonewall)"
+    )
+
+
+def _but(text: str) -> str:
+    return text and f", but {text}"
 
 
 def _filling(unwritten: float) -> str:

@@ -225,10 +225,13 @@ class CachePlanner(CacheQuestion):
             if isinstance(passes, SsdlabError):
                 notes.append(f"{store.title} alone is not simulated: {passes}.")
                 continue
-            note = "addresses scaled to its size" if load.end_byte > store.capacity_bytes else ""
+            said = ["addresses scaled to its size"] if load.end_byte > store.capacity_bytes else []
+            wrote = sum(pass_.stretch.written.host for pass_ in passes.passes)
+            if 0 < wrote < (reserve_share(store) or 0.0) * passes.capacity:
+                said.append("new: it has nothing to collect yet")
             fast = self.row(
                 "fast", f"{store.text} alone", store, passes, behind(self.ram, store).rig(),
-                note=note, usable_bytes=store.capacity_bytes,
+                note=", ".join(said), usable_bytes=store.capacity_bytes,
             )  # fmt: skip
             rows.append(fast)
         return row, rows, notes
