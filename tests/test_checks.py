@@ -953,6 +953,28 @@ def test_a_single_run_of_writes_that_prefer_places_is_doubted_until_they_went_ov
     late, slow = told(512, 512, 512, 200)
     assert "by the PTS rule, but zoned:90/10:10/90 has a steady state of its own" in early
     assert "a steady state of its own" not in late and fast > 1.1 * slow
+    assert told(200, 512)[0] == early, "later writes tell nothing of it"
+
+
+def test_other_writes_do_not_bring_those_that_prefer_places_to_their_steady_state() -> None:
+    """Those to all places alike, in order, or elsewhere."""
+    zipf = "random_distribution=zipf:1.1\n"
+
+    def doubted(jobs: str) -> list[str]:
+        job = f"[global]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\nio_size=128m\n{jobs}"
+        result = ssdlab.run(job, on="lab-reference", set={"capacity": "128MiB"}, prepare="steady")
+        found = of_name(examine(of_result(result, prepared=True)), "steady")
+        own = [one.evidence for one in found if "a steady state of its own" in one.evidence]
+        return [evidence.partition(":")[0] for evidence in own]
+
+    late = f"[j]\nstonewall\nio_size=16m\n{zipf}"
+    assert doubted(f"[alike]\n{late}") == ["j"]
+    assert doubted(f"[log]\nrw=write\n[j]\nio_size=16m\n{zipf}") == ["j"]
+    assert doubted(f"[a]\nsize=50%\n{zipf}[j]\noffset=50%\nio_size=16m\n{zipf}") == ["j"]
+    # What settles the drive is not what is measured.
+    assert doubted(f"[early]\nio_size=16m\n{zipf}[j]\nstonewall\n{zipf}") == []
+    assert doubted(f"[own]\n{zipf}{late}") == []
+    assert doubted(f"[a]\nio_size=64m\n{zipf}[b]\nio_size=64m\n{zipf}") == []
 
 
 def test_many_steps_alike_are_one_sentence() -> None:

@@ -173,6 +173,14 @@ def stages(works: Sequence[JobFacts]) -> list[list[JobFacts]]:
     return stages
 
 
+def until(works: Sequence[JobFacts], work: JobFacts) -> Iterator[JobFacts]:
+    """The jobs that have run when one of them ends: those before it, those beside it, and it."""
+    for together in stages(works):
+        yield from together
+        if any(one is work for one in together):
+            return
+
+
 def _replaces(work: JobFacts) -> bool:
     """Whether a random job draws with replacement: fio keeps its map for places that are alike."""
     return work.flag("norandommap") or (work.option("random_distribution") or "random") != "random"

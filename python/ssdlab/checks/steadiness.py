@@ -10,7 +10,7 @@ from ssdlab.analysis.differences import SURE
 from ssdlab.analysis.stats import Estimate
 from ssdlab.analysis.steady import SLOPE_EXCURSION_MAX
 from ssdlab.answer import Status
-from ssdlab.checks.area import copied, never_written, overwritten, stages
+from ssdlab.checks.area import copied, never_written, overwritten, stages, until
 from ssdlab.checks.base import STEADY, Case, Probe, Symptom, of_job
 from ssdlab.checks.facts import Facts, JobFacts
 
@@ -112,10 +112,10 @@ def _fresh(case: Case) -> Iterator[Symptom]:
 
 
 def _skewed(case: Case) -> Iterator[Symptom]:
-    """The same of writes that prefer some places."""
+    """The same of writes that prefer some places, of the jobs that are started last."""
     if case.evidence.prepared:
         for facts in case.measured:
-            for work in facts.works:
+            for work in stages(facts.works)[-1]:
                 if own := _own(case, facts, work):
                     key = case.key(facts.key, work.name)
                     yield Symptom("doubt", f"{work.name}: {own}", key)
@@ -125,16 +125,30 @@ def _own(case: Case, facts: Facts, work: JobFacts) -> str:
     """What random writes that prefer some places will not stay at, on a drive prepared by writes to
     all places alike: hot and cold data are yet to be told apart. Once over the range they are,
     within a few percent."""
-    how = work.option("random_distribution") or "random"
+    how = _preferred(work)
     own = facts.flash and work.random and work.direction("write") and how != "random"
-    written, length = facts.total("write"), work.length or facts.capacity or 0
-    if case.evidence.initial not in ("full", "scattered") or not own or written >= length:
+    if case.evidence.initial not in ("full", "scattered") or not own:
+        return ""
+    whole = facts.capacity or 0
+    length, written = work.length or whole, 0
+    for one in until(facts.works, work):
+        # Writes of another kind, or elsewhere, tell nothing apart here.
+        end = one.offset + (one.length or whole)
+        there = one.offset < work.offset + length and work.offset < end
+        moved = one.direction("write")
+        if moved and one.random and there and _preferred(one) == how:
+            written += moved.bytes
+    if written >= length:
         return ""
     return (
         f"{how} has a steady state of its own, and only {units.percent(written / length)} of its "
         "range was written; begin the job with its writes alone (io_size=100%, the next section "
         "with stonewall)"
     )
+
+
+def _preferred(work: JobFacts) -> str:
+    return work.option("random_distribution") or "random"
 
 
 def _but(text: str) -> str:

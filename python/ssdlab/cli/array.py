@@ -43,7 +43,11 @@ def command(
         "degradation (fresh, used, rested, trimmed); may be given again.",
         autocompletion=light.complete("studies"),
     ),
-    prepare: str | None = option("STATE", "State at the start, as for run; else the load's own."),
+    prepare: str | None = option(
+        "STATE",
+        "State at the start, as for run; else steady where the load writes at random, sequential "
+        "where not.",
+    ),
     measured: Path | None = option(
         "RUN",
         "Instead of DRIVE: the latencies of a run of your own drive (a kept run, or fio's "
