@@ -11,7 +11,7 @@ from typing import Any
 
 from ssdlab import bench, units
 from ssdlab.answer import Answer
-from ssdlab.arrays.grid import performance
+from ssdlab.arrays.grid import performance, state_for
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.jobfile import JobText, replaying
 from ssdlab.plan.bed import FURTHER, Passes, Schedule, pass_interval, run_passes
@@ -227,7 +227,9 @@ class CachePlanner(CacheQuestion):
                 continue
             said = ["addresses scaled to its size"] if load.end_byte > store.capacity_bytes else []
             wrote = sum(pass_.stretch.written.host for pass_ in passes.passes)
-            if 0 < wrote < (reserve_share(store) or 0.0) * passes.capacity:
+            # Jobs that write in order leave nothing to collect, however long they go on.
+            ordered = load.is_job and state_for(load.full_speed) != "steady"
+            if 0 < wrote < (reserve_share(store) or 0.0) * passes.capacity and not ordered:
                 said.append("new: it has nothing to collect yet")
             fast = self.row(
                 "fast", f"{store.text} alone", store, passes, behind(self.ram, store).rig(),
