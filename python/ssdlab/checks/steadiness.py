@@ -174,8 +174,8 @@ def _unspent(spent: float) -> str:
         return ""
     return (
         f", but only {spent:.2g} times the room beside the data was written at random since the "
-        f"drive was filled, and collection is even from {SPENT:g} times on: write on, or begin "
-        "with --prepare steady"
+        f"drive was filled, and collection evens out at {SPENT:g} times: write on, or begin with "
+        "--prepare steady"
     )
 
 
