@@ -154,7 +154,7 @@ pub trait Device: Persist + Send {
     }
 
     /// Its counters will be read at `now`, when all that was due by then has happened: what it counts later than it
-    /// happens is counted.
+    /// happens is counted. Its next event may be another one then.
     fn take_stock(&mut self, now: u64) {
         let _ = now;
     }

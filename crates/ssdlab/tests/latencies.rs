@@ -4,6 +4,7 @@ use crate::{common, support};
 
 use common::lab_ssd;
 use ssdlab::device::Device;
+use ssdlab::rig::Rig;
 use ssdlab::run::{RunOptions, RunResult, run};
 use ssdlab::stats::{DIRECTIONS, Histogram, KINDS, Latencies, PARTS};
 use std::collections::BTreeMap;
@@ -109,6 +110,37 @@ fn segments_add_up_to_the_totals_of_the_document() {
         }
     }
     assert!(compared >= 3 * 20, "only {compared} sums were there to compare");
+}
+
+/// Whoever reads counters splits copies that dies make in a row, and the next event comes sooner for it.
+#[test]
+fn how_often_counters_are_read_changes_no_time() {
+    let ssd = include_str!("../../../python/ssdlab/profiles/lab-reference.toml")
+        .split_once("[device]\n")
+        .unwrap()
+        .1
+        .replace("16GiB", "64MiB");
+    let below = |table: &str| ssd.replace("[device.", &format!("[device.{table}."));
+    let kinds = [
+        format!("[device]\n{ssd}"),
+        format!(
+            "[device]\nkind = \"link\"\nbandwidth = \"600MB/s\"\nqueue_slots = 32\n[device.below]\n{}",
+            below("below")
+        ),
+        format!(
+            "[device]\nkind = \"array\"\nlevel = \"raid6\"\ncount = 5\nchunk = \"64KiB\"\n[device.member]\n{}",
+            below("member")
+        ),
+    ];
+    // RAID 6 reads before it writes.
+    for (kind, load) in kinds.into_iter().zip(["randrw", "randrw", "randwrite"]) {
+        let job = format!("[a]\nrw={load}\nbs=4k\niodepth=8\nio_size=288m\nnorandommap\n");
+        let build = || Rig::parse(&kind, "my.toml").unwrap().build(1, false).unwrap();
+        let [seldom, often] =
+            [1_000_000, 100].map(|interval_ms| play_at(build(), &job, interval_ms));
+        assert_eq!(totals(&seldom), totals(&often), "{kind}");
+        assert_eq!(seldom.simulated_ns, often.simulated_ns);
+    }
 }
 
 #[test]

@@ -436,6 +436,7 @@ impl Device for Link {
     }
     fn take_stock(&mut self, now: u64) {
         self.below.take_stock(now);
+        self.due = self.below.next_event();
     }
     fn settle(&mut self, now: u64) -> u64 {
         debug_assert!(self.hosts.is_empty(), "something is in flight");

@@ -62,8 +62,10 @@ impl<C: Composite> Device for C {
     }
 
     fn take_stock(&mut self, now: u64) {
-        let alive = self.fleet_mut().members.iter_mut().filter(|member| !member.dead);
+        let fleet = self.fleet_mut();
+        let alive = fleet.members.iter_mut().filter(|member| !member.dead);
         alive.for_each(|member| member.take_stock(now));
+        fleet.plan_all();
     }
 
     fn settle(&mut self, now: u64) -> u64 {

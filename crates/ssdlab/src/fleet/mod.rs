@@ -446,8 +446,9 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
         }
     }
 
+    /// The same after members may have changed what they do next.
     #[cold]
-    fn plan_all(&mut self) {
+    pub fn plan_all(&mut self) {
         self.unplanned = false;
         for nth in 0..self.members.len() {
             let member = &self.members[nth];
