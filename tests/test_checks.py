@@ -782,6 +782,7 @@ def test_room_never_written_is_of_jobs_that_run_together_and_of_the_whole_drive(
         ("zipf", 1),
         ("zipf:0.7", 4),
         ("pareto:0.2", 2),
+        ("pareto:0.9999", 2),
         ("zoned:90/10:10/90", 3),
         ("zoned:80/20:20/30", 2),
     ],

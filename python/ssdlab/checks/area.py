@@ -205,7 +205,7 @@ def _missed(work: JobFacts, part: float, length: int) -> float:
         share = sizes * ranks ** -float(values[0] if values else 1.1)
     elif name == "pareto":
         h = float(values[0] if values else 0.2)
-        share = np.diff((edges - 1.0) ** (math.log(1.0 - h) / math.log(h)))
+        share = np.diff(((edges - 1.0) / blocks) ** (math.log(1.0 - h) / math.log(h)))
     else:
         return math.exp(-part)
     often = share / share.sum() * blocks / sizes
