@@ -149,6 +149,21 @@ def test_an_option_of_one_value_that_is_given_twice_is_refused(
     assert told == f"{option} is given twice, but takes one value"
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("run x.fio --on x", "--out"),
+        ("run x.fio --on x", "--logs"),
+        ("sweep x.fio", "--set"),
+        ("explain last", "--csv"),
+    ],
+)
+def test_an_empty_value_is_refused(cli: Cli, command: str, option: str) -> None:
+    """As of a variable that is not set: as a path it was the present folder."""
+    told = one_sentence(cli(*command.split(), option, ""))
+    assert told == f"{option} is empty; give it a value or leave it out"
+
+
 def test_an_empty_target_is_told(cli: Cli, job: Path) -> None:
     assert "the target is empty" in one_sentence(cli("run", job, "--on", ""))
 

@@ -665,6 +665,19 @@ def test_a_simulated_drive_tells_its_slc_cache() -> None:
     assert run(2_100_000_000) == "good"
 
 
+def test_a_quick_run_tells_the_slc_cache_that_was_simulated() -> None:
+    """Made smaller with its drive, it ends sooner than what is seen of it says."""
+    result = make_result("x")
+    result.rig_toml = (
+        '[device]\nkind = "ssd"\ncapacity = "4GiB"\n[device.ftl.slc_cache]\nstatic_size = "1GB"\n'
+    )
+    case = session(("a", result), quick=True, capacity=4 << 30)
+    (found,) = of_name(examine(case), "quick")
+    assert "simulated at, its SLC cache holds up to 1 GB" in found.evidence
+    (plain,) = of_name(examine(replace(clean(), quick=True)), "quick")
+    assert "SLC" not in plain.evidence
+
+
 def test_a_simulated_device_without_flash_has_no_slc_cache() -> None:
     """A disk has the RAM that its rig gives it: a short job fits into nothing else."""
     disk = (

@@ -13,7 +13,7 @@ import pytest
 import browser
 from conftest import Outcome
 from scheduling import LONG
-from ssdlab import _core
+from ssdlab import _core, units
 from ssdlab.answer import Curve, Figure, Section
 from ssdlab.arrays.performance import Performance
 from ssdlab.arrays.rigs import ArrayShape
@@ -366,6 +366,25 @@ def test_life_follows_from_what_stands_beside_it() -> None:
     size = capacity_of("intel-dc-s3700-200")
     days = row["DWPD 5 years"] * 5 * 365 * size / 1e12 / row["written per byte"]
     assert row["life, years"] == pytest.approx(days / 365)
+
+
+def test_what_is_worn_out_soon_is_said_first() -> None:
+    """An SSD that is cheapest by space and by I/Os, and stands few of the writes of a day."""
+    rates = {"load": Performance(("load",), 1.0, 40e3, 160e6, 1 << 30, None, {}, {})}
+    did = CandidateRun(rates, worn=SsdWear(2.0, 1.0, 1.0))
+    drive = candidate("raid1:2:intel-dc-s3700-200")
+    found = rows([drive], [did], prices(), 20e12)
+    (life,) = [row.life for row in found]
+    assert life is not None and life.years is not None and life.years < 5
+    years = units.number(life.years)
+    first, second, *_ = advise(found, ["load"], prices(), 20e12)
+    assert f"at 20 TB of writes a day SSDs last: those of A {years} years" in first
+    needed = 20e12 / capacity_of("intel-dc-s3700-200")
+    assert f"after {years} years, as {needed:.2g} drive writes a day (DWPD)" in second
+    table = chapter(found, prices(), 20e12).as_json()["tables"][0]
+    assert table["rows"][0]["life, years"] == life.years
+    slow = rows([drive], [did], prices(), 20e9)
+    assert not [one for one in advise(slow, ["load"], prices(), 20e9) if "writes a day" in one]
 
 
 # --- the command

@@ -462,6 +462,12 @@ def test_a_simulated_run_learns_the_speed_of_virtual_time() -> None:
 # --- the command
 
 
+def test_a_simulated_drives_endurance_is_told_before_write_amplification(cli: Cli) -> None:
+    """Random writes cost their copies too: the share of a run may come to several times that."""
+    said = cli("test", "lab-reference", "-p", "recovery", "--plan", "--set", "capacity=64MiB")
+    assert "(its flash, 3,000 cycles, before write amplification)" in said.out
+
+
 @needs_fio()
 def test_a_plan_of_a_device_says_what_would_be_refused_and_opens_nothing_for_writing(
     cli: Cli, loop: Loop, tmp_path: Path

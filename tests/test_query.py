@@ -16,6 +16,7 @@ from conftest import Outcome
 from ssdlab.jobfile import read_job
 from ssdlab.store import RunStore
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
+from ssdlab.units import SEED_MAX
 
 Cli = Callable[..., Outcome]
 DRIVE = "lab-reference"
@@ -41,6 +42,13 @@ def rows(cli: Cli, sql: str, *folders: Path) -> list[dict[str, object]]:
     assert outcome.status == 0, outcome.err
     found: list[dict[str, object]] = json.loads(outcome.out)
     return found
+
+
+def test_the_largest_seed_is_told(cli: Cli, tmp_path: Path) -> None:
+    for seed in (1, SEED_MAX):
+        ssdlab.run(JOB, DRIVE, set=SMALL, seed=seed).save(tmp_path)
+    found = rows(cli, "SELECT seed FROM runs ORDER BY seed", tmp_path)
+    assert [one["seed"] for one in found] == [1, SEED_MAX]
 
 
 def test_sweeps_and_kept_runs_are_asked_together(cli: Cli, folder: Path) -> None:

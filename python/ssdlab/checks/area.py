@@ -345,7 +345,7 @@ def _simulated(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterat
         yield Symptom("bad", text, facts.key)
     elif rig.slc_bytes and written < rig.slc_bytes and not full:
         text = (
-            f"{size_text(written)} had been written by the end of {work.name}, and the drive's "
+            f"{work.name}: {size_text(written)} had been written by its end, and the drive's "
             f"SLC cache holds up to {size_text(rig.slc_bytes)}"
         )
         yield Symptom("doubt", text, facts.key)
@@ -368,7 +368,7 @@ def _real(case: Case, facts: Facts, work: JobFacts, written: int) -> Iterator[Sy
         return  # a disk of which the kernel thinks that it turns has no SLC cache
     elif work.direction("write") is not None and written < SLC_SHARE * capacity:
         text = (
-            f"{size_text(written)} had been written by the end of {work.name}{of}: "
+            f"{work.name}: {size_text(written)} had been written by its end{of}: "
             "an SLC cache may have taken all of it"
         )
         yield Symptom("doubt", text, facts.key)
@@ -392,7 +392,8 @@ PROBES = (
         title="size of the range",
         looks_for="ranges and amounts that fit into a cache of the drive: its RAM, its write "
         "buffer, its SLC cache",
-        why="the number is that of the cache then, and falls where the cache ends",
+        why="a cache may have taken all of it: the number is that of the cache then, and falls "
+        "where the cache ends",
         look=_span,
     ),
 )

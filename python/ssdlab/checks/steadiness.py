@@ -198,6 +198,19 @@ def _moving(trend: Estimate | None) -> str:
     return f", but still {way}: by {units.percent(abs(trend.value))} in as long as the job took"
 
 
+def _quick(case: Case) -> Iterator[Symptom]:
+    if not case.evidence.quick:
+        return
+    text = "a quick run: durations were divided, rounds are few"
+    rigs = [facts.rig for facts in case.facts.values() if facts.rig is not None]
+    if rigs and rigs[0].slc_bytes and case.evidence.capacity:
+        text += (
+            f"; at the {units.size_text(case.evidence.capacity)} that the drive is simulated at, "
+            f"its SLC cache holds up to {units.size_text(rigs[0].slc_bytes)}"
+        )
+    yield Symptom("doubt", text)
+
+
 def _unsure(case: Case) -> Iterator[Symptom]:
     """Rates that another run would give otherwise, of the jobs that are started last: those before
     them only bring the drive to its state."""
@@ -323,12 +336,9 @@ PROBES = (
         name="quick",
         title="quick run",
         looks_for="whether durations were divided for a first look",
-        why="a quick run mostly sees the drive's fresh speed and its caches",
-        look=lambda case: (
-            [Symptom("doubt", "a quick run: durations were divided, rounds are few")]
-            if case.evidence.quick
-            else []
-        ),
+        why="a quick run mostly sees the drive's fresh speed and its caches, and those of a drive "
+        "simulated at less than its size end sooner",
+        look=lambda case: [*_quick(case)],
         marks=False,
     ),
     Probe(

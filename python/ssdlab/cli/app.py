@@ -53,14 +53,16 @@ def load(name: str) -> Any:
         group.command(name, cls=getattr(module, "COMMAND_CLASS", None))(module.command)  # type: ignore[union-attr]
     command = get_command(group)
     command.name = name
-    _refuse_twice(command)
+    _refuse_lost(command)
     return command
 
 
-def _refuse_twice(command: Any) -> None:
-    """Options of one value are refused a second time: the first would be lost without a word."""
+def _refuse_lost(command: Any) -> None:
+    """Options of one value are refused a second time: the first would be lost without a word. So is
+    an empty value, as of a variable that is not set, which as a path would be the present folder.
+    """
     for part in getattr(command, "commands", {}).values():
-        _refuse_twice(part)
+        _refuse_lost(part)
     make = command.make_parser
 
     def make_parser(ctx: Any) -> Any:
@@ -74,6 +76,9 @@ def _refuse_twice(command: Any) -> None:
                 many = option.multiple or option.is_flag or option.count
                 if not many and given.count(option) > 1:
                     ctx.fail(f"{option.opts[0]} is given twice, but takes one value")
+                values = found[0].get(option.name)
+                if not option.required and "" in (values if isinstance(values, list) else [values]):
+                    ctx.fail(f"{option.opts[0]} is empty; give it a value or leave it out")
             return found
 
         parser.parse_args = parse_args

@@ -24,6 +24,8 @@ LEAST_USED = 5
 told in steps of 1 %."""
 SIMULATED_BYTES = 4 << 30
 """A drive is made smaller towards this to see how much it amplifies writes."""
+UNAMPLIFIED = ", before write amplification"
+"""Of how much flash takes when nothing says how much of that is copies."""
 _SIZES = 0.05
 """Capacities that differ by less than this share are those of the same model."""
 
@@ -88,7 +90,8 @@ def of_profile(profile: Profile, capacity: int) -> Rating | None:
     if cycles is None or spare is None:
         return None
     rated = int(cycles) * capacity * (1 + float(spare))
-    return Rating(rated, f"{_flash_of(int(cycles))} in the profile {profile.name}")
+    source = f"the flash of the profile {profile.name}, {counted(int(cycles), 'cycle')}"
+    return Rating(rated, f"{source}{UNAMPLIFIED}")
 
 
 def of_flash(session: SimSession) -> Rating | None:
@@ -98,7 +101,7 @@ def of_flash(session: SimSession) -> Rating | None:
     if rated is None:
         return None
     cycles = min(value for name, value in counters.items() if name.endswith("rated_pe_cycles"))
-    return Rating(rated, _flash_of(cycles))
+    return Rating(rated, f"its flash, {counted(cycles, 'cycle')}{UNAMPLIFIED}")
 
 
 def under_random_writes(
@@ -125,13 +128,9 @@ def under_random_writes(
         endurance = wear.endurance
         return Rating(
             endurance.host_bytes * capacity / session.capacity,
-            f"{rating.source}, at a write amplification of {endurance.write_amplification:.3g} "
-            "under steady 4 KiB random writes",
+            f"{rating.source.removesuffix(UNAMPLIFIED)}, at a write amplification of "
+            f"{endurance.write_amplification:.3g} under steady 4 KiB random writes",
         )
-
-
-def _flash_of(cycles: int) -> str:
-    return f"its flash, {counted(cycles, 'cycle')}"
 
 
 def is_model(profile: Profile, model: str) -> bool:

@@ -45,7 +45,7 @@ SIGNALS_S = 0.1
 RUN_SCHEMA = {
     "key": pl.String, "source": pl.String, "created": pl.String, "version": pl.String,
     "protocol": pl.String, "status": pl.String, "kind": pl.String, "name": pl.String,
-    "capacity_bytes": pl.Int64, "seed": pl.Int64,
+    "capacity_bytes": pl.Int64, "seed": pl.UInt64,
 }  # fmt: skip
 
 

@@ -8,25 +8,34 @@ from collections.abc import Iterator, Sequence
 from ssdlab import units
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.rows import CLOSE
+from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS
 from ssdlab.plan.storage.rows import StorageOffer
+from ssdlab.wear import WARRANTY_DAYS
 
 NEAR = 1.25
 """A rival within this factor may win by a change of prices."""
 ROOMY = 0.9
 """With this share of the space a rival holds about as much."""
-LIFE_SHORT = 3.0
+LIFE_SHORT = WARRANTY_DAYS / 365
 """Years of an SSD from which on its wear needs no sentence."""
 HOURS_LONG = 1.0
 FLATTERS = 1.25
 """Writes in the hot set that are so many times those all over the store need a sentence."""
 
 
-def advise(rows: Sequence[StorageOffer], keys: Sequence[str], prices: Prices) -> list[str]:
-    """Sentences: what is cheapest per IOPS and per TB, what for what, what would change it."""
+def advise(
+    rows: Sequence[StorageOffer],
+    keys: Sequence[str],
+    prices: Prices,
+    writes_per_day: float = WRITES_PER_DAY,
+) -> list[str]:
+    """Sentences: what is cheapest per IOPS and per TB and soon worn out, what for what, what would
+    change it."""
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
-    said = [*_cheapest(rows, random, prices), *_for_what(rows, random)]
-    said += [*_flattered(rows), *_caches(rows, random), *_wear(rows), *_risks(rows)]
+    said = [*_cheapest(rows, random, prices, writes_per_day)]
+    said += [*_wear(rows, writes_per_day), *_for_what(rows, random)]
+    said += [*_flattered(rows), *_caches(rows, random), *_risks(rows)]
     said += _changes(rows, random)
     return said
 
@@ -45,19 +54,37 @@ def _flattered(rows: Sequence[StorageOffer]) -> Iterator[str]:
         yield f"A small hot set flatters SSDs: {'; '.join(parts)}."
 
 
-def _cheapest(rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices) -> Iterator[str]:
+def _cheapest(
+    rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices, writes_per_day: float
+) -> Iterator[str]:
     priced = [row for row in rows if row.price is not None]
     if not priced:
         yield "None of the candidates has a price: put what they cost into a file (--prices FILE)."
         return
     space = min(priced, key=lambda row: row.price_per_tb or 0.0)
     parts = [f"{space.letter} ({space.candidate.title}): {units.number(space.price_per_tb)}"]
+    named = [space]
     for key in random:
         best = next(iter(_by_kiops(priced, key)), None)
         if best is not None:
             cost = units.number(best.per_kiops(key))
             parts.append(f"a thousand {_load(key)}IOPS in {best.letter} ({cost})")
+            named.append(best)
+    worn = [
+        f"those of {row.letter} {units.number(years)} years"
+        for row in rows
+        if row in named and (years := _short_life(row)) is not None
+    ]
+    if worn:
+        written = units.size_text(writes_per_day)
+        parts.append(f"at {written} of writes a day SSDs last: {', '.join(worn)}")
     yield f"In {prices.currency}, a TB costs least in {'; '.join(parts)}."
+
+
+def _short_life(row: StorageOffer) -> float | None:
+    """Years until the SSDs are worn out, where that is soon."""
+    years = None if row.life is None else row.life.years
+    return None if years is None or years >= LIFE_SHORT else years
 
 
 def _load(key: str) -> str:
@@ -180,15 +207,22 @@ def _caches(rows: Sequence[StorageOffer], random: Sequence[str]) -> Iterator[str
         yield f"{text}."
 
 
-def _wear(rows: Sequence[StorageOffer]) -> Iterator[str]:
+def _wear(rows: Sequence[StorageOffer], writes_per_day: float) -> Iterator[str]:
+    """What is worn out too soon, and the drive writes a day that would take."""
+    parts = []
     for row in rows:
-        life = row.life
-        if life is not None and life.years is not None and life.years < LIFE_SHORT:
-            yield (
-                f"The SSDs of {row.letter} ({life.of}) last {units.number(life.years)} years only "
-                f"at these writes: take drives for more of them than {life.dwpd_5_years:.2g} drive "
-                "writes a day."
+        years, life = _short_life(row), row.life
+        if years is not None and life is not None:
+            needed = life.dwpd_5_years * LIFE_SHORT / years
+            parts.append(
+                f"{row.letter} ({life.of}) after {units.number(years)} years, as {needed:.2g} "
+                f"drive writes a day (DWPD) where it stands {life.dwpd_5_years:.2g}"
             )
+    if parts:
+        yield (
+            f"At {units.size_text(writes_per_day)} of writes a day SSDs wear out within "
+            f"{LIFE_SHORT:g} years: {'; '.join(parts)}."
+        )
 
 
 def _risks(rows: Sequence[StorageOffer]) -> Iterator[str]:

@@ -27,7 +27,7 @@ def chapter(rows: Sequence[StorageOffer], prices: Prices, writes_per_day: float)
     return Section(
         key="storage",
         title="Candidates beside each other",
-        sentences=advise(rows, keys, prices),
+        sentences=advise(rows, keys, prices, writes_per_day),
         tables=tables,
         figures=[*_prices(rows, random, prices), *(_rates(rows, key) for key in keys)],
         rows=[row.as_json() for row in rows],
@@ -53,8 +53,13 @@ def _candidates(rows: Sequence[StorageOffer], random: Sequence[str], prices: Pri
             f"price [{prices.currency}]": lambda row: row.price,
             "usable [TB]": lambda row: row.usable_bytes / 1e12,
             **{f"{key} [IOPS]": _rate(key) for key in random},
+            **({"life [years]": _life} if any(row.life is not None for row in rows) else {}),
         },
     )
+
+
+def _life(row: StorageOffer) -> float | None:
+    return None if row.life is None else row.life.years
 
 
 def _random(rows: Sequence[StorageOffer], keys: Sequence[str]) -> Table:
@@ -167,7 +172,7 @@ def _safety(rows: Sequence[StorageOffer], writes_per_day: float) -> Table:
             "amplification": of(lambda life: life.write_amplification),
             "DWPD 5 years": of(lambda life: life.dwpd_5_years),
             "written per byte": of(lambda life: life.written_per_host_byte),
-            "life [years]": of(lambda life: life.years),
+            "life [years]": _life,
             **hot,
             "loss a year [%]": lambda row: (
                 None if row.loss_per_year is None else 100 * row.loss_per_year
