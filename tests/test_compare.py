@@ -678,3 +678,21 @@ def test_the_page_opens_without_complaint(
         assert tab.complaints == []
         assert tab.run("document.documentElement.scrollWidth") <= 390
         assert tab.run("Bokeh.documents[0].roots().length") == 2
+
+
+def test_drives_that_began_in_different_states_are_named_as_such_beside_a_change(
+    tmp_path: Path,
+) -> None:
+    """What the state does would be taken for what the change does."""
+
+    def run(state: str, spare: str) -> Result:
+        keys = {"capacity": "1GiB", "ftl.over_provisioning": spare}
+        return ssdlab.run(JOB.replace("60", "2"), on="demo-enterprise", set=keys, prepare=state)
+
+    filled, used = run("sequential", "0.4"), run("steady", "0.5")
+    (said,) = compare.load([[filled], [used]], RunStore(tmp_path)).sentences()
+    assert said.endswith(
+        "(steady) than demo-enterprise (1.07 GB) (1) (sequential), which counts as well."
+    )
+    (said,) = compare.load([[filled], [run("sequential", "0.5")]], RunStore(tmp_path)).sentences()
+    assert "state" not in said

@@ -29,10 +29,10 @@ from ssdlab.fits.observations import FitWorkload, Observation
 from ssdlab.fits.parameters import amount, with_keys
 from ssdlab.fits.predict import loads_of, predict
 from ssdlab.fits.search import FitTarget
-from ssdlab.fits.sources import gather
+from ssdlab.fits.sources import Gathered, gather
 from ssdlab.fits.starts import ROOM, Start, of_dies, ranked
 from ssdlab.fits.twin import Basis, Region, Twin, covered, judged, twin_of
-from ssdlab.jobfile import JobText
+from ssdlab.jobfile import JobText, read_job
 from ssdlab.rig import profile
 from ssdlab.studies.blind import BASE
 from ssdlab.target import Settings, Sim
@@ -311,6 +311,61 @@ def test_a_fit_says_what_speaks_against_the_runs_that_it_takes(
         assert ssdlab_command("fit", run, "--quick", *line) == 0
         said = capsys.readouterr().out
         assert doubt in said and wrote in said
+
+
+def test_what_no_row_of_a_table_says_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They would count as writes to all places alike, or as reads with nothing beside them."""
+    common = "[global]\nbs=4k\nsize=64m\nnorandommap\ntime_based\nruntime=2\n"
+    (path := tmp_path / "own.fio").write_text(
+        common + "[skewed]\nrw=randwrite\nrandom_distribution=zipf:1.2\n"
+        "[log]\nstonewall\nrw=write\nfdatasync=1\n"
+        "[reader]\nstonewall\nrw=randread\n[writer]\nrw=randwrite\n"
+        "[alone]\nstonewall\nrw=randread\niodepth=8\n[seq]\nstonewall\nrw=write\nbs=64k\n"
+    )
+    run = ("run", path, "--on", "demo-client", "--prepare", "steady", "--out", tmp_path / "runs")
+    assert ssdlab_command(*run, "--set", "capacity=2GiB", "-q") == 0
+    (kept,) = (tmp_path / "runs").iterdir()
+    found = gather([str(kept)])
+    assert [one.load.rw for one in found.observed] == ["randread", "write"]
+    why = [said.rpartition(" (")[2] for said in found.left]
+    assert why == ["random_distribution=zipf:1.2)", "beside writer)", "beside reader)"]
+    capsys.readouterr()
+    fit_ = ("fit", kept, "--quick", "--capacity", "2GB", "-o", tmp_path / "t.toml")
+    assert ssdlab_command(*fit_) == 0
+    assert "Left out, because no row of a table says what they do: " in capsys.readouterr().out
+    with pytest.raises(InputError, match=r"\[skewed\] random_distribution=zipf:1.2: no prediction"):
+        loads_of(read_job(path))
+
+
+def test_random_writes_of_protocols_count_as_steady_where_something_tells_that(
+    tmp_path: Path,
+) -> None:
+    """Rounds before the window, and the records of a drive that begins purged, were rows of the
+    steady state without a word."""
+
+    def told(protocol: str, drive: str, **param: object) -> Gathered:
+        small = {"capacity": "1GiB"}
+        (run,) = ssdlab.test(drive, protocol, param=param, set=small, out=tmp_path).runs
+        return gather([str(tmp_path / run)])
+
+    fresh = told("pts-wsat", "demo-enterprise", seconds=5)
+    doubt = next(check for check in fresh.checks if check.name == "steady")
+    said = "nothing tells that random writes were as fast as they stay in minute0001"
+    assert doubt.status == "doubt" and said in doubt.evidence
+    rounds = told("pts-latency", "demo-client", seconds=1, histogram_minutes=0.1)
+    assert len(rounds.observed) == 5 * 9 + 1  # of six rounds
+    assert not any(check.name == "steady" for check in rounds.checks)
+
+
+def test_writes_to_a_part_of_a_purged_drive_have_the_rest_as_spare(tmp_path: Path) -> None:
+    (run,) = ssdlab.test(
+        "demo-enterprise", "spare-area", param={"shares": "50", "hours": 0.01},
+        set={"capacity": "1GiB"}, out=tmp_path,
+    ).runs  # fmt: skip
+    (row,) = gather([str(tmp_path / run)]).observed
+    assert row.load.namespace == 512 << 20
 
 
 def test_what_only_the_make_of_a_drive_tells_is_not_determined_by_a_table() -> None:

@@ -376,6 +376,9 @@ def test_saturation_ends_when_four_times_the_range_is_written() -> None:
     assert 4 * setup.active <= written(records) < 4 * setup.active + 2 * minute
     said = " ".join(find("pts-wsat").judge(records, setup).sentences)
     assert "4 x the active range is written" in said
+    assert "x the active range, and was not steady yet." in said
+    level, _ = run(setup, find("pts-wsat"), lambda job: 300_000.0 - 10 * int(job.key[-4:]))
+    assert "steady yet" not in find("pts-wsat").judge(level, setup).sentences[0]
 
 
 def test_the_end_of_a_short_saturation_is_not_all_of_it() -> None:

@@ -193,6 +193,12 @@ def listed(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def some(parts: Sequence[str], most: int) -> str:
+    """The same of at most so many, and how many more there are."""
+    rest = len(parts) - most
+    return listed([*parts[:most], f"{rest:,} more"] if rest > 0 else parts)
+
+
 def sentence(text: str) -> str:
     """With a capital at the start and a full stop at the end."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

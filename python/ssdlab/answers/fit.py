@@ -39,10 +39,13 @@ NAMES = {
 """Columns as people read them, and their units."""
 CURVES_MAX = 8
 """Curves of one chart."""
+LEFT_MAX = 3
+"""So many jobs that were left out are named."""
 
 
-def answer(fit: Fit, twin: Twin) -> Answer:
-    """What came of a fit: the twin's parameters, how near it comes, and what to measure next."""
+def answer(fit: Fit, twin: Twin, omitted: Sequence[str] = ()) -> Answer:
+    """What came of a fit: the twin's parameters, how near it comes, and what to measure next;
+    ``omitted`` are jobs that were left out."""
     end, loads = fit.found, [observation.load for observation in fit.observed]
     # Closed forms do not say percentiles.
     said_too = np.flatnonzero(np.isfinite(end.logs)).tolist()
@@ -60,6 +63,7 @@ def answer(fit: Fit, twin: Twin) -> Answer:
         said.append(
             "By closed forms and few simulations: without --quick it is fitted to simulations."
         )
+    said += _left_out(omitted)
     wanted = missing(loads)
     if wanted:
         said.append(f"Measure next: {units.listed(wanted[:3])}.")
@@ -99,7 +103,14 @@ def answer(fit: Fit, twin: Twin) -> Answer:
     )
 
 
-def check(twin: Twin, compared: Sequence[ComparedNumber]) -> Answer:
+def _left_out(jobs: Sequence[str]) -> list[str]:
+    """The sentence of jobs that were left out, if there are any."""
+    if not jobs:
+        return []
+    return [f"Left out, because no row of a table says what they do: {units.some(jobs, LEFT_MAX)}."]
+
+
+def check(twin: Twin, compared: Sequence[ComparedNumber], omitted: Sequence[str] = ()) -> Answer:
     """Measured beside predicted."""
     errors = np.array([number.error for number in compared])
     inside = sum(number.inside for number in compared)
@@ -107,7 +118,8 @@ def check(twin: Twin, compared: Sequence[ComparedNumber]) -> Answer:
     median = _median(errors)
     said = [
         f"{twin.name}: {_off(median)} off at the median, {_off(_high(errors))} at the 90th "
-        f"percentile, over {len(compared)} numbers; {100 * share:.0f} % lie in the 90 % intervals"
+        f"percentile, over {len(compared)} numbers; {100 * share:.0f} % lie in the 90 % intervals",
+        *_left_out(omitted),
     ]
     loads = list(dict.fromkeys(number.observation.load for number in compared))
     places = {load: place for place, load in enumerate(loads)}

@@ -110,7 +110,7 @@ def fit(
         )
         if place is not None:
             place.write(twin.text)
-    return Report(replace(fit_answer.answer(found, twin), checks=gathered.checks))
+    return Report(replace(fit_answer.answer(found, twin, gathered.left), checks=gathered.checks))
 
 
 def _require_absent(option: str, given: Mapping[str, object]) -> None:
@@ -128,7 +128,7 @@ def _checked(place: str, gathered: Gathered, seed: int, watch: Watch) -> Report:
     with shown(watch, "predicting") as callback:
         loads = [observation.load for observation in known]
         found = predictions.predict(twin, loads, seed=seed, progress=callback)
-    answer = fit_answer.check(twin, predictions.compare(known, found))
+    answer = fit_answer.check(twin, predictions.compare(known, found), gathered.left)
     return Report(replace(answer, checks=gathered.checks))
 
 

@@ -63,6 +63,8 @@ LIMITS = ("rate", "rate_iops", "rate_process", "thinktime", "thinktime_blocks")
 """Options of a job that keep it from asking as fast as it could."""
 RATES = LIMITS[:2]
 """Those that say a rate of each job: one for both directions, or one for each."""
+FLUSHES = ("fsync", "fdatasync", "sync")
+"""Options that have a job wait until what it wrote is durable."""
 SCHEMA = pl.Schema(
     {
         "rw": pl.String,
@@ -84,6 +86,9 @@ CLAT_LEAST = 0.01
 """The same of clat, which has not the time of submission: where that blocks, as libaio's does
 without ``direct=1``, it is almost all of the time. A thousandth is another unit; of several jobs
 few in flight are the IOPS of one."""
+BESIDE_SHARE = 0.1
+"""Of the time of a job that another may take beside it without a word: what it changes is within
+the noise of measurements."""
 SLACK = 1.02
 """Rounded numbers may contradict each other by so much."""
 
@@ -255,15 +260,52 @@ def text(table: pl.DataFrame) -> str:
     return table.write_csv(float_precision=None)
 
 
-def observations(run: Result, state: str | None = None) -> list[Observation]:
+def observations(
+    run: Result, state: str | None = None, left: list[str] | None = None
+) -> list[Observation]:
     """One for each job of a run that does more than fill the drive, in its measurement window, but
     those that do not say what they do (as some of imported runs) or have several block sizes.
-    ``state`` is that of the drive at its start; None for the usual one of such a job."""
+    ``state`` is that of the drive at its start; None for the usual one of such a job, of which what
+    no row of a table says is left out, and noted in ``left`` with the reason."""
     measured = run.measurement
     last = measured.jobs[-1].name if measured.jobs else ""
     jobs = [job for job in measured.jobs if not job.workload.fills(last)]
-    found = [_of_job(job, state, f"{run.name}, job {job.name}") for job in jobs]
-    return [observation for observation in found if observation is not None]
+    found = []
+    for job in jobs:
+        where = f"{run.name}, job {job.name}"
+        observation = _of_job(job, state, where)
+        if observation is None:
+            continue
+        if state is None and (why := unsaid(job.workload) or _beside(job, measured.jobs)):
+            if left is not None:
+                left.append(f"{where} ({why})")
+            continue
+        found.append(observation)
+    return found
+
+
+def unsaid(workload: Workload) -> str:
+    """What a job asks for that no column of a table says; empty where they say all."""
+    places = workload.option("random_distribution") or "random"
+    if workload.random and places != "random":
+        return f"random_distribution={places}"
+    at_random = workload.option("percentage_random") or "100"
+    if workload.random and at_random.replace(",100", "") != "100":
+        return f"percentage_random={at_random}"
+    for name in FLUSHES:
+        if (value := workload.option(name)) not in ("", "0", "none"):
+            return f"{name}={value}"
+    return ""
+
+
+def _beside(job: JobMeasurement, jobs: Sequence[JobMeasurement]) -> str:
+    """Which job ran at the same time, as far as series tell; empty where none did."""
+    start, end = job.start_s, job.start_s + job.window.end_s
+    for other in jobs if job.window.verdict != "unknown" else ():
+        both = min(end, other.start_s + other.window.end_s) - max(start, other.start_s)
+        if other is not job and both > BESIDE_SHARE * (end - start) > 0:
+            return f"beside {other.name}"
+    return ""
 
 
 def load_of(workload: Workload, state: str | None = None) -> FitWorkload | None:

@@ -26,6 +26,7 @@ from ssdlab.fits.observations import (
     FitWorkload,
     Observation,
     load_of,
+    unsaid,
 )
 from ssdlab.fits.parameters import bounds, sata
 from ssdlab.fits.search import value_of
@@ -193,7 +194,13 @@ def loads_of(job: JobText) -> list[tuple[str, FitWorkload]]:
     found = []
     for one in described["jobs"]:
         options = {**described["global_options"], **one["options"]}
-        if load := load_of(Workload(0, str(one["name"]), options, (), True)):
+        workload = Workload(0, str(one["name"]), options, (), True)
+        if load := load_of(workload):
+            if why := unsaid(workload):
+                raise InputError(
+                    f"{job.name}: [{workload.name}] {why}: no prediction says what that changes; "
+                    "simulate the twin instead (ssdlab run)"
+                )
             found.append((str(one["name"]), load))
     if not found:
         raise InputError(f"{job.name}: has no job of reads or writes that could be predicted")

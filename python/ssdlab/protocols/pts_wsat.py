@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from ssdlab.analysis.steady import pts_window
 from ssdlab.answer import Cell, Figure, Section, Table
 from ssdlab.engine import steady_report
 from ssdlab.engine.answers import Part, both_scales, charts, figure, number, ratio, work_table
@@ -149,7 +150,14 @@ def judge(records: Records, setup: Setup) -> Section:
     ]
     few = found[-1].written < setup.active and not records.on_disks(found[0].key)
     return Section(
-        _said(found, (begin.value or 0.0, end.value or 0.0), rounds, setup, few=few),
+        _said(
+            found,
+            (begin.value or 0.0, end.value or 0.0),
+            rounds,
+            setup,
+            few=few,
+            unsteady="" if rounds.steady else _unsteady(records, found),
+        ),
         numbers,
         [
             _table(records, found, setup),
@@ -164,6 +172,18 @@ def _late(found: list[Minute], each: int) -> int:
     """Records at the end: half an hour, of a short run its last quarter, for its half hour began
     with the fresh drive."""
     return min(each, max(1, len(found) // 4))
+
+
+def _unsteady(records: Records, found: list[Minute]) -> str:
+    """What the last half of the run, in as many pieces as a window has rounds, says of the rate in
+    the end; empty where it is steady by the rule."""
+    each = max(1, len(found) // (2 * WINDOW))
+    last = [one.key for one in found[-each * WINDOW :]]
+    if len(last) < WINDOW:
+        return ", in too few records to tell whether that is steady"
+    pieces = (records.cell("iops", last[n * each : (n + 1) * each]) for n in range(WINDOW))
+    steady = pts_window([cell.value or 0.0 for cell in pieces]).steady
+    return "" if steady else ", and was not steady yet"
 
 
 def _end(found: list[Minute], late: list[str]) -> str:
@@ -191,14 +211,17 @@ def _said(
     setup: Setup,
     *,
     few: bool,
+    unsteady: str,
 ) -> list[str]:
-    """``rates`` at first and in the end; ``few``: too few writes for steady state."""
+    """``rates`` at first and in the end; ``few``: too few writes for steady state;
+    ``unsteady``: what speaks against the end."""
     times, (begin, end) = found[-1].written / setup.active, rates
     fallen = f", {100 * end / begin:.0f} % of it" if begin else ""
     said = (
         f"Fresh out of the box it writes {begin:,.0f} IOPS; "
         f"in the end {end:,.0f}{fallen}, after {times:.2g} x the active range"
-        + (", too little for steady state." if few else ".")
+        + (", too little for steady state" if few else unsteady)
+        + "."
     )
     if rounds.steady and (few or setup.quick):
         kept = duration(60 * found[-1].minute)

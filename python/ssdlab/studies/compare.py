@@ -39,6 +39,8 @@ SHORT = 24
 NAMED = 3
 """So many differences are named in a sentence."""
 NOT_KNOWN = "noise not known"
+STATE = "state at the start"
+"""The fact of how a simulated drive was prepared."""
 
 METHOD_SINGLE = (
     "Differences are to {first}. Intervals (95 %) are those of the run's own seconds: blocks of "
@@ -184,7 +186,19 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """The verdict on each side against the first."""
-        return [self._sentence(side) for side in range(1, len(self.parties))]
+        sides = range(1, len(self.parties))
+        return [" ".join([self._sentence(side), *self._began(side)]) for side in sides]
+
+    def _began(self, side: int) -> list[str]:
+        """That a drive began in another state than the first, where no label says so."""
+        parties = (self.parties[0], self.parties[side])
+        states = [party.facts.get(STATE, "unknown") for party in parties]
+        if len(set(states)) == 1 or all(STATE in party.label for party in parties):
+            return []
+        return [
+            f"{parties[1].label} began in another state ({states[1]}) than {parties[0].label} "
+            f"({states[0]}), which counts as well."
+        ]
 
     def _sentence(self, side: int) -> str:
         first, label = self.parties[0].label, self.parties[side].label
@@ -441,7 +455,7 @@ def of_result(result: Result) -> Contender:
     facts: Facts = {
         "target": result.name,
         "capacity, bytes": (about.get("target") or {}).get("capacity_bytes"),
-        "state at the start": prepared,
+        STATE: prepared,
         "seed": about.get("seed"),
         "ssdlab": about.get("version"),
         "fio": surroundings.get("fio_version"),
