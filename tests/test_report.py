@@ -316,7 +316,7 @@ def test_breakdowns_of_a_whole_run_are_those_of_no_job_alone() -> None:
 def test_parts_and_causes_of_the_core_have_names_and_colours() -> None:
     root = Path(__file__).parents[1] / "crates/ssdlab/src"
     text = (root / "stats/parts.rs").read_text()
-    parts = re.findall(r'^    "(\w+)",$', text, flags=re.MULTILINE)
+    parts = re.findall(r'^    \w+ "(\w+)",$', text, flags=re.MULTILINE)
     assert parts == list(names.PARTS) == list(style.PART_COLOURS)
     channels = [
         [int(colour[i : i + 2], 16) for i in (1, 3, 5)]

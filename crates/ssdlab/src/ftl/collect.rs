@@ -64,17 +64,24 @@ impl PageMap {
             }
             Pace::Periodic => self.carry_batch(region, length, sink),
         }
+        let frontier = self.space.frontier(region, Lane::Host);
+        let open = frontier.superblock != NONE;
+        if frontier.offset == self.nearly_full && self.space.free_in(region) <= self.settings.low {
+            self.expect_collection(region);
+        }
+        if !open || length > 1 {
+            self.find_room(region, length, sink);
+        }
+    }
+
+    /// Sees to it that a superblock is open with so much room, or can be.
+    #[inline(never)]
+    fn find_room<S: Sink>(&mut self, region: u32, length: u32, sink: &mut S) {
         for _ in 0..ROUNDS * self.space.blocks.per_region() + 1 {
             if length > 1 {
                 self.close_short(region, length, Cause::HostWrite, sink);
             }
-            let frontier = self.space.frontier(region, Lane::Host);
-            let closed = frontier.superblock == NONE;
-            if frontier.offset == self.nearly_full
-                && self.space.free_in(region) <= self.settings.low
-            {
-                self.expect_collection(region);
-            }
+            let closed = self.space.frontier(region, Lane::Host).superblock == NONE;
             if !closed || self.space.free_in(region) > self.settings.low {
                 return;
             }

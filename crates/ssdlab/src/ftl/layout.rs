@@ -252,7 +252,7 @@ impl Layout {
         self.die_at(self.region_of(superblock), offset)
     }
     /// Die of the unit at `offset` of any superblock of a region.
-    #[inline]
+    #[inline(always)]
     pub fn die_at(&self, region: u32, offset: u32) -> u32 {
         if self.dies_per_region == 1 {
             return region;

@@ -382,26 +382,26 @@ impl PageMap {
     #[inline(always)]
     pub fn write<S: Sink>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
         if self.map.packs() {
-            self.write_packed(write, sink)
+            self.write_packed(*write, sink)
         } else {
-            self.write_unit::<S, false>(write, sink)
+            self.write_unit::<S, false>(*write, sink)
         }
     }
 
     /// By itself, so that the other way has all registers.
     #[inline(never)]
-    fn write_packed<S: Sink>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
+    fn write_packed<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
         self.write_unit::<S, true>(write, sink)
     }
 
     /// The same; `PACKED` says whether units are packed, so that those that are not are not asked for their length.
     #[inline(always)]
-    fn write_unit<S: Sink, const PACKED: bool>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
+    fn write_unit<S: Sink, const PACKED: bool>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
         let lpn = write.lpn;
         let read = self.mapping.fetch(lpn, true, sink);
         self.make_entries(sink);
         let old = self.lookup(lpn);
-        let length = if PACKED { self.length_after(write) } else { 1 };
+        let length = if PACKED { self.length_after(&write) } else { 1 };
         let mut reads = [read, NONE];
         let mut unit = Unit::new(lpn);
         let kept = self.contents.unit(old);
@@ -473,7 +473,9 @@ impl PageMap {
         // Where the host unit before went.
         let cached = self.cache.as_ref().is_some_and(|cache| cache.took_last());
         let lane = if cached { Lane::Slc } else { Lane::Host };
-        let open = !self.program_boundary(self.space.frontier(self.last_region, lane).offset);
+        let several = self.layout.units_per_program() > 1;
+        let place = || self.space.frontier(self.last_region, lane).offset;
+        let open = several && !self.program_boundary(place());
         let layout = &self.layout;
         let backlog = |region: u32| {
             (0..layout.dies_per_region)

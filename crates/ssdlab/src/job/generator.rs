@@ -166,16 +166,21 @@ impl Generator {
         let due = if self.rules.endless { wanted } else { wanted.min(self.ios_left(len)) };
         let compressible = if direction == WRITE { self.pattern.compressible } else { 0 };
         let region = &mut self.regions[0];
-        let base = region.base();
+        let (base, op) = (region.base(), OPS[direction]);
         let draw = |_: &mut Stream, room: u64| (len <= room).then_some(len);
         let (mut ios, mut bytes) = (0, 0);
+        if order == Order::Random && region.is_drawn(direction, len) {
+            let places = region.draw(direction, len, due, &mut self.streams.offset);
+            ahead.extend(places.map(|at| Io { op, offset: base + at, len, compressible }));
+            (ios, bytes) = (due, due * len);
+        }
         while ios < due {
             let place = region.place(direction, order, self.rules, &mut self.streams, draw);
             let Some((offset, len)) = place else {
                 region.done = true;
                 break;
             };
-            ahead.push(Io { op: OPS[direction], offset: base + offset, len, compressible });
+            ahead.push(Io { op, offset: base + offset, len, compressible });
             (ios, bytes) = (ios + 1, bytes + len);
         }
         if ios > 0 {

@@ -204,6 +204,32 @@ impl Region {
         Some((offset, len))
     }
 
+    /// Whether nothing but a draw of one block among as many decides on random places for so many bytes.
+    pub fn is_drawn(&self, direction: usize, len: u64) -> bool {
+        let Sampler::Uniform { blocks } = self.samplers[direction] else { return false };
+        let last = (blocks - 1) * self.align[direction];
+        let fits = last < self.size && last + len <= self.range.span.min(self.limits[direction]);
+        fits && self.strips.is_none() && matches!(self.unique, Unique::No)
+    }
+
+    /// The next so many random places then: offsets from `base`.
+    pub fn draw(
+        &mut self,
+        direction: usize,
+        len: u64,
+        count: u64,
+        rng: &mut Stream,
+    ) -> impl Iterator<Item = u64> {
+        let (sampler, align) = (&self.samplers[direction], self.align[direction]);
+        let (start, end) = (&mut self.last_start[direction], &mut self.last_end[direction]);
+        self.strip_bytes += count * len;
+        (0..count).map(move |_| {
+            *start = sampler.draw(rng) * align;
+            *end = *start + len;
+            *start
+        })
+    }
+
     fn enter_strip(&mut self, streams: &mut Streams) {
         let Some(strips) = self.strips else { return };
         if self.strip_bytes < strips.size {

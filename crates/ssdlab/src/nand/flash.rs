@@ -203,6 +203,12 @@ impl Flash {
         self.dies.len() as u32
     }
 
+    /// The channel of die `d`.
+    #[inline]
+    fn channel_of(&self, d: u32) -> usize {
+        usize::from(self.dies[d as usize].channel)
+    }
+
     /// The die of an operation.
     #[inline]
     pub fn die_of(&self, op: u32) -> u32 {
@@ -236,11 +242,12 @@ impl Flash {
         }
     }
 
-    #[inline]
-    fn programming(&self, die: u32, at: Place) -> u64 {
+    /// Time of programming; asks where only if that depends on it.
+    #[inline(always)]
+    pub fn programming(&self, die: u32, slc: bool, at: impl FnOnce() -> Place) -> u64 {
         match self.places {
-            true => self.timing.programming(die, at),
-            false => self.timing.programming_anywhere(at.slc),
+            true => self.timing.programming(die, at()),
+            false => self.timing.programming_anywhere(slc),
         }
     }
 
@@ -274,7 +281,7 @@ impl Flash {
 
     #[inline]
     fn allocate_read(&mut self, op: FlashOp, at: Place) -> u32 {
-        let index = self.allocate(op);
+        let index = self.allocate(op, OwnWork::default());
         if let Some(aside) = self.asides.get_mut(index as usize) {
             (aside.group, aside.plane) = (at.group, at.plane);
         }
@@ -325,7 +332,7 @@ impl Flash {
     /// Announces a program that is filled later; [`Flash::close_program`] queues it.
     pub fn open_program(&mut self, now: u64, die: u32) -> u32 {
         let op = self.template(now, die, OpKind::Program, Cause::HostWrite);
-        self.allocate(op)
+        self.allocate(op, OwnWork::default())
     }
 
     /// Queues a program announced before.
@@ -333,9 +340,8 @@ impl Flash {
     pub fn close_program(&mut self, now: u64, index: u32, program: Program) {
         self.order += 1;
         let die = u32::from(self.ops[index as usize].die);
-        let working = self.programming(die, program.at);
         let op = &mut self.ops[index as usize];
-        op.working = working;
+        op.working = program.time;
         op.order = self.order;
         op.queued = now;
         op.first = program.first;
@@ -344,20 +350,17 @@ impl Flash {
         op.owner = program.owner;
         op.host_units = program.host_units;
         op.epoch = program.epoch;
-        op.slc = program.at.slc;
+        op.slc = program.slc;
         self.enqueue(now, die, index);
     }
 
     /// Queues a program that was not announced.
     #[inline(always)]
     pub fn program(&mut self, now: u64, die: u32, program: Program) -> u32 {
-        let Program { first, units, cause, owner, host_units, epoch, at } = program;
+        let Program { first, units, cause, owner, host_units, epoch, slc, time: working } = program;
         let op = self.template(now, die, OpKind::Program, cause);
-        let working = self.programming(die, at);
-        let op = FlashOp { working, first, units, owner, host_units, epoch, slc: at.slc, ..op };
-        let index = self.allocate(op);
-        self.enqueue(now, die, index);
-        index
+        let op = FlashOp { working, first, units, owner, host_units, epoch, slc, ..op };
+        self.enqueue_new(now, die, op)
     }
 
     /// Forgets a program announced but never queued.
@@ -386,12 +389,10 @@ impl Flash {
             op.senses += senses as u16;
             op.sensing += time;
         }
-        op.working = self.programming(die, to);
+        op.working = self.programming(die, to.slc, || to);
         op.units = 2;
         op.repeat = repeat;
-        let index = self.allocate(op);
-        self.enqueue(now, die, index);
-        index
+        self.enqueue_new(now, die, op)
     }
 
     /// Queues the erase of a part of a superblock; where it is `held`, it does not begin before
@@ -401,25 +402,47 @@ impl Flash {
         op.first = superblock;
         op.working = self.timing.erasing(die, superblock);
         op.awaits = u16::from(held);
-        let index = self.allocate(op);
-        self.enqueue(now, die, index);
+        self.enqueue_new(now, die, op)
+    }
+
+    /// Queues an operation that was not announced, which is ready now; answers its number.
+    #[inline(always)]
+    fn enqueue_new(&mut self, now: u64, die: u32, op: FlashOp) -> u32 {
+        let own = self.own_work(die, now);
+        let index = self.allocate(FlashOp { in_stream: true, ..op }, own);
+        self.line_up(now, die, index, op.awaits);
         index
     }
 
-    #[inline(always)]
+    /// The same of one that was.
+    #[inline]
     fn enqueue(&mut self, now: u64, die: u32, index: u32) {
         self.own_at_ready[index as usize] = self.own_work(die, now);
         let op = &mut self.ops[index as usize];
         op.in_stream = true;
         op.ready = now;
-        let state = &self.dies[die as usize];
-        let rests = state.phase == Phase::Idle && state.stream.head == NONE;
-        if rests && op.awaits == 0 && self.beside.is_empty() {
+        let awaits = op.awaits;
+        self.line_up(now, die, index, awaits);
+    }
+
+    /// Puts an operation into the stream of its die, which begins it at once if it rests.
+    #[inline(always)]
+    fn line_up(&mut self, now: u64, die: u32, index: u32, awaits: u16) {
+        let state = &mut self.dies[die as usize];
+        let (idle, alone) = (state.phase == Phase::Idle, self.beside.is_empty());
+        if idle && alone && awaits == 0 && state.stream.head == NONE {
             debug_assert!(state.reads.head == NONE && state.moving.head == NONE, "it rests");
-            return self.start(die, index, now);
+            return self.start_resting(die, index, now);
         }
-        Self::push(&mut self.dies[die as usize].stream, &mut self.ops, index);
-        self.arrival(die, now, false);
+        Self::push(&mut state.stream, &mut self.ops, index);
+        if idle || !alone {
+            self.arrival(die, now, false);
+        }
+    }
+
+    #[inline(never)]
+    fn start_resting(&mut self, die: u32, index: u32, now: u64) {
+        self.start(die, index, now);
     }
 
     /// Something may begin that could not before.

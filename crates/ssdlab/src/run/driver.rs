@@ -296,7 +296,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Issues I/Os of a process until it has no slot free or must wait.
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, index: usize, now: u64) {
         if self.processes[index].stage == Stage::Running {
             while let process = &mut self.processes[index]
@@ -368,7 +368,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    #[inline]
+    /// By itself, so that it has all registers.
+    #[inline(never)]
     fn complete(&mut self, now: u64, completion: &Completion) {
         let slot = self.slots[completion.tag as usize];
         let index = slot.process as usize;

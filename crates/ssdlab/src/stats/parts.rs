@@ -4,106 +4,87 @@ use crate::error::Result;
 use crate::persist::{Archive, Persist};
 use std::ops::{Index, IndexMut};
 
-/// One place where a command spends time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Part {
+macro_rules! parts {
+    ($($(#[$attribute:meta])+ $part:ident $name:literal,)+) => {
+        /// One place where a command spends time.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[repr(u8)]
+        pub enum Part {
+            $($(#[$attribute])+ $part,)+
+        }
+
+        const ALL: [Part; PARTS] = [$(Part::$part),+];
+
+        /// Names of the parts as they appear in results, in the order of [`Part`].
+        pub const PART_NAMES: [&str; PARTS] = [$($name),+];
+    };
+}
+
+parts! {
     /// Transfer over the host link and its per-command overhead.
-    Link,
+    #[default]
+    Link "link",
     /// Waiting for a queue slot of the link.
-    LinkWait,
+    LinkWait "link_wait",
     /// Command handling by the controller, waiting for it included.
-    Controller,
+    Controller "controller",
     /// Waiting for map entries that are not in RAM.
-    MapFetch,
+    MapFetch "map_fetch",
     /// Waiting for room in the write buffer.
-    BufferWait,
+    BufferWait "buffer_wait",
     /// Waiting for the turn that a limit on host writes gives, behind other writes included.
-    WriteLimit,
+    WriteLimit "write_limit",
     /// Waiting for the old content of a partly written unit.
-    ReadModifyWrite,
+    ReadModifyWrite "read_modify_write",
     /// The die was busy with other host work.
-    DieHost,
+    DieHost "die_host",
     /// The die was busy with collection (or wear levelling), or what that moves into the same program unit was still
     /// to be read.
-    DieCollection,
+    DieCollection "die_collection",
     /// The die was busy with the map: translation units, merging of extents.
-    DieMap,
+    DieMap "die_map",
     /// The die was busy with folding the SLC cache.
-    DieFold,
+    DieFold "die_fold",
     /// The die was busy with parity of the drive's own stripes.
-    DieParity,
+    DieParity "die_parity",
     /// Sensing, programming or erasing cells.
-    Cells,
+    Cells "cells",
     /// Waiting for the channel, register held.
-    ChannelWait,
+    ChannelWait "channel_wait",
     /// Transfer over the channel.
-    Channel,
+    Channel "channel",
     /// Waiting for a stripe of an array: for earlier writes of its rows, or for room in the cache.
-    StripeWait,
+    StripeWait "stripe_wait",
     /// Waiting for old data and parity of a stripe that is written in part.
-    Parity,
+    Parity "parity",
     /// Waiting for the write-intent bitmap of an array.
-    Bitmap,
+    Bitmap "bitmap",
     /// Waiting for the slowest member of an array, beyond what its members needed on the average.
-    SlowestMember,
+    SlowestMember "slowest_member",
     /// Waiting for other work of a disk's heads.
-    DiskWait,
+    DiskWait "disk_wait",
     /// Moving the heads to the track.
-    Seek,
+    Seek "seek",
     /// Waiting until the sector comes around.
-    Rotation,
+    Rotation "rotation",
     /// Sectors passing under the head, switches of tracks between them included.
-    Platter,
+    Platter "platter",
     /// Cache work: miss, fill, destage; in a controller card, waiting for room in its RAM.
-    Cache,
+    Cache "cache",
     /// Waiting for an extent that is being moved between tiers, or behind a purge of them.
-    MoveWait,
+    MoveWait "move_wait",
     /// Command handling by a controller card, waiting for it and for one of its places included.
-    Card,
+    Card "card",
     /// Transfer over a bandwidth that several share (a card, a bus), waiting for it included.
-    Bus,
+    Bus "bus",
     /// Plain service of a device that has no finer parts, waiting for it included.
-    Service,
+    Service "service",
     /// Waiting in the host until its process takes back what is done, in batches.
-    Host,
+    Host "host",
 }
 
 /// Number of parts.
 pub const PARTS: usize = 29;
-
-/// Names of the parts as they appear in results, in the order of [`Part`].
-pub const PART_NAMES: [&str; PARTS] = [
-    "link",
-    "link_wait",
-    "controller",
-    "map_fetch",
-    "buffer_wait",
-    "write_limit",
-    "read_modify_write",
-    "die_host",
-    "die_collection",
-    "die_map",
-    "die_fold",
-    "die_parity",
-    "cells",
-    "channel_wait",
-    "channel",
-    "stripe_wait",
-    "parity",
-    "bitmap",
-    "slowest_member",
-    "disk_wait",
-    "seek",
-    "rotation",
-    "platter",
-    "cache",
-    "move_wait",
-    "card",
-    "bus",
-    "service",
-    "host",
-];
 
 /// Parts of a command that have room in [`Parts`] itself: nearly all commands have no more.
 const FEW: usize = 7;
@@ -114,7 +95,7 @@ pub struct Parts {
     /// Parts in `few`.
     count: u8,
     /// Which those are, in the order in which they came.
-    which: [u8; FEW],
+    which: [Part; FEW],
     /// 0 behind them.
     few: [u64; FEW],
     /// The others, where there are more.
@@ -140,31 +121,27 @@ impl Parts {
                 return self.add(part, ns);
             }
             // Which parts have taken time cannot be foretold, so that this does not branch.
-            (self.which[at], self.few[at]) = (part as u8, ns);
+            (self.which[at], self.few[at]) = (part, ns);
             self.count += u8::from(ns > 0);
         });
     }
 
-    /// The same where there are none yet, and as few as always have room.
+    /// The same of as few as always have room. Those that have taken no time have places, too: to leave them out takes longer.
     #[inline(always)]
-    pub fn put_few<const N: usize>(&mut self, times: [(Part, u64); N]) {
+    pub fn few<const N: usize>(times: [(Part, u64); N]) -> Self {
         const { assert!(N <= FEW) };
-        debug_assert_eq!(self.count, 0, "parts of its own");
-        let mut at = 0;
-        for (part, ns) in times {
-            if let (Some(which), Some(few)) = (self.which.get_mut(at), self.few.get_mut(at)) {
-                (*which, *few) = (part as u8, ns);
-            }
-            at += usize::from(ns > 0);
-        }
-        self.count = at as u8;
+        let (mut which, mut few) = ([Part::default(); FEW], [0; FEW]);
+        times.into_iter().enumerate().for_each(|(at, (part, ns))| {
+            (which[at], few[at]) = (part, ns);
+        });
+        Parts { count: N as u8, which, few, more: None }
     }
 
     /// All time of a command went to one part.
     #[inline]
     pub fn only(part: Part, ns: u64) -> Self {
         let few = [ns, 0, 0, 0, 0, 0, 0];
-        Parts { count: u8::from(ns > 0), which: [part as u8; FEW], few, more: None }
+        Parts { count: u8::from(ns > 0), which: [part; FEW], few, more: None }
     }
 
     /// All parts together.
@@ -176,11 +153,6 @@ impl Parts {
     /// Adds time of a part.
     #[inline]
     pub fn add(&mut self, part: Part, ns: u64) {
-        self.add_by_number(part as u8, ns);
-    }
-
-    #[inline]
-    fn add_by_number(&mut self, part: u8, ns: u64) {
         if ns == 0 {
             return;
         }
@@ -190,9 +162,11 @@ impl Parts {
         } else if count < FEW {
             (self.which[count], self.few[count]) = (part, ns);
             self.count += 1;
+        } else if let Some(at) = self.few.iter().position(|&ns| ns == 0) {
+            (self.which[at], self.few[at]) = (part, ns);
         } else {
             let more = self.more.get_or_insert_with(|| Box::new([0; PARTS]));
-            more[usize::from(part)] += ns;
+            more[part as usize] += ns;
         }
     }
 
@@ -204,17 +178,17 @@ impl Parts {
         } else if (self.count, self.which) == (other.count, other.which) && other.more.is_none() {
             self.few.iter_mut().zip(other.few).for_each(|(sum, ns)| *sum += ns);
         } else {
-            other.each(|part, ns| self.add_by_number(part, ns));
+            other.each(|part, ns| self.add(part, ns));
         }
     }
 
     /// Calls with each part that has taken time.
     #[inline]
-    fn each(&self, mut call: impl FnMut(u8, u64)) {
+    fn each(&self, mut call: impl FnMut(Part, u64)) {
         let few = self.which.iter().zip(self.few).take(usize::from(self.count));
         few.for_each(|(&part, ns)| call(part, ns));
         if let Some(more) = &self.more {
-            (0u8..).zip(more.iter()).for_each(|(part, &ns)| call(part, ns));
+            ALL.into_iter().zip(more.iter()).for_each(|(part, &ns)| call(part, ns));
         }
     }
 
@@ -238,7 +212,7 @@ impl Index<Part> for Parts {
     type Output = u64;
     fn index(&self, part: Part) -> &u64 {
         let which = &self.which[..usize::from(self.count)];
-        match (which.iter().position(|&p| p == part as u8), &self.more) {
+        match (which.iter().position(|&p| p == part), &self.more) {
             (Some(at), _) => &self.few[at],
             (None, Some(more)) => &more[part as usize],
             (None, None) => &0,
@@ -277,7 +251,7 @@ impl PartSums {
     pub fn add(&mut self, parts: &Parts) {
         let mut add = |part: usize, ns: u64| self.0[part] += ns;
         // How many there are cannot be foretold; what lies behind them is 0.
-        parts.which.iter().zip(parts.few).for_each(|(&part, ns)| add(usize::from(part), ns));
+        parts.which.iter().zip(parts.few).for_each(|(&part, ns)| add(part as usize, ns));
         if let Some(more) = &parts.more {
             more.iter().enumerate().for_each(|(part, &ns)| add(part, ns));
         }
@@ -314,7 +288,7 @@ impl From<&Parts> for PartSums {
 impl From<&PartSums> for Parts {
     fn from(sums: &PartSums) -> Self {
         let mut parts = Parts::default();
-        (0u8..).zip(sums.0).for_each(|(part, ns)| parts.add_by_number(part, ns));
+        ALL.into_iter().zip(sums.0).for_each(|(part, ns)| parts.add(part, ns));
         parts
     }
 }

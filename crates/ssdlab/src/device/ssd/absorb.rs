@@ -116,7 +116,7 @@ impl Ssd {
         if self.engine.held_by_moves > 0 {
             return;
         }
-        while self.engine.epochs.iter().all(|&n| n == 0) {
+        while !self.engine.epochs.any() {
             if !self.drain_next() {
                 self.ftl.pad_all(&mut self.engine);
                 return;
@@ -126,15 +126,12 @@ impl Ssd {
 
     /// Host data has reached the flash: buffer room is free, flushes may be done.
     pub(super) fn programmed(&mut self, f: &Finished) {
-        let engine = &mut self.engine;
-        engine.epochs[(f.epoch - engine.first_epoch) as usize] -= 1;
+        self.engine.epochs.ended(f.epoch);
         if self.buffer.is_none() && self.flushing.is_empty() {
             return;
         }
         self.releasing = Some(*f);
-        while self.engine.epochs.len() > 1 && self.engine.epochs[0] == 0 {
-            self.engine.epochs.pop_front();
-            self.engine.first_epoch += 1;
+        while self.engine.epochs.flushed() {
             let index = self.flushing.pop_front().expect("an epoch ends with a flush");
             self.complete_at_once(index);
         }

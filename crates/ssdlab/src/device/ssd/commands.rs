@@ -18,20 +18,20 @@ impl Ssd {
         let active = &mut self.commands[index as usize];
         active.handled = now;
         active.entered = now;
-        let op = active.command.op;
-        self.go_on(index, op);
+        let command = active.command;
+        self.go_on(index, &command);
     }
 
     /// The same where that has taken no time.
     #[inline(always)]
-    pub(super) fn go_on(&mut self, index: u32, op: Op) {
-        if op == Op::Read {
+    pub(super) fn go_on(&mut self, index: u32, command: &Command) {
+        if command.op == Op::Read {
             return self.read(index);
         }
-        self.host.writes += u64::from(op == Op::Write);
+        self.host.writes += u64::from(command.op == Op::Write);
         self.begin_limit(index);
         let waits = !self.waiting.is_empty() || self.purging != NONE;
-        if waits || !self.enter(index, op) {
+        if waits || !self.enter(index, command) {
             self.waiting.push_back(index);
         }
     }
@@ -39,8 +39,8 @@ impl Ssd {
     /// Lets waiting commands in, in order, as far as there is room.
     pub(super) fn drain_waiting(&mut self) {
         while let Some(&index) = self.waiting.front() {
-            let op = self.commands[index as usize].command.op;
-            if self.purging != NONE || !self.enter(index, op) {
+            let command = self.commands[index as usize].command;
+            if self.purging != NONE || !self.enter(index, &command) {
                 return;
             }
             self.waiting.pop_front();
@@ -49,12 +49,12 @@ impl Ssd {
 
     /// Takes in a write, TRIM, flush or purge; `false` if it must wait for room or for its turn.
     #[inline(always)]
-    fn enter(&mut self, index: u32, op: Op) -> bool {
+    fn enter(&mut self, index: u32, command: &Command) -> bool {
         if self.limit.is_some() && !self.may_proceed(index) {
             return false;
         }
-        match op {
-            Op::Write => return self.write(index),
+        match command.op {
+            Op::Write => return self.write(index, command),
             Op::Trim => self.trim(index),
             Op::Flush => self.flush(index),
             Op::Purge => {
@@ -210,11 +210,11 @@ impl Ssd {
 
     /// Takes in as many units as there is room for, or places them; `true` when none is left.
     #[inline(always)]
-    fn write(&mut self, index: u32) -> bool {
+    fn write(&mut self, index: u32, command: &Command) -> bool {
         if self.buffer.is_some() {
             return self.write_to_buffer(index);
         }
-        self.write_to_flash(index);
+        self.write_to_flash(index, command);
         true
     }
 
@@ -237,22 +237,28 @@ impl Ssd {
     }
 
     /// Nothing but flash holds the data, so a partly filled program unit cannot wait.
-    fn write_to_flash(&mut self, index: u32) {
-        let command = self.commands[index as usize].command;
+    #[inline(always)]
+    fn write_to_flash(&mut self, index: u32, command: &Command) {
         (self.engine.owner, self.engine.queued) = (index, 0);
         let mut placed = 0;
         while placed < command.len {
-            let (write, bytes) = self.unit_write(&command, placed);
-            let length = self.ftl.length_after(&write);
-            self.place(&write, length);
-            self.forget_ahead(write.lpn);
-            placed += bytes;
+            placed += self.place_next(command, placed);
         }
         self.ftl.pad_all(&mut self.engine);
         let (now, queued) = (self.engine.now, self.engine.queued);
         self.engine.owner = NONE;
         let active = self.host_bytes_placed(index, placed);
         (active.entered, active.remaining) = (now, queued);
+    }
+
+    /// Places the next unit of a write from byte `placed` on; answers the bytes of it. By itself, as most writes have one.
+    #[inline(never)]
+    fn place_next(&mut self, command: &Command, placed: u64) -> u64 {
+        let (write, bytes) = self.unit_write(command, placed);
+        let length = self.ftl.length_after(&write);
+        self.place(&write, length);
+        self.forget_ahead(write.lpn);
+        bytes
     }
 
     /// What was read ahead of a unit is not what a read of it would find now.
@@ -265,6 +271,7 @@ impl Ssd {
 
     /// Of a write the bytes up to `placed` are in the buffer, or placed: they count with the units that they
     /// are in.
+    #[inline(always)]
     fn host_bytes_placed(&mut self, index: u32, placed: u64) -> &mut Active {
         let active = &mut self.commands[index as usize];
         self.host.bytes_written += placed - active.placed;
@@ -280,8 +287,8 @@ impl Ssd {
         if volatile {
             self.drain_all();
             self.ftl.pad_all(&mut self.engine);
-            if self.engine.epochs.iter().any(|&n| n > 0) {
-                self.engine.epochs.push_back(0);
+            if self.engine.epochs.any() {
+                self.engine.epochs.flush();
                 self.flushing.push_back(index);
                 return;
             }
@@ -300,10 +307,9 @@ impl Ssd {
         let controller = (Part::Controller, handled - submitted);
         let mut wait = now - handled - limited;
         if wait == 0 && limited == 0 {
-            return self.complete(index).put_few([controller]);
+            return self.complete(index, Parts::few([controller]));
         }
         let released = self.releasing;
-        let parts = self.complete(index);
         let mut share = |(part, time): (Part, u64)| {
             let share = time.min(wait);
             wait -= share;
@@ -313,9 +319,10 @@ impl Ssd {
             && let Some(plain) = plain_parts(f, now)
         {
             let [a, b, c, d, e] = plain.map(share);
-            return parts.put_few([controller, a, b, c, d, e, (Part::BufferWait, wait)]);
+            let last = (Part::BufferWait, wait);
+            return self.complete(index, Parts::few([controller, a, b, c, d, e, last]));
         }
-        parts.put([controller, (Part::WriteLimit, limited)]);
+        let mut parts = Parts::of([controller, (Part::WriteLimit, limited)]);
         if let Some(f) = &released {
             flash_parts(f, now)
                 .map(&mut share)
@@ -323,6 +330,7 @@ impl Ssd {
                 .for_each(|(part, ns)| parts.add(part, ns));
         }
         parts.put([(Part::BufferWait, wait)]);
+        self.complete(index, parts);
     }
 
     /// Completes a command whose last flash operation has just ended.
@@ -330,20 +338,20 @@ impl Ssd {
         let now = self.engine.now;
         let &Active { submitted, handled, entered, limited, .. } = &self.commands[index as usize];
         let (controller, wait) = ((Part::Controller, handled - submitted), entered - handled);
-        let parts = self.complete(index);
         if let (0, Some([a, b, c, d, e])) = (wait, plain_parts(f, now)) {
-            parts.put_few([controller, a, b, c, d, e]);
-        } else {
-            let waits = [(Part::WriteLimit, limited), (Part::BufferWait, wait - limited)];
-            parts.put([controller].into_iter().chain(waits));
-            flash_parts(f, now).into_iter().for_each(|(part, ns)| parts.add(part, ns));
+            return self.complete(index, Parts::few([controller, a, b, c, d, e]));
         }
-        debug_assert_eq!(parts.total(), now - submitted, "{f:?} {parts:?}");
+        let waits = [(Part::WriteLimit, limited), (Part::BufferWait, wait - limited)];
+        let mut parts = Parts::of([controller].into_iter().chain(waits));
+        flash_parts(f, now).into_iter().for_each(|(part, ns)| parts.add(part, ns));
+        self.complete(index, parts);
     }
 
-    /// Ends a command; answers where it is to be said where its time went.
+    /// Ends a command, whose time went there.
     #[inline(always)]
-    pub(super) fn complete(&mut self, index: u32) -> &mut Parts {
+    pub(super) fn complete(&mut self, index: u32, parts: Parts) {
+        let Active { submitted, .. } = self.commands[index as usize];
+        debug_assert_eq!(parts.total(), self.engine.now - submitted, "{parts:?}");
         let Active { command: Command { tag, .. }, digest, .. } = self.commands[index as usize];
         self.free.push(index);
         self.in_flight -= 1;
@@ -351,7 +359,6 @@ impl Ssd {
             self.plan_idle();
         }
         let time = self.engine.now;
-        self.ready.push(Completion { tag, time, parts: Parts::default(), digest });
-        &mut self.ready.last_mut().expect("just put there").parts
+        self.ready.push(Completion { tag, time, parts, digest });
     }
 }

@@ -2,6 +2,7 @@
 
 use super::buffer::Buffer;
 use super::controller::Controller;
+use super::epochs::Epochs;
 use super::held_erases::{Closed, HeldErases};
 use super::keys::ControllerKeys;
 use super::untimed::Instantly;
@@ -10,8 +11,7 @@ use crate::nand::{
     Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, Geometry, NONE, OpKind, Place, Program,
 };
 use crate::persist::persistent;
-use crate::sim::{Table, words};
-use std::collections::VecDeque;
+use crate::sim::{Table, word, words};
 use std::ops::Range;
 
 /// Flash with the controller's bookkeeping of what is under way.
@@ -39,10 +39,8 @@ pub struct Engine {
     pub held_by_moves: u32,
     /// Writes of the host wait for room.
     pub pressed: bool,
-    /// Host programs under way by flush epoch, the oldest in front.
-    pub epochs: VecDeque<u32>,
-    /// Number of the front epoch.
-    pub first_epoch: u32,
+    /// Programs of host data, queued or under way.
+    pub(super) epochs: Epochs,
     /// Units that left the write buffer without time.
     pub returned: u32,
     /// What went to the flash without time.
@@ -86,7 +84,7 @@ const PROGRAMS: u32 = 2;
 
 persistent!(Engine {
     state {
-        flash, now, owner, queued, open, epochs, first_epoch, returned, untimed, fetch_owner, fetches,
+        flash, now, owner, queued, open, epochs, returned, untimed, fetch_owner, fetches,
         placed, closed, holding, runs, sequence, held, unheld, free_dies, held_by_moves, pressed,
         controller,
     }
@@ -120,8 +118,7 @@ impl Engine {
             owner: NONE,
             queued: 0,
             open: 0,
-            epochs: VecDeque::from([0]),
-            first_epoch: 0,
+            epochs: Epochs::default(),
             returned: 0,
             untimed: FlashCounters::default(),
             fetch_owner: NONE,
@@ -152,7 +149,7 @@ impl Engine {
     }
 
     /// A program of host data is queued.
-    #[inline]
+    #[inline(always)]
     fn host_program_queued(&mut self, first: u32) {
         if self.programs.is_empty() {
             return;
@@ -175,7 +172,7 @@ impl Engine {
 
     /// A program is queued: of what is moved to its die, so much is in RAM as is programmed next. The rest is read
     /// when there is room for it.
-    #[inline]
+    #[inline(always)]
     fn moves_queued(&mut self, die: u32, filled: &Filled) {
         if self.moves.is_empty() {
             return;
@@ -217,8 +214,13 @@ impl Engine {
     /// The units are in flash now.
     #[inline]
     pub fn release(&mut self, first: u32, units: u32) {
-        words(first, units)
-            .for_each(|(word, bits)| self.pending.put(word, self.pending.at(word) & !bits));
+        let mut clear = |(word, bits): (usize, u64)| {
+            self.pending.put(word, self.pending.at(word) & !bits);
+        };
+        match word(first, units) {
+            Some(only) => clear(only),
+            None => words(first, units).for_each(clear),
+        }
     }
 
     /// Where units begin that a program which has ended has brought into flash.
@@ -274,7 +276,7 @@ impl Engine {
         }
         self.untimed.erases += self.unqueued().count() as u64;
         (self.owner, self.queued, self.fetch_owner, self.fetches) = (NONE, 0, NONE, 0);
-        self.epochs = VecDeque::from([0]);
+        self.epochs.clear();
         self.arriving.fill(NONE);
         self.pending.fill(0);
         self.programs.fill(0);
@@ -362,7 +364,7 @@ impl Engine {
 
     /// What the flash is to be told of a program unit that is queued now: behind the erase of its superblock.
     #[inline(always)]
-    fn program_of(&mut self, filled: &Filled, placed: &[Placed]) -> Program {
+    fn program_of(&mut self, die: u32, filled: &Filled, placed: &[Placed]) -> Program {
         self.queue_held(filled.first);
         self.sequence += 1;
         let host = filled.host_units > 0;
@@ -373,9 +375,6 @@ impl Engine {
         }
         // A flush waits for data of the host that was placed without time, too.
         let new = host || filled.cause != Cause::Map && placed.iter().any(|unit| unit.new);
-        if new && let Some(count) = self.epochs.back_mut() {
-            *count += 1;
-        }
         if filled.cause == Cause::Map {
             let time = u64::from(filled.units) * self.map_update_time;
             self.controller.add_own_work(self.now, time);
@@ -386,8 +385,11 @@ impl Engine {
             cause: filled.cause,
             owner,
             host_units: filled.host_units,
-            epoch: if new { self.first_epoch + self.epochs.len() as u32 - 1 } else { NONE },
-            at: self.place(filled.first, 1, filled.slc),
+            epoch: if new { self.epochs.queued() } else { NONE },
+            slc: filled.slc,
+            time: self
+                .flash
+                .programming(die, filled.slc, || self.look_up_place(filled.first, 1, filled.slc)),
         }
     }
 
@@ -432,15 +434,16 @@ impl Sink for Engine {
     }
     #[inline]
     fn close_program(&mut self, handle: u32, filled: Filled, placed: &[Placed]) {
-        let program = self.program_of(&filled, placed);
-        self.moves_queued(self.flash.die_of(handle), &filled);
+        let die = self.flash.die_of(handle);
+        let program = self.program_of(die, &filled, placed);
+        self.moves_queued(die, &filled);
         self.note(handle, filled.first, placed);
         self.open -= 1;
         self.flash.close_program(self.now, handle, program);
     }
-    #[inline]
+    #[inline(always)]
     fn program(&mut self, die: u32, filled: Filled, placed: &[Placed]) {
-        let program = self.program_of(&filled, placed);
+        let program = self.program_of(die, &filled, placed);
         self.moves_queued(die, &filled);
         let op = self.flash.program(self.now, die, program);
         self.note(op, filled.first, placed);

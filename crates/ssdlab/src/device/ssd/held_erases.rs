@@ -87,19 +87,17 @@ impl HeldErases {
 
 impl Engine {
     /// Remembers the units of a program that is queued.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note(&mut self, op: u32, first: u32, placed: &[Placed]) {
-        let (op, units) = (op as usize, self.units_per_program as usize);
+        let op = op as usize;
         if op >= self.closed.len() {
             self.add_places(op + 1);
         }
         self.closed[op] = Closed { sequence: self.sequence, first };
-        let places = &mut self.placed[op * units..(op + 1) * units];
-        if let ([place], [unit]) = (&mut *places, placed) {
-            *place = *unit;
-            return;
+        match placed {
+            [unit] if self.units_per_program == 1 => self.placed[op] = *unit,
+            _ => self.note_several(op, first, placed),
         }
-        self.note_several(op, first, placed);
     }
 
     /// By itself, since where there is one that is quick.
@@ -128,7 +126,7 @@ impl Engine {
     /// A program has ended: what it replaced need not be kept.
     #[inline]
     pub fn replaced(&mut self, f: &Finished) {
-        if self.held.takes_note(f.op) {
+        if !self.held.is_empty() && self.held.takes_note(f.op) {
             self.replaced_in_held(f.op);
         }
         self.closed[f.op as usize].sequence = 0;

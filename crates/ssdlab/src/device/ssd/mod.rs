@@ -9,6 +9,7 @@ mod commands;
 mod controller;
 mod counters;
 mod engine;
+mod epochs;
 mod fold;
 mod held_erases;
 mod keys;
@@ -308,7 +309,7 @@ impl Device for Ssd {
         }
         self.in_flight += 1;
         if self.engine.controller.is_free(now, command.op) {
-            return self.go_on(index, command.op);
+            return self.go_on(index, &command);
         }
         self.ftl.expect(self.unit_of(command.offset));
         if let Some(done) = self.engine.controller.take(now, index, command.op) {

@@ -363,6 +363,6 @@ impl Ssd {
             wait -= share;
         }
         debug_assert_eq!(wait, 0);
-        *self.complete(index) = parts;
+        self.complete(index, parts);
     }
 }

@@ -69,7 +69,7 @@ impl Ssd {
             (Part::WriteLimit, active.limited),
             (Part::BufferWait, active.entered - active.handled - active.limited),
         ]);
-        *self.complete(index) = parts;
+        self.complete(index, parts);
     }
 
     /// Unmaps the units that lie wholly inside the command's range; answers how many those are.

@@ -47,11 +47,14 @@ impl Cause {
 }
 
 impl OwnWork {
-    /// Which cause comes next cannot be foretold, so that this does not branch; all are written, as they are read together
-    /// soon, which would wait for a single one to reach the cache.
+    /// Which of the drive's own causes it is cannot be foretold, so that this does not branch on it; all are written, as they
+    /// are read together soon, which would wait for a single one to reach the cache.
     #[inline]
     pub fn add(&mut self, cause: Cause, time: u64) {
         let kind = usize::from(KIND[cause as usize]);
+        if kind == HOST {
+            return;
+        }
         *self = OwnWork(std::array::from_fn(|k| self.0[k] + if k == kind { time } else { 0 }));
     }
     #[inline]
@@ -102,7 +105,7 @@ impl Flash {
     }
 
     /// The same of what takes the whole die.
-    #[inline]
+    #[inline(always)]
     pub(super) fn own_of_array(&self, die: u32, now: u64) -> OwnWork {
         let die = &self.dies[die as usize];
         let mut own = die.own;

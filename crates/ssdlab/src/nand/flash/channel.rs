@@ -6,7 +6,7 @@
 //! or for a read that finds the channel taken a look at its dies.
 
 use super::rows::Row;
-use super::{Flash, NONE, OpKind, Phase};
+use super::{Flash, FlashOp, NONE, OpKind, Phase};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Channel {
@@ -28,6 +28,14 @@ impl Channel {
         start
     }
 
+    /// The same with that of an operation; answers when it is over.
+    #[inline(always)]
+    pub fn append_op(&mut self, op: &mut FlashOp, now: u64, time: u64) -> u64 {
+        let start = self.append(now, time);
+        op.waited(start - now);
+        start + time
+    }
+
     /// Time on the channel up to `now`: what is booked for later follows without a gap.
     pub fn busy(&self, now: u64) -> u64 {
         self.booked - self.free_at.saturating_sub(now)
@@ -42,28 +50,27 @@ struct Transfer {
 }
 
 impl Flash {
-    /// Books the transfer of the operation `index`; answers when it is over.
+    /// Books the transfer of the operation `index` on its channel; answers when it is over.
     #[inline(always)]
-    pub(super) fn book(&mut self, index: u32, now: u64) -> u64 {
-        let op = &self.ops[index as usize];
-        let time = u64::from(op.units) * self.timing.transfer;
-        let read = op.kind == OpKind::Read;
-        let first = read && !op.moves;
-        let c = usize::from(self.dies[usize::from(op.die)].channel);
+    pub(super) fn book(&mut self, index: u32, c: usize, now: u64) -> u64 {
         // What copies in a row have asked for comes before.
         self.catch_up(c, now);
-        let channel = &mut self.channels[c];
+        let (op, channel) = (&mut self.ops[index as usize], &mut self.channels[c]);
+        let time = u64::from(op.units) * self.timing.transfer;
+        if op.kind != OpKind::Read {
+            return channel.append_op(op, now, time);
+        }
+        let first = !op.moves;
         let overtakes = channel.settled < channel.free_at;
         let mut start = channel.append(now, time);
         if first && start > now && overtakes {
             start = self.go_first(c, index, now, time);
         }
         // Of a die that goes on meanwhile the transfers are in the order of its registers.
-        if read && (first || !self.beside.is_empty()) {
+        if first || !self.beside.is_empty() {
             self.channels[c].settled = start + time;
         }
-        let op = &mut self.ops[index as usize];
-        op.bus_wait = op.bus_wait.saturating_add((start - now) as u32);
+        self.ops[index as usize].waited(start - now);
         start + time
     }
 
@@ -121,8 +128,7 @@ impl Flash {
         if die.phase == Phase::Copying {
             self.put_off_row(d, time);
         }
-        let its = &mut self.ops[op as usize];
-        its.bus_wait = its.bus_wait.saturating_add(time as u32);
+        self.ops[op as usize].waited(time);
         let at = self.planned(d) + time;
         self.plan(d, at);
         if !self.beside.is_empty() {
@@ -168,10 +174,18 @@ mod tests {
         let none = Registers { planes: 1, independent: false, keep: false, cache: false };
         let mut flash = Flash::new(&geometry, timing, none, policy);
         for die in 0..3 {
-            let (at, owner) = (Place::anywhere(false), NONE);
-            let (first, units, cause) = (0, 4, Cause::HostWrite);
+            let (units, cause) = (4, Cause::HostWrite);
             let op = flash.open_program(0, die);
-            let program = Program { first, units, cause, owner, host_units: 4, epoch: NONE, at };
+            let program = Program {
+                first: 0,
+                units,
+                cause,
+                owner: NONE,
+                host_units: 4,
+                epoch: NONE,
+                slc: false,
+                time: PROGRAM,
+            };
             flash.close_program(0, op, program);
         }
         read(&mut flash);

@@ -1,6 +1,6 @@
 //! What a die does next: the state machine of dies and channels.
 
-use super::{Die, Finished, Flash, FlashOp, NONE, OpKind, Phase};
+use super::{Die, Finished, Flash, FlashOp, NONE, OpKind, OwnWork, Phase};
 use crate::nand::schedule::Heads;
 
 impl Die {
@@ -18,6 +18,26 @@ impl Die {
             (suspended, _) => suspended,
         };
         (other, take_moving)
+    }
+
+    /// Begins an operation, or goes on with it: what it waited for begins as what the die had done when it was ready, with
+    /// its planes or by itself.
+    #[inline(always)]
+    fn begin(
+        &mut self,
+        index: u32,
+        op: &mut FlashOp,
+        waited: &mut OwnWork,
+        with_planes: Option<OwnWork>,
+        now: u64,
+    ) {
+        // From here on `own_at_ready` holds the wait itself.
+        if op.start == 0 {
+            op.start = now;
+            *waited = with_planes.unwrap_or(self.own).since(*waited);
+        }
+        (self.current, self.cause) = (index, op.cause);
+        self.since = now;
     }
 }
 
@@ -87,16 +107,23 @@ impl Flash {
     }
 
     /// Gives an idle die its next operation.
-    #[inline]
+    #[inline(never)]
     pub(super) fn dispatch(&mut self, d: u32, now: u64) {
         let die = &mut self.dies[d as usize];
         if let Some(cause) = die.stuck {
             die.own.add(cause, now - die.since);
             die.stuck = None;
         }
+        self.dispatch_next(d, now);
+    }
+
+    /// The same where it has not been stuck.
+    #[inline(always)]
+    fn dispatch_next(&mut self, d: u32, now: u64) {
         if !self.beside.is_empty() {
             return self.dispatch_planes(d, now);
         }
+        let die = &self.dies[d as usize];
         let (other, moving) = die.next(&self.ops);
         let read = die.reads.head;
         if read != NONE && (other == NONE || self.overtakes(read, other)) {
@@ -147,14 +174,7 @@ impl Flash {
         let with_planes =
             if self.beside.is_empty() { None } else { Some(self.take_planes(d, now)) };
         let (die, op) = (&mut self.dies[d as usize], &mut self.ops[index as usize]);
-        // From here on `own_at_ready` holds the wait itself.
-        if op.start == 0 {
-            op.start = now;
-            let at_ready = &mut self.own_at_ready[index as usize];
-            *at_ready = with_planes.unwrap_or(die.own).since(*at_ready);
-        }
-        (die.current, die.cause) = (index, op.cause);
-        die.since = now;
+        die.begin(index, op, &mut self.own_at_ready[index as usize], with_planes, now);
         (die, op)
     }
 
@@ -162,13 +182,13 @@ impl Flash {
     pub(super) fn start(&mut self, d: u32, index: u32, now: u64) {
         let (die, op) = self.begin(d, index, now);
         let end = match op.kind {
+            OpKind::Program => return self.fill_and_program(d, index, now),
             OpKind::Read | OpKind::Copy => {
                 die.phase = Phase::Sense;
                 let (end, fed) = (now + op.sensing, op.feeds[0]);
                 Self::expect(&self.ops, &self.own_at_ready, fed);
                 end
             }
-            OpKind::Program => return self.fill_and_program(d, index, now),
             OpKind::Erase => {
                 die.phase = Phase::Erase;
                 now + op.working
@@ -182,16 +202,16 @@ impl Flash {
     fn fill_and_program(&mut self, d: u32, index: u32, now: u64) {
         // Reads that wait may suspend a program as soon as it has begun.
         let stops = self.timing.suspend.program && self.oldest_read(d) != NONE;
-        let filled = self.book(index, now);
-        let die = &mut self.dies[d as usize];
+        let c = self.channel_of(d);
+        self.catch_up(c, now);
+        let (die, op) = (&mut self.dies[d as usize], &mut self.ops[index as usize]);
+        let time = u64::from(op.units) * self.timing.transfer;
+        let filled = self.channels[c].append_op(op, now, time);
         die.filled = filled;
-        if stops || self.registers.cache {
-            die.phase = Phase::Bus;
-            return self.plan(d, filled);
-        }
-        die.phase = Phase::Program;
-        let over = filled + self.ops[index as usize].working;
-        self.plan(d, over);
+        let apart = stops || self.registers.cache;
+        die.phase = if apart { Phase::Bus } else { Phase::Program };
+        let end = if apart { filled } else { filled + op.working };
+        self.plan(d, end);
     }
 
     /// Books the transfer of what die `d` has sensed, and with it the program of a copy.
@@ -203,7 +223,7 @@ impl Flash {
         if is_read && !self.beside.is_empty() {
             return self.send_of_die(d, now);
         }
-        let end = self.book(index, now);
+        let end = self.book(index, self.channel_of(d), now);
         let over = end + working;
         // Reads that wait may suspend a program as soon as it has begun, or come in after a copy.
         let waits = self.oldest_read(d) != NONE;
@@ -383,7 +403,7 @@ impl Flash {
         die.worked(now);
         die.current = NONE;
         self.conclude(index, now, ended);
-        self.dispatch(d, now);
+        self.dispatch_next(d, now);
     }
 
     /// The operation `index` has ended: its place is free, and what awaits it goes on.

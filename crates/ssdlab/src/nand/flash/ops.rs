@@ -77,8 +77,10 @@ pub struct Program {
     pub host_units: u32,
     /// Flush epoch, [`NONE`]: no flush waits for it.
     pub epoch: u32,
-    /// Where it begins.
-    pub at: Place,
+    /// Into a block in SLC mode.
+    pub slc: bool,
+    /// How long it takes: see [`Flash::programming`].
+    pub time: u64,
 }
 
 /// Where an operation works, as far as anything depends on it: in which mode the block is, for the times the page
@@ -156,6 +158,14 @@ pub(super) struct FlashOp {
     pub discarded: bool,
 }
 
+impl FlashOp {
+    /// It has waited so much longer for the channel.
+    #[inline(always)]
+    pub fn waited(&mut self, time: u64) {
+        self.bus_wait = self.bus_wait.saturating_add(time as u32);
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     pub head: u32,
@@ -165,14 +175,14 @@ pub(super) const EMPTY: Queue = Queue { head: NONE, tail: NONE };
 
 impl Flash {
     #[inline(always)]
-    pub(super) fn allocate(&mut self, op: FlashOp) -> u32 {
+    pub(super) fn allocate(&mut self, op: FlashOp, own_at_ready: OwnWork) -> u32 {
         self.active += 1;
         if self.free.is_empty() {
             self.add_place();
         }
         let index = self.free.pop().unwrap_or_default();
         self.ops[index as usize] = op;
-        self.own_at_ready[index as usize] = OwnWork::default();
+        self.own_at_ready[index as usize] = own_at_ready;
         if let Some(soon) = self.free.len().checked_sub(AHEAD) {
             Self::expect(&self.ops, &self.own_at_ready, self.free[soon]);
         }

@@ -159,7 +159,7 @@ impl Flash {
 
     /// Books the transfer of the read `index`, whose page has been sensed; answers when it is over.
     pub(super) fn send(&mut self, d: u32, index: u32, now: u64) -> u64 {
-        let end = self.book(index, now);
+        let end = self.book(index, self.channel_of(d), now);
         self.asides[index as usize].sent = end;
         Self::push(&mut self.beside[d as usize].sending, &mut self.ops, index);
         end
@@ -210,7 +210,7 @@ impl Flash {
         }
         let die = &mut self.dies[d as usize];
         Self::pop(&mut die.stream, &mut self.ops, &self.own_at_ready);
-        let filled = self.book(next, now);
+        let filled = self.book(next, self.channel_of(d), now);
         let beside = &mut self.beside[d as usize];
         (beside.loaded, beside.filled) = (next, filled);
     }
