@@ -20,7 +20,7 @@ from ssdlab import _core
 from ssdlab.arrays import predict, studies
 from ssdlab.arrays.advice import advise
 from ssdlab.arrays.compare import study
-from ssdlab.arrays.grid import ArrayCase, DriveSetup, shapes
+from ssdlab.arrays.grid import ArrayCase, DriveSetup, depends_on_size, shapes
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.offer import rows_of
 from ssdlab.arrays.performance import Performance
@@ -63,6 +63,23 @@ def test_a_drive_is_in_the_rig_of_its_array_as_it_is(name: str) -> None:
     assert member is not None
     assert sorted(member.values()) == sorted(shipped(name).tree().values()), "sources, too"
     assert [rig.get(key) for key in ("level", "count", "chunk")] == ["raid5", "4", "65536B"]
+
+
+@pytest.mark.parametrize(
+    ("options", "law"),
+    [
+        ("random_distribution=zipf:1.1", "zipf"),
+        ("random_distribution=pareto:0.2", "pareto"),
+        ("random_distribution=zoned:60/10:40/90", ""),
+        ("", ""),
+    ],
+)
+def test_laws_that_count_places_do_not_scale_down(options: str, law: str) -> None:
+    """Places have a share by their number, of which smaller drives have fewer."""
+    text = f"[global]\nrw=randwrite\n{options}\n[a]\nbs=4k\n"
+    said = depends_on_size(JobText("j.fio", text, Path()))
+    assert said.startswith(f"{law} depends on how many places there are" if law else "")
+    assert bool(said) == bool(law)
 
 
 def test_a_rig_without_a_device_is_refused() -> None:

@@ -521,6 +521,24 @@ def test_random_writes_of_a_job_file_find_ssds_that_collect(tmp_path: Path, cli:
     assert ssd["life"]["write_amplification"] == pytest.approx(2.4, rel=0.1)
 
 
+def test_a_load_in_doubt_is_so_as_for_arrays(cli: Cli, tmp_path: Path) -> None:
+    """Zipf has a steady state of its own, which a job that begins at once does not reach; the same
+    load by name is brought there first."""
+    job = tmp_path / "zipf.fio"
+    job.write_text(
+        "[w]\nrw=randwrite\nbs=8k\niodepth=32\nnorandommap\nrandom_distribution=zipf:1.1\n"
+        "time_based\nruntime=1\n"
+    )
+    words = ("plan", "storage", "--quick", "--candidate", "raid0:2:samsung-pm883-480")
+    document = json.loads(cli(*words, "--job", job, "--json", "-").out)
+    doubted = {check["title"]: check for check in document["checks"]}
+    assert "zipf:1.1 has a steady state of its own" in doubted["A: steady state"]["evidence"]
+    told = cli(*words, "--job", job).out
+    assert "†" in told and "in doubt (A: steady state)" in told
+    named = json.loads(cli(*words, "--workload", "database", "--json", "-").out)
+    assert "A: steady state" not in {check["title"] for check in named["checks"]}
+
+
 def test_a_load_by_name_is_scaled_and_says_so(cli: Cli) -> None:
     done = cli("plan", "storage", "--quick", "--candidate", SSDS, "--workload", "random-read",
                "--depth", 8, "-v")  # fmt: skip

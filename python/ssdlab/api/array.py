@@ -21,7 +21,7 @@ from ssdlab.arrays.attachment import (
     with_bus,
 )
 from ssdlab.arrays.compare import study as compared
-from ssdlab.arrays.grid import DriveSetup, shapes, state_for
+from ssdlab.arrays.grid import DriveSetup, depends_on_size, shapes, state_for
 from ssdlab.arrays.measured import measured_drive
 from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, named, profile_of
 from ssdlab.arrays.workloads import DEPTH, SEEDS, NamedLoad, workload
@@ -358,13 +358,15 @@ def _note(setup: DriveSetup, load: JobText | None, states: Mapping[str, str]) ->
         small.append(f"drives simulated at {units.size_text(each)} each")
     if size and (ram := ram_bytes(setup.attachment)):
         small.append(f"behind RAM of {units.size_text(ram)}")
+    why = depends_on_size(load) if load and small else ""
     distinct = [*dict.fromkeys(states.values())]
     state = ", new" if distinct == ["fob"] else f", prepared with {distinct[0]}" if distinct else ""
     if len(distinct) > 1:
         state += "".join(f" ({key}: {one})" for key, one in states.items() if one != distinct[0])
     what = f"{load.name} on arrays" if load else "arrays"
     behind = f" behind {setup.attachment.name}" if setup.attachment else ""
-    return f"{what} of {setup.drive.name}{behind}{state}{'; ' * bool(small)}{', '.join(small)}"
+    said = f"{what} of {setup.drive.name}{behind}{state}", ", ".join(small), why
+    return "; ".join(filter(None, said))
 
 
 def _document(

@@ -22,6 +22,8 @@ from ssdlab.target import Settings, Sim
 Key = TypeVar("Key")
 ONE = "one drive"
 """What the drive alone is called in tables."""
+COUNTED = ("zipf", "pareto")
+"""Laws that prefer places by their number, not by their share of all."""
 EFFORT: Mapping[str, float] = {"5": 1.2, "6": 1.3}
 """What a level takes to simulate, for each member."""
 
@@ -121,6 +123,21 @@ def state_for(given: JobText) -> str:
     writers = ("randwrite", "randrw", "randtrimwrite")
     scattered = any(shape.rw in writers for shape in sim_shapes(given.read()))
     return "steady" if scattered else "sequential"
+
+
+def depends_on_size(given: JobText) -> str:
+    """A sentence's part on why a job does something else on drives made smaller; empty where it
+    does not. InputError where it is no job for a simulated drive."""
+    described = given.read()
+    options = [described["global_options"], *(job["options"] for job in described["jobs"])]
+    laws = {str(one.get("random_distribution", "")).partition(":")[0] for one in options}
+    found = [law for law in COUNTED if law in laws]
+    if not found:
+        return ""
+    return (
+        f"{' and '.join(found)} depends on how many places there are: rates and write "
+        "amplification are others at full size, and a smaller --scale comes nearer"
+    )
 
 
 def shapes(

@@ -13,6 +13,8 @@ from ssdlab import wear
 from ssdlab.arrays.performance import Performance
 from ssdlab.bench import Seat
 from ssdlab.bench.session import Around
+from ssdlab.checks import examine, of_result
+from ssdlab.checks.base import State
 from ssdlab.jobfile import JobText
 from ssdlab.plan.rounds import halves, stages
 from ssdlab.plan.warmup import RISING, Ramp
@@ -126,14 +128,23 @@ class Bed:
         self.drive.prepare(steps, next(self.reports))
 
     def run(
-        self, job: JobText, interval_ms: int = INTERVAL_MS, *, whole: bool = False
+        self,
+        job: JobText,
+        interval_ms: int = INTERVAL_MS,
+        *,
+        whole: bool = False,
+        state: State | None = None,
     ) -> JobOutcome:
         """Runs a job; the device goes on from where it was. ``whole`` has all of the job counted,
-        not its measurement window alone: passes of a load are compared request by request."""
+        not its measurement window alone: passes of a load are compared request by request. With the
+        ``state`` that it begins in, the checks examine it."""
         seed = self.seed
         self.seed = (seed + self.seed_step) % (SEED_MAX + 1)
         result, around = self.drive.run(job, next(self.reports), seed=seed, interval_ms=interval_ms)
         did, series = Performance.of(result, whole=whole), result.device_series()
+        if state is not None:
+            evidence = replace(of_result(result, prepared=True), initial=state)
+            did = replace(did, troubles=[one for one in examine(evidence) if one.trouble])
         dirty, column = 0, f"{self.place}dirty_bytes"
         if series is not None and column in series.columns and series.height:
             dirty = int(series[column].to_numpy().max())

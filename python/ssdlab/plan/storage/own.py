@@ -8,6 +8,7 @@ from functools import partial
 
 from ssdlab import _core, bench
 from ssdlab.bench import Seat
+from ssdlab.checks.base import State
 from ssdlab.errors import MemoryShortError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.bed import Bed, JobOutcome, wear_of
@@ -94,10 +95,14 @@ class OwnLoad(Simulation):
             bed.prepare(self.prepare)
         if settling is not None:
             bed.run(settling)
+        state: State | None = None
+        if flash and laps == 1:
+            filled: State = "scattered" if self.prepare == "steady" else "full"
+            state = filled if settling is None else "unknown"
         ran: list[JobOutcome] = []
         for lap in range(laps):
-            # Laps are compared with each other; one alone is measured like any job.
-            ran.append(bed.run(self.job, whole=laps > 1))
+            # Laps are compared with each other; one alone is measured and examined like any job.
+            ran.append(bed.run(self.job, whole=laps > 1, state=state))
             if lap and _settled(ran[-2], ran[-1]):
                 break
         return ran

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ssdlab import units
-from ssdlab.answer import Answer
+from ssdlab.answer import Answer, marked
+from ssdlab.arrays.grid import depends_on_size
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.rounds import Rounds
 from ssdlab.plan.storage.candidates import Candidate
@@ -48,11 +49,16 @@ class StoragePlanner:
         notes = [f"{self._load_text()}; volatile caches of disks {caches}{rough}"]
         smaller = dict.fromkeys(note for run in runs for note in run.notes)
         notes += [f"simulated smaller: {'; '.join(smaller)}"] if smaller else []
+        if smaller and isinstance(self.load, OwnLoad) and (why := depends_on_size(self.load.job)):
+            notes.append(why)
+        checks = [check for row in table for check in row.doubts]
         own = {self.load.job.name: self.load.job.text} if isinstance(self.load, OwnLoad) else {}
         return Answer(
             "Which storage to buy",
             "plan",
             [said],
+            checks=checks,
+            marks=marked(checks, ()),
             notes=notes,
             texts=own | {candidate.text: candidate.rig() for candidate in self.candidates},
             data={**self._asked(), "candidates": list(said.rows)},

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ssdlab.analysis.reliability import HOURS_PER_YEAR, Array, Hazards, p_loss
+from ssdlab.answer import Check
 from ssdlab.arrays.offer import Offer
 from ssdlab.engine.ratings import of_profile
 from ssdlab.errors import InputError
@@ -63,6 +64,16 @@ class StorageOffer(Offer):
     def everywhere(self) -> float | None:
         """IOPS of random writes all over a store of SSDs; None where they were not run."""
         return None if self.did.everywhere is None else self.did.everywhere.iops
+
+    @property
+    def doubts(self) -> list[Check]:
+        """What puts its numbers in doubt, under its letter; known of loads of the user's own on
+        SSDs without a cache."""
+        return [
+            replace(check, title=f"{self.letter}: {check.title}", affects=(self.letter,))
+            for did in self.did.rates.values()
+            for check in did.troubles
+        ]
 
     def rate(self, load: str, *, cold: bool = False) -> float | None:
         """What a load is judged by, IOPS or MB/s; None where it was not run."""

@@ -11,7 +11,7 @@ from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.measure import LOADS
 from ssdlab.plan.storage.rows import SsdLife, StorageOffer
 
-Columns = Mapping[str, Callable[[StorageOffer], float | str | None]]
+Columns = Mapping[str, Callable[[StorageOffer], Cell | float | str | None]]
 
 
 def chapter(rows: Sequence[StorageOffer], prices: Prices, writes_per_day: float) -> Section:
@@ -42,8 +42,14 @@ def _rate(key: str) -> Callable[[StorageOffer], float | None]:
     return lambda row: row.rate(key)
 
 
+def _measured(of: Callable[[StorageOffer], float | None]) -> Callable[[StorageOffer], Cell]:
+    """What a check of the candidate's run puts in doubt."""
+    return lambda row: Cell(of(row), (row.letter,))
+
+
 def _candidates(rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices) -> Table:
     """What they are and what decides between them."""
+    flash = any(row.life is not None for row in rows)
     return table(
         "Candidates",
         rows,
@@ -52,8 +58,8 @@ def _candidates(rows: Sequence[StorageOffer], random: Sequence[str], prices: Pri
             "what it is": lambda row: row.candidate.title,
             f"price [{prices.currency}]": lambda row: row.price,
             "usable [TB]": lambda row: row.usable_bytes / 1e12,
-            **{f"{key} [IOPS]": _rate(key) for key in random},
-            **({"life [years]": _life} if any(row.life is not None for row in rows) else {}),
+            **{f"{key} [IOPS]": _measured(_rate(key)) for key in random},
+            **({"life [years]": _measured(_life)} if flash else {}),
         },
     )
 
@@ -63,16 +69,16 @@ def _life(row: StorageOffer) -> float | None:
 
 
 def _random(rows: Sequence[StorageOffer], keys: Sequence[str]) -> Table:
-    def tail(key: str, percent: float) -> Callable[[StorageOffer], float | None]:
-        return lambda row: ms(row.did.rates[key].percentile_ns(percent))
+    def tail(key: str, percent: float) -> Callable[[StorageOffer], Cell]:
+        return _measured(lambda row: ms(row.did.rates[key].percentile_ns(percent)))
 
-    cells: dict[str, Callable[[StorageOffer], float | str | None]] = {"candidate": _letter}
+    cells: dict[str, Callable[[StorageOffer], Cell | float | str | None]] = {"candidate": _letter}
     for key in keys:
-        cells |= {f"{key} [IOPS]": _rate(key)}
+        cells |= {f"{key} [IOPS]": _measured(_rate(key))}
         cells |= {f"{key} p{p} [ms]": tail(key, float(p)) for p in (50, 99)}
     own = keys == ["load"]
     if own:
-        cells["load [MB/s]"] = lambda row: row.did.rates["load"].bytes_per_s / 1e6
+        cells["load [MB/s]"] = _measured(lambda row: row.did.rates["load"].bytes_per_s / 1e6)
     note = "Caches are warm here." if any(row.did.cold for row in rows) else ""
     if any(row.did.everywhere for row in rows):
         cells["write everywhere [IOPS]"] = lambda row: row.everywhere
@@ -169,10 +175,10 @@ def _safety(rows: Sequence[StorageOffer], writes_per_day: float) -> Table:
         {
             "candidate": _letter,
             "SSDs": lambda row: "none" if row.life is None else row.life.of,
-            "amplification": of(lambda life: life.write_amplification),
+            "amplification": _measured(of(lambda life: life.write_amplification)),
             "DWPD 5 years": of(lambda life: life.dwpd_5_years),
             "written per byte": of(lambda life: life.written_per_host_byte),
-            "life [years]": _life,
+            "life [years]": _measured(_life),
             **hot,
             "loss a year [%]": lambda row: (
                 None if row.loss_per_year is None else 100 * row.loss_per_year
