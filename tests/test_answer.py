@@ -400,7 +400,9 @@ def test_bars_that_differ_by_decades_stand_on_a_log_axis() -> None:
     far = answer().lead.figures[0]
     near = replace(far, curves=[Curve("x", [0.0, 1.0], [10.0, 20.0], "bars")])
     assert drawn(far)[0].yaxis[0].tags == ["log"]
+    assert drawn(far)[0].yaxis[0].axis_label.endswith(", log scale")
     assert drawn(near)[0].y_range.start == 0
+    assert "log" not in drawn(near)[0].yaxis[0].axis_label
 
 
 def test_charts_of_like_length_are_zoomed_together_and_those_of_a_heading_compare() -> None:

@@ -467,6 +467,7 @@ def test_where_drives_wear_out_the_answer_is_the_chance_with_the_wear_asked_for(
     assert [chance for _, chance in found.chances] == chances
     told = answer(found)
     assert [one.value for one in told.lead.numbers] == chances
+    assert sorted(curve.y[-1] for curve in told.lead.figures[0].curves) == chances
     assert told.lead.verdict.values["p_loss"] == chances[0]
     said = found.sentences[0]
     assert said.startswith("Of 4 drives that fail at random and wear out, RAID 6 loses data")

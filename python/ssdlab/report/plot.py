@@ -42,6 +42,9 @@ def span(start: float, end: float) -> Range1d:
 
 def new_figure(chart: Figure, height: int, x_range: Range1d, y_range: Range1d) -> figure:
     """An empty figure for a chart, as wide as its place."""
+    # The lengths of bars are compared, which a log axis forbids.
+    bars = any(curve.style == "bars" for curve in chart.curves)
+    log = ", log scale" if bars and chart.log_y else ""
     plot = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -50,7 +53,7 @@ def new_figure(chart: Figure, height: int, x_range: Range1d, y_range: Range1d) -
         x_axis_type="log" if chart.log_x else "linear",
         y_axis_type="log" if chart.log_y else "linear",
         x_axis_label=for_page(chart.x_label),
-        y_axis_label=for_page(chart.y_label),
+        y_axis_label=for_page(chart.y_label) + log,
         tools=[],
         toolbar_location="above",
         min_border_left=LEFT_PX,

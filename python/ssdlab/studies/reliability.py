@@ -296,6 +296,14 @@ class Study:
             curves.append(Curve(one.name, self.years, one.curve, "line", colour))
             curves.append(Curve(f"{one.name}, simulated", self.years, drawn, "dots", colour))
         found = [Figure("Random failures alone", axis, label, curves, log_y=True, wide=True)]
+        asked = next((case for case in self.worn if case.asked), None)
+        if asked is not None:  # what the answer is of stands first
+            worn = [
+                Curve(one.name, self.years, [chance.value for chance in lives.curve], "line", place)
+                for place, (one, lives) in enumerate(zip(self.levels, asked.simulated, strict=True))
+            ]
+            title = f"With wear: {asked.name}"
+            found.insert(0, Figure(title, axis, label, worn, log_y=True, wide=True))
         names = list(dict.fromkeys(case.name for case in self.worn))
         for place, level in enumerate(self.levels if self.worn else ()):
             if level.array.tolerance == 0:
