@@ -655,6 +655,15 @@ def test_a_run_without_series_is_compared_by_its_values(tmp_path: Path) -> None:
     assert "whether that is more than noise is not known" in found.sentences()[0]
 
 
+def test_of_three_sides_the_first_sentence_is_of_all(tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    sides = [[make_result(name)] for name in names]
+    overview, *each = compare.load(sides, RunStore(tmp_path), each=True).sentences()
+    assert overview.startswith("IOPS of ") and len(each) == 2
+    assert all(re.search(rf"[:;] {name} [\d,]+[;.]", overview) for name in names), overview
+    assert len(compare.load(sides[:2], RunStore(tmp_path), each=True).sentences()) == 1
+
+
 def test_where_noise_is_not_known_every_job_is_named_before_a_second_number_of_one() -> None:
     job = "[fill]\nrw=write\nbs=64k\n[w]\nstonewall\nrw=randwrite\nbs=4k\nio_size=1m\n"
     runs = [

@@ -18,6 +18,7 @@ import pytest
 import browser
 import report_samples as samples
 import ssdlab
+from conftest import make_result
 from ssdlab.analysis import names
 from ssdlab.analysis.flash import activity
 from ssdlab.answer import Answer, Section, Table, by_name, value_of
@@ -260,6 +261,12 @@ def test_counters_of_the_end_of_a_run_are_told_once() -> None:
     titles = [table.title for section in found.sections for table in section.tables]
     assert titles.count("SMART counters at the end") == 1
     assert titles.count("Write amplification by cause") == 2
+
+
+def test_the_title_of_many_runs_counts_them() -> None:
+    runs = [make_result(name) for name in "abcde"]
+    assert answer(runs[:4]).title.endswith(" and d")
+    assert answer(runs).title == "w: 5 runs"
 
 
 def test_the_fill_is_brief_and_does_not_lead() -> None:

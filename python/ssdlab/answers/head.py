@@ -24,6 +24,8 @@ NAMED = 2
 """So many parts are named in a sentence."""
 TAIL_FACTOR = 1.5
 """Tails of two runs that differ by less are not worth a sentence."""
+RUNS_NAMED = 4
+"""Of more runs the title says how many there are."""
 TOLD = 4
 """Of so many jobs that run at the same time the head speaks; the others are in its table."""
 
@@ -60,8 +62,10 @@ def told_of(jobs: Sequence[Sequence[Trace]], main: Sequence[Trace]) -> list[Trac
 
 
 def title(runs: Sequence[ShownResult], told: Sequence[Trace]) -> str:
-    """The jobs that are told of, and what they ran on."""
+    """The jobs that are told of, and what they ran on, or of many how many runs there are."""
     names = units.listed(list(dict.fromkeys(trace.job.name for trace in told)))
+    if len(runs) > RUNS_NAMED:
+        return f"{names}: {len(runs)} runs" if names else f"{len(runs)} runs"
     labels = units.listed([f"{run.label}{run.result.resized}" for run in runs])
     return f"{names} on {labels}" if names else labels
 

@@ -185,9 +185,21 @@ class Comparison:
         return {name: values for name, values in found.items() if len(set(values)) > 1}
 
     def sentences(self) -> list[str]:
-        """The verdict on each side against the first."""
+        """The first number of three sides and more, and the verdict on each against the first."""
         sides = range(1, len(self.parties))
-        return [" ".join([self._sentence(side), *self._began(side)]) for side in sides]
+        each = [" ".join([self._sentence(side), *self._began(side)]) for side in sides]
+        return [*self._overview(), *each]
+
+    def _overview(self) -> list[str]:
+        row = next((row for row in self.rows if None not in row.values), None)
+        if len(self.parties) < 3 or row is None:
+            return []
+        told = [
+            f"{party.label} {units.number(value)}"
+            for party, value in zip(self.parties, row.values, strict=True)
+        ]
+        unit = f", {row.quantity.unit}" if row.quantity.unit else ""
+        return [f"{_what(row)}{unit}: {'; '.join(told)}."]
 
     def _began(self, side: int) -> list[str]:
         """That a drive began in another state than the first, where no label says so."""
