@@ -164,6 +164,11 @@ def test_an_empty_value_is_refused(cli: Cli, command: str, option: str) -> None:
     assert told == f"{option} is empty; give it a value or leave it out"
 
 
+@pytest.mark.parametrize("command", ["trim", "audit", "health", "refresh", "import"])
+def test_an_empty_argument_is_not_the_present_folder(cli: Cli, command: str) -> None:
+    assert one_sentence(cli(command, "")).endswith(" is empty; name a file, folder or drive")
+
+
 def test_an_empty_target_is_told(cli: Cli, job: Path) -> None:
     assert "the target is empty" in one_sentence(cli("run", job, "--on", ""))
 

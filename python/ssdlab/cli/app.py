@@ -57,6 +57,10 @@ def load(name: str) -> Any:
     return command
 
 
+PLACES = frozenset({"PATH", "TARGET", "TRACE"})
+"""Arguments that are places; what names something else is told as unknown where it is empty."""
+
+
 def _refuse_lost(command: Any) -> None:
     """Options of one value are refused a second time: the first would be lost without a word. So is
     an empty value, as of a variable that is not set, which as a path would be the present folder.
@@ -71,6 +75,11 @@ def _refuse_lost(command: Any) -> None:
 
         def parse_args(args: list[str]) -> Any:
             found = parse(args)
+            for argument in (one for one in found[-1] if isinstance(one, TyperArgument)):
+                values = found[0].get(argument.name)
+                empty = "" in (values if isinstance(values, list | tuple) else [values])
+                if empty and argument.metavar in PLACES:
+                    ctx.fail(f"{argument.metavar} is empty; name a file, folder or drive")
             given = [one for one in found[-1] if isinstance(one, TyperOption)]
             for option in given:
                 many = option.multiple or option.is_flag or option.count
