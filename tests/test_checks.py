@@ -27,7 +27,7 @@ from ssdlab.answer import Check, marked
 from ssdlab.checks import area, examine, of_result, probes, worst_word
 from ssdlab.checks.area import copied, never_written, overwritten
 from ssdlab.checks.base import Case, Evidence, StepEvidence
-from ssdlab.checks.facts import facts, sampling
+from ssdlab.checks.facts import Room, facts, sampling
 from ssdlab.engine.records import Records, RoundsRecord
 from ssdlab.fio.observe import Observer, link_bytes_per_s, unwritten
 from ssdlab.jobfile import JobText
@@ -834,6 +834,30 @@ def test_room_never_written_of_arrays_is_that_of_their_members_and_parity_is_wri
     ):
         # Of 0.28 that were asked for 0.25 were built of so small a drive.
         assert told(level, count, data, 1.5) == pytest.approx([share / 0.25], rel=0.08), level
+
+
+def test_room_of_arrays_is_known_behind_links_and_parity_uses_it_up_as_well() -> None:
+    """Links are how all drives but one are described, and their arrays were never asked; each small
+    write takes room for its parity, too."""
+    drive = ssdlab.Rig("demo-enterprise").set(capacity="1GiB")
+    job = "[a]\nrw=randwrite\nbs=4k\nio_size=64m\nnorandommap\niodepth=8\n"
+
+    def told(level: int, count: int) -> float:
+        rig = ssdlab.Rig.array(level, drive, count, chunk="64k")
+        result = ssdlab.run(job, rig, prepare="sequential")
+        case = Case(of_result(result), {"run": facts("run", result, None)})
+        room = case.facts["run"].room
+        assert room is not None
+        (found,) = overwritten(case).values()
+        return found * room.spare / (64 << 20)
+
+    assert told(0, 2) == pytest.approx(1.0, rel=0.02)
+    assert told(1, 2) == pytest.approx(2.0, rel=0.02)
+    assert told(5, 4) == pytest.approx(2.0, rel=0.02)
+    assert told(6, 4) == pytest.approx(3.0, rel=0.02)
+    parity = Room(3 << 30, 4 << 30, 1.0, 3, 1, 64 << 10)
+    whole_stripes = parity.programmed(192 << 10), parity.programmed(1 << 20)
+    assert (parity.programmed(128 << 10), *whole_stripes) == (1.5, 4 / 3, 4 / 3)
 
 
 def test_random_writes_to_a_filled_drive_are_not_steady_until_its_spare_is_used_up() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import ssdlab
 from conftest import Outcome
 from health_samples import (
     INTEL_ROWS,
@@ -25,8 +26,9 @@ from health_samples import (
     smartctl,
 )
 from ssdlab.errors import InputError
-from ssdlab.smart import Health, Severity, compare, from_wear, judge, parse, project, worst
+from ssdlab.smart import Health, Severity, compare, from_wear, judge, parse, project, sources, worst
 from ssdlab.smart.attributes import meanings
+from ssdlab.store import RunStore
 
 Cli = Callable[..., Outcome]
 SAMPLES = os.environ.get("SSDLAB_HEALTH_SAMPLES")
@@ -403,6 +405,24 @@ def test_a_simulated_drive_is_read_like_a_real_one() -> None:
     assert project([health]).bytes_left == 9e12
     with pytest.raises(InputError, match="reports no wear"):
         from_wear({"target": {"kind": "sim"}}, "run")
+
+
+@pytest.mark.parametrize("seconds", [3, 60])
+def test_what_is_left_of_a_simulated_drive_is_of_the_window_of_its_run(
+    seconds: int, tmp_path: Path
+) -> None:
+    """All of a run counted, in which a drive that was filled sequentially wears less at first."""
+    job = f"[w]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\ntime_based\nruntime={seconds}\n"
+    run = ssdlab.run(job, on="demo-enterprise", set={"capacity": "1GiB"}, prepare="sequential")
+    store = RunStore(tmp_path)
+    health = sources.read(str(store.save(run)), store).latest
+    direction = run.measurement.jobs[0].directions[0]
+    assert direction.stretch.wear and direction.stretch.wear.endurance
+    assert health.host_bytes_left == direction.stretch.wear.endurance.host_bytes_left
+    said = project([health]).assumption
+    assert ("not steady" in said) == (seconds == 3)
+    of_all = run.document["ssdlab"]["wear"]["endurance"]["host_bytes_left"]
+    assert (health.host_bytes_left < 0.98 * of_all) == (seconds == 60)
 
 
 def test_the_health_of_several_simulated_drives_is_that_of_the_most_worn() -> None:

@@ -122,9 +122,9 @@ def overwritten(case: Case) -> dict[str, float]:
     data by its end, as a share of the room that the drive has beside its data: all that a drive
     which was filled sequentially takes before it collects. NaN where that is not known."""
     found = {}
-    for key, _, grid, room in _at_random(case):
+    for key, work, grid, room in _at_random(case):
         beside = room.spare + room.empty(1.0 - grid.full_bytes() / room.target)
-        found[key] = grid.over / room.target * room.capacity / beside
+        found[key] = grid.over * room.programmed(work.block or 0) / beside
     return found
 
 

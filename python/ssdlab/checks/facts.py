@@ -131,6 +131,16 @@ class Room:
     data: int = 1
     parity: int = 0
     """Units of a stripe that hold data, and parity of them."""
+    chunk: int = 0
+    """Bytes of a unit of a stripe with parity."""
+
+    def programmed(self, block: int) -> float:
+        """Bytes that go to flash for each of writes of so many: of a part of a stripe, its parity
+        as well."""
+        copied = self.capacity / self.target
+        if not self.parity or not block:
+            return copied
+        return max(copied, 1.0 + self.parity * min(1.0, self.chunk / block))
 
     def empty(self, share: float) -> float:
         """How much of it was never written, where of the data a ``share`` was not, here and there:
@@ -255,14 +265,19 @@ def _room(built: list[Mapping[str, Any]], text: str | None) -> Room | None:
     if len(built) == 1 and not arrays:
         return Room(capacity, capacity, spare)
     level = rig.get(f"{arrays[0]}level") if len(arrays) == 1 else None
-    if level not in PARITY or ssds != [f"{arrays[0]}member."] or len(ssds) != 1:
+    if level not in PARITY:
+        return None
+    member = f"{arrays[0]}member."
+    # What lies between an array and a drive, besides its link, may leave a part of it unused.
+    if ssds != [f"{member}below." if member in rig.find("link") else member]:
         return None
     parity, count = PARITY[level], int(rig.get(f"{arrays[0]}count") or 0)
     if count != len(built) or count <= parity:
         return None
     copies = {"raid1": count, "raid10": 2}.get(level, 1)
     target = capacity * (count - parity) // count // copies
-    return Room(target, capacity, spare, count - parity, parity)
+    chunk = rig.bytes(f"{arrays[0]}chunk") or 0
+    return Room(target, capacity, spare, count - parity, parity, chunk)
 
 
 def _bare(text: str) -> dict[str, dict[str, str]]:

@@ -93,6 +93,8 @@ def project(snapshots: Sequence[Health], tbw_bytes: float | None = None) -> Proj
         return _by_wear(projection, last, span)
     wrote = last.host_bytes_left is not None
     words = "if the host continues to write as in the run" if wrote else "the host wrote nothing"
+    if wrote and last.run_steady is False:
+        words += ", which was not steady: a used drive may wear several times as fast"
     return replace(projection, bytes_left=last.host_bytes_left, assumption=words)
 
 

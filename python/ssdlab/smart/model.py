@@ -119,6 +119,8 @@ class Health:
 
     host_bytes_left: float | None = None
     """What the host can still write; only a simulated drive tells."""
+    run_steady: bool | None = None
+    """Whether the simulated run by which it goes on was steady; None where that is not known."""
 
     origins: Mapping[str, str] = field(default_factory=dict)
     """Of fields of an ATA or simulated drive: which value they were read from."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ssdlab.errors import InputError
 from ssdlab.json_access import at, count, number, text
+from ssdlab.results import Result
 from ssdlab.smart.model import Health
 from ssdlab.smart.smartctl import DATA_UNIT
 from ssdlab.wear import Stretch
@@ -52,6 +54,25 @@ def from_wear(about: Mapping[str, Any], name: str) -> Health:
             "used_percent": "mean erases of the superblocks for data over the rated cycles",
             "nand_bytes": "bytes programmed since new",
         },
+    )
+
+
+def from_run(result: Result, name: str) -> Health:
+    """The same of a whole result: the host goes on as in the window that its numbers are of, not as
+    in all of the run, in which a drive may have been new for a time."""
+    health = from_wear(result.ssdlab, name)
+    main = result.measurement.main
+    writes = main.of("write") if main else None
+    if main is None or writes is None:
+        return health
+    path, _ = _most_worn(result.ssdlab["wear"])
+    wear = writes.stretch.wear
+    member = wear.members.get(path) if wear else None
+    left = member.endurance.host_bytes_left if member and member.endurance else None
+    return replace(
+        health,
+        host_bytes_left=health.host_bytes_left if left is None else left,
+        run_steady=main.window.steady,
     )
 
 

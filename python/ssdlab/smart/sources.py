@@ -18,7 +18,7 @@ from ssdlab.fio import nand_logs, surroundings
 from ssdlab.json_access import at, text
 from ssdlab.smart import smartctl
 from ssdlab.smart.model import Health
-from ssdlab.smart.simulated import from_wear
+from ssdlab.smart.simulated import from_run, from_wear
 from ssdlab.store import RunStore, open_run
 from ssdlab.system import System, system_program
 
@@ -155,8 +155,10 @@ def _of_run(folder: Path, name: str) -> Snapshots:
         return Snapshots(name, tuple(of_protocol(folder, name)))
     if not run.is_job:
         raise InputError(f"{name}: holds no SMART data of the drive")
-    document = run.document(run.only())
-    return Snapshots(name, tuple(_of_result(document.get("ssdlab") or {}, name)))
+    about = run.document(run.only()).get("ssdlab") or {}
+    if "wear" not in about:
+        return Snapshots(name, tuple(_of_result(about, name)))
+    return Snapshots(name, (from_run(run.result(), name),))
 
 
 def of_protocol(folder: Path, name: str) -> Iterator[Health]:
