@@ -289,10 +289,10 @@ fn schedule_and_logs_are_read() {
     assert_eq!((s.iodepth, s.numjobs, s.time_based), (32, 4, true));
     assert_eq!((s.runtime_ns, s.ramp_ns), (Some(120_000_000_000), 500_000_000));
     assert_eq!(s.start_delay_ns, (1_000_000_000, 2_000_000_000));
-    assert_eq!(s.rate_bytes, [MIB, 500 << 10, 500 << 10]);
-    assert!(s.rate_poisson);
-    assert_eq!((s.thinktime_ns, s.thinktime_blocks), (50_000, 8));
-    assert_eq!(file.jobs[1].schedule.rate_iops, [0, 100, 100]);
+    assert_eq!(s.pace.rate_bytes, [MIB, 500 << 10, 500 << 10]);
+    assert!(s.pace.rate_poisson);
+    assert_eq!((s.pace.thinktime_ns, s.pace.thinktime_blocks), (50_000, 8));
+    assert_eq!(file.jobs[1].schedule.pace.rate_iops, [0, 100, 100]);
     let l = &file.jobs[0].logging;
     assert_eq!((l.bw.as_deref(), l.iops.as_deref(), l.avg_msec), (Some("a"), Some("x"), 1000));
     assert_eq!(l.percentiles, [50.0, 99.9]);

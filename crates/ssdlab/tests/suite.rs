@@ -31,6 +31,7 @@ mod hdd;
 mod job_ends;
 mod job_files;
 mod job_fio_oracle;
+mod job_pace;
 mod job_queue;
 mod job_search;
 mod latencies;

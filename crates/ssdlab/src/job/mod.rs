@@ -12,6 +12,7 @@ mod ini;
 mod layout;
 mod lfsr;
 pub mod options;
+mod pace;
 mod parse;
 mod pattern;
 pub mod plan;
@@ -28,6 +29,7 @@ pub use extent::Target;
 pub use generator::Generator;
 pub use ini::Place;
 pub use layout::Files;
+pub use pace::{Flow, LeastRates, Pace};
 pub use parse::{Ignored, JobFile, ParseSource, parse, parse_for_fio};
 pub use pattern::{Amount, BlockSizes, Distribution, FileService, Pattern, RandomGenerator, Zones};
 pub use queue::Queue;
@@ -61,18 +63,8 @@ pub struct Schedule {
     pub stonewall: bool,
     /// Start when the job of this name has ended (`wait_for`).
     pub wait_for: Option<String>,
-    /// Bytes per second at most, by direction; 0: no limit.
-    pub rate_bytes: PerDirection<u64>,
-    /// I/Os per second at most, by direction; 0: no limit.
-    pub rate_iops: PerDirection<u64>,
-    /// Poisson arrivals instead of even ones (`rate_process=poisson`).
-    pub rate_poisson: bool,
-    /// Pause in ns after every `thinktime_blocks` I/Os.
-    pub thinktime_ns: u64,
-    /// See `thinktime_ns`.
-    pub thinktime_blocks: u32,
-    /// Those are I/Os issued, not I/Os completed (`thinktime_blocks_type=issue`).
-    pub thinktime_by_issue: bool,
+    /// What keeps its I/Os back.
+    pub pace: Pace,
     /// Report the processes of this group as one (`group_reporting`).
     pub group_reporting: bool,
     /// Group number for reporting: changed by `stonewall` and `new_group`.

@@ -16,11 +16,20 @@ pub struct Queue {
     pub complete_max: u32,
     /// A full queue is filled again once so few are in flight (`iodepth_low`); 0: at once.
     pub low: u32,
+    /// An I/O waits for those of its process in flight that it overlaps (`serialize_overlap`).
+    pub serialize_overlap: bool,
 }
 
 impl Default for Queue {
     fn default() -> Self {
-        Queue { durable_writes: false, submit: 1, complete_min: 1, complete_max: 0, low: 0 }
+        Queue {
+            durable_writes: false,
+            submit: 1,
+            complete_min: 1,
+            complete_max: 0,
+            low: 0,
+            serialize_overlap: false,
+        }
     }
 }
 
@@ -40,6 +49,7 @@ impl Queue {
             "iodepth_batch_complete_min" => self.complete_min = number()?,
             "iodepth_batch_complete_max" => self.complete_max = number()?,
             "iodepth_low" => self.low = number()?,
+            "serialize_overlap" => self.serialize_overlap = value != "0",
             _ => return Ok(false),
         }
         Ok(true)

@@ -5,7 +5,7 @@ use super::options::{self, Class, JobOption, Kind};
 use super::parse::{IN_FLIGHT_MAX, Ignored, PROCESSES_MAX};
 use super::pattern::{Amount, BlockSizes, Distribution, Pattern, Zones};
 use super::replay::Replay;
-use super::{JobSpec, Logging, PerDirection, Schedule, size, values};
+use super::{JobSpec, Logging, PerDirection, Schedule, pace, size, values};
 use crate::error::{Error, Result};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 const FILES_MAX: u64 = 65_536;
 
 const SECOND: u64 = 1_000_000_000;
-const MICROSECOND: u64 = 1_000;
 
 /// A job being put together.
 pub struct Draft {
@@ -226,7 +225,6 @@ impl Draft {
     /// Options about when.
     fn schedule(&mut self, name: &str, value: &str) -> Result<bool> {
         let base = self.base;
-        let number = |t: &str| size::bytes(t, base);
         let s = &mut self.spec.schedule;
         match name {
             "name" => self.spec.name = value.to_string(),
@@ -248,19 +246,13 @@ impl Draft {
             }
             "stonewall" => s.stonewall = value != "0",
             "wait_for" => s.wait_for = Some(value.to_string()),
-            "rate" => size::per_direction(value, &mut s.rate_bytes, number)?,
-            "rate_iops" => size::per_direction(value, &mut s.rate_iops, number)?,
-            "rate_process" => s.rate_poisson = values::choice(value, &["linear", "poisson"])? == 1,
-            "thinktime" => s.thinktime_ns = size::time(value, MICROSECOND)?,
-            "thinktime_blocks" => {
-                s.thinktime_blocks = values::count(value, base, u64::from(u32::MAX))?;
-            }
-            "thinktime_blocks_type" => {
-                s.thinktime_by_issue = values::choice(value, &["complete", "issue"])? == 1;
-            }
             "group_reporting" => s.group_reporting = value != "0",
             "new_group" => s.new_group = value != "0",
-            _ => return Ok(s.ending.option(name, value)? || s.queue.option(name, value, base)?),
+            _ => {
+                return Ok(s.ending.option(name, value)?
+                    || s.queue.option(name, value, base)?
+                    || s.pace.option(name, value, base)?);
+            }
         }
         Ok(true)
     }
@@ -312,13 +304,8 @@ impl Draft {
                 return Err(spec.error("time_based", problem));
             }
         }
-        if spec.schedule.thinktime_ns > 0 && spec.schedule.thinktime_blocks == 0 {
-            spec.schedule.thinktime_blocks = 1;
-        }
-        let limits = [spec.schedule.rate_bytes, spec.schedule.rate_iops];
-        let both = limits.iter().all(|rates| rates.iter().any(|rate| *rate > 0));
-        if both && self.reader == Reader::Simulation {
-            return Err(spec.error("rate_iops", "a job has either rate or rate_iops, as in fio"));
+        if self.reader == Reader::Simulation {
+            pace::check(spec)?;
         }
         let files = u64::from(spec.pattern.files.count.max(1));
         if u64::from(spec.schedule.numjobs) * files > FILES_MAX {

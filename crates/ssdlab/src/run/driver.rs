@@ -11,6 +11,7 @@ mod search;
 mod watched;
 
 use super::counters::{FlashWrites, built};
+use super::flow;
 use super::process::{Next, Process, Stage, direction};
 use super::recorder::{Done, JobSpan, Recorder};
 use super::replay::Replayed;
@@ -135,6 +136,7 @@ impl<'a> Driver<'a> {
                 processes.push(process);
             }
         }
+        flow::link(&mut processes, jobs);
         let (recorder, units) = Recorder::new(jobs, options.interval_ns);
         let mut job_states = vec![JobState::default(); jobs.jobs.len()];
         for (process, unit) in processes.iter_mut().zip(units) {
@@ -364,7 +366,7 @@ impl<'a> Driver<'a> {
             process.look_ahead(|io, ahead| self.device.expect(io.op, io.offset, ahead));
         }
         if watched {
-            self.issued_watched(index as usize, now);
+            self.issued_watched(index as usize, now, tag as u32);
         }
     }
 

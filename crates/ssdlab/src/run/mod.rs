@@ -9,6 +9,7 @@ mod batch;
 mod checkpoint;
 mod counters;
 mod driver;
+mod flow;
 mod log;
 mod pacing;
 mod prepare;

@@ -1,6 +1,7 @@
 //! One process of a job: which I/O comes next, and whether its time has come.
 
 use super::LOOK_AHEAD;
+use super::flow::Share;
 use super::pacing::{Admit, Pacing, Rate, Think};
 use super::replay::{Due, Replayed};
 use super::watch::{Failure, Watch};
@@ -141,6 +142,9 @@ impl Process {
     pub fn start(&mut self, now: u64, runtime_ns: Option<u64>) -> u64 {
         self.stage = Stage::Running;
         self.started = now;
+        if let Some(pacing) = &mut self.pacing {
+            pacing.think.begin(now);
+        }
         let measure_from = self.measure_from();
         // A completion at the very end of the ramp still belongs to it.
         let record_from = match &mut self.watch {
@@ -241,9 +245,32 @@ impl Process {
             }
             return Next::WaitForCompletion;
         }
-        let next = self.next_by_pace(now);
+        let next = self.next_in_turn(now);
         if let Some(batch) = self.watch.as_mut().and_then(|watch| watch.batch.as_mut()) {
             batch.quiet = matches!(next, Next::WaitForCompletion | Next::WaitUntil(_));
+        }
+        next
+    }
+
+    /// What is next once its share in the I/Os of several and what is in flight have had their say.
+    fn next_in_turn(&mut self, now: u64) -> Next {
+        if let Some(watch) = &mut self.watch {
+            if watch.is_held {
+                watch.is_held = watch.overlaps(&self.ahead[self.turn]);
+                return if watch.is_held { Next::WaitForCompletion } else { Next::Issue };
+            }
+            let wait = watch.share.as_mut().and_then(|share| share.wait(now, self.in_flight));
+            if let Some(wait) = wait {
+                return wait;
+            }
+        }
+        let next = self.next_by_pace(now);
+        if let (Next::Issue, Some(watch)) = (&next, &mut self.watch) {
+            watch.share.iter_mut().for_each(Share::count);
+            watch.is_held = watch.overlaps(&self.ahead[self.turn]);
+            if watch.is_held {
+                return Next::WaitForCompletion;
+            }
         }
         next
     }
@@ -256,7 +283,7 @@ impl Process {
             pacing.rate.restart(now - self.started);
             self.generator.end_ramp();
         }
-        if let Some(wait) = pacing.think.wait(now, self.in_flight) {
+        if let Some(wait) = pacing.pause(now, self.in_flight) {
             return wait;
         }
         if let Some(replayed) = &mut pacing.replayed {
@@ -282,8 +309,7 @@ impl Process {
         };
         let Some(io) = drawn else { return Next::End };
         if let Some(direction) = direction(io.op) {
-            pacing.rate.issued(direction, io.len);
-            pacing.think.issued();
+            pacing.issued(direction, io.len);
         }
         self.put(io)
     }

@@ -1,9 +1,10 @@
 //! What is looked at of every I/O of a process whose job asks for more than that its I/Os be done.
 
 use super::batch::Batch;
+use super::flow::Share;
 use super::search::Search;
 use crate::device::Op;
-use crate::job::{JobSpec, PerDirection};
+use crate::job::{Io, JobSpec, LeastRates, PerDirection};
 use crate::stats::Parts;
 use crate::units::{Bytes, NEVER, Nanos};
 
@@ -19,6 +20,12 @@ pub struct Failure {
 /// What an I/O took too long for.
 const ETIMEDOUT: u32 = 110;
 
+/// What a job was too slow for.
+const EIO: u32 = 5;
+
+/// As in fio rates are looked at from so long after the beginning on, ns.
+const SETTLING_NS: u64 = 2_000_000_000;
+
 /// What a job asks to be looked at.
 pub(super) struct Watch {
     /// Completions from this instant on are measured. That of the process is never, which leads here.
@@ -29,8 +36,71 @@ pub(super) struct Watch {
     pub flushed: Vec<(u32, Parts)>,
     pub batch: Option<Batch>,
     pub search: Option<Search>,
+    /// Its part in the I/Os of several.
+    pub share: Option<Share>,
+    /// Tags and places of what is in flight, where I/Os that overlap are not to be.
+    pub places: Option<Vec<(u32, u64, u64)>>,
+    /// The next I/O was drawn and waits for one that it overlaps.
+    pub is_held: bool,
+    least: Option<Least>,
     max_latency_ns: PerDirection<u64>,
     depth: u32,
+    /// Others or what is in flight have a say in when its I/Os are issued.
+    paces: bool,
+}
+
+/// Rates below which a job fails.
+struct Least {
+    rates: LeastRates,
+    /// Bytes and I/Os done, by direction.
+    done: PerDirection<(u64, u64)>,
+    /// When they were looked at last, and what had been done by then.
+    then: PerDirection<(u64, u64, u64)>,
+}
+
+impl Least {
+    /// `None` for a job that may be as slow as it likes.
+    fn new(rates: &LeastRates) -> Option<Self> {
+        let asked = rates.bytes != [0; 3] || rates.ios != [0; 3];
+        asked.then(|| Least { rates: rates.clone(), done: [(0, 0); 3], then: [(0, 0, 0); 3] })
+    }
+
+    /// An I/O has been done so long after the beginning: whether one of the directions is too slow.
+    fn look(&mut self, ddir: usize, bytes: u64, measured_ns: u64) -> Option<Failure> {
+        let done = &mut self.done[ddir];
+        *done = (done.0 + bytes, done.1 + 1);
+        if measured_ns < SETTLING_NS {
+            return None;
+        }
+        (0..3).find_map(|ddir| self.judge(ddir, measured_ns))
+    }
+
+    fn judge(&mut self, ddir: usize, now: u64) -> Option<Failure> {
+        let (bytes, ios) = (self.rates.bytes[ddir], self.rates.ios[ddir]);
+        let (done_bytes, done_ios) = self.done[ddir];
+        let (then, then_bytes, then_ios) = self.then[ddir];
+        let spent = now - then;
+        if bytes.max(ios) == 0 || done_ios == 0 || then > 0 && spent < self.rates.cycle_ns.max(1) {
+            return None;
+        }
+        self.then[ddir] = (now, done_bytes, done_ios);
+        let rate = |done: u64| (u128::from(done) * 1_000_000_000 / u128::from(spent)) as u64;
+        let (bytes_came, ios_came) = (rate(done_bytes - then_bytes), rate(done_ios - then_ios));
+        let what = ["reads", "writes", "trims"][ddir];
+        let over = Nanos(spent);
+        let problem = match bytes {
+            _ if then == 0 => return None,
+            0 if ios_came < ios => {
+                format!("rate_iops_min={ios}: {ios_came} {what} a second over {over}")
+            }
+            1.. if bytes_came < bytes => {
+                let (bytes, came) = (Bytes(bytes), Bytes(bytes_came));
+                format!("rate_min={bytes}: {came} of {what} a second over {over}")
+            }
+            _ => return None,
+        };
+        Some(Failure { error: EIO, problem })
+    }
 }
 
 impl Watch {
@@ -39,7 +109,11 @@ impl Watch {
         let (queue, ending) = (&spec.schedule.queue, &spec.schedule.ending);
         let (batch, search) = (Batch::new(spec), Search::new(spec));
         let limits = ending.max_latency_ns != [0; 3];
-        let asked = queue.durable_writes || limits || batch.is_some() || search.is_some();
+        let least = Least::new(&spec.schedule.pace.least);
+        let places = (queue.serialize_overlap && spec.schedule.iodepth > 1).then(Vec::new);
+        let paces = spec.schedule.pace.flow.weight > 0 || places.is_some();
+        let looks = queue.durable_writes || limits || least.is_some();
+        let asked = looks || paces || batch.is_some() || search.is_some();
         asked.then(|| {
             Box::new(Watch {
                 record_from: NEVER,
@@ -47,15 +121,27 @@ impl Watch {
                 flushed: Vec::new(),
                 batch,
                 search,
+                share: None,
+                places,
+                is_held: false,
+                least,
                 max_latency_ns: ending.max_latency_ns,
                 depth: spec.schedule.iodepth.max(1),
+                paces,
             })
         })
     }
 
     /// Whether it has a say in when I/Os are issued.
     pub fn paces(&self) -> bool {
-        self.batch.is_some() || self.search.is_some()
+        self.batch.is_some() || self.search.is_some() || self.paces
+    }
+
+    /// Whether an I/O has to wait for one in flight.
+    pub fn overlaps(&self, io: &Io) -> bool {
+        let end = io.offset + io.len;
+        let mut places = self.places.iter().flatten();
+        places.any(|(_, from, to)| io.offset < *to && *from < end)
     }
 
     /// I/Os in flight with which the process issues no more.
@@ -91,5 +177,10 @@ impl Watch {
         let problem =
             format!("{option}={limit}: a {what} of {bytes} at {offset} took {took}{alone}");
         Some(Failure { error: ETIMEDOUT, problem })
+    }
+
+    /// So many bytes were done so long after measuring began: whether the job is too slow.
+    pub fn judge_rate(&mut self, ddir: usize, bytes: u64, measured_ns: u64) -> Option<Failure> {
+        self.least.as_mut().and_then(|least| least.look(ddir, bytes, measured_ns))
     }
 }

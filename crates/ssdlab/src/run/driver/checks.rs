@@ -3,6 +3,7 @@
 use super::{Driver, INTERVALS_MAX};
 use crate::error::{Error, Result};
 use crate::job::{JobFile, OPEN_LOOP_DEPTH};
+use crate::run::flow::Share;
 use crate::run::process::{Process, Stage};
 use crate::units::{NEVER, Nanos};
 
@@ -15,6 +16,15 @@ impl Driver<'_> {
         }
         let in_flight: u32 = self.processes.iter().map(|p| p.in_flight).sum();
         assert!(in_flight == 0, "device {} lost {in_flight} commands", self.device.kind());
+        let behind = |process: &&Process| {
+            let share = process.watch.as_ref().and_then(|watch| watch.share.as_ref());
+            process.stage == Stage::Running && share.is_some_and(Share::is_ahead)
+        };
+        if let Some(process) = self.processes.iter().find(behind) {
+            let problem = "waits for ever for the other jobs of its flow_id, which issue no I/O; \
+                           all of them count from the beginning, those that start later as well";
+            return Err(self.jobs.jobs[process.job as usize].error("flow", problem));
+        }
         let waiting = self.processes.iter().find(|p| p.stage == Stage::Waiting);
         let Some(waiting) = waiting.filter(|_| self.running == 0) else { return Ok(()) };
         let title = self.jobs.jobs[waiting.job as usize].title();

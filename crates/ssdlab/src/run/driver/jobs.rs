@@ -3,6 +3,7 @@
 use super::{Driver, Timer};
 use crate::job::ExitWhat;
 use crate::run::counters::FlashWrites;
+use crate::run::flow::Share;
 use crate::run::process::Stage;
 use crate::run::recorder::JobSpan;
 use crate::units::NEVER;
@@ -98,7 +99,7 @@ impl Driver<'_> {
         let measured_ns = now.saturating_sub(process.measure_from());
         self.recorder.ended(index, process.unit, measured_ns, process.failure.take());
         self.running -= 1;
-        self.over(job);
+        self.over(index);
         let state = &mut self.job_states[job];
         if state.live == 0
             && let Some(span) = &mut state.span
@@ -114,10 +115,13 @@ impl Driver<'_> {
         }
     }
 
-    /// A process of the job has come to its end, or never will begin.
-    pub(super) fn over(&mut self, job: usize) {
+    /// A process has come to its end, or never will begin.
+    pub(super) fn over(&mut self, index: usize) {
+        let process = &mut self.processes[index];
+        let share = process.watch.as_mut().and_then(|watch| watch.share.take());
+        self.called.extend(share.into_iter().flat_map(Share::leave));
+        self.job_states[process.job as usize].live -= 1;
         self.live -= 1;
-        self.job_states[job].live -= 1;
         self.attention = true;
     }
 
@@ -143,7 +147,7 @@ impl Driver<'_> {
                 }
                 Stage::Waiting if meant => {
                     process.stage = Stage::Done;
-                    self.over(other);
+                    self.over(index);
                 }
                 _ => {}
             }

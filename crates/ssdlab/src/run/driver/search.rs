@@ -71,8 +71,7 @@ impl Driver<'_> {
                 }
                 Stage::Waiting if attained => {
                     process.stage = Stage::Done;
-                    let job = process.job as usize;
-                    self.over(job);
+                    self.over(index);
                 }
                 _ => {}
             }

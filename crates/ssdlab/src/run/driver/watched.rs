@@ -1,7 +1,7 @@
 //! Processes whose I/Os are looked at one by one ([`Watch`](crate::run::watch::Watch)): apart from those of ordinary
 //! jobs, whose way is shorter.
 
-use super::{Driver, power};
+use super::{Driver, Slot, power};
 use crate::device::{Command, Completion, Op};
 use crate::run::process::{Stage, direction};
 use crate::run::recorder::Done;
@@ -128,9 +128,13 @@ impl Driver<'_> {
         let ddir = direction(slot.op).unwrap_or(3);
         process.flushing &= ddir != 3;
         let measured_ns = now.saturating_sub(process.measure_from());
-        let Some(watch) = process.watch.as_mut().filter(|watch| now >= watch.record_from) else {
+        let Some(watch) = &mut process.watch else { return };
+        if let Some(places) = &mut watch.places {
+            places.retain(|place| place.0 != tag);
+        }
+        if now < watch.record_from {
             return;
-        };
+        }
         let (unit, lat_ns) = (process.unit, now - slot.issued);
         self.recorder.completed_late(&Done {
             process: index,
@@ -142,19 +146,27 @@ impl Driver<'_> {
             measured_ns,
             parts,
         });
-        if ddir < 3
-            && let Some(failure) = watch.judge(slot.op, ddir, lat_ns, (slot.offset, slot.len))
-        {
-            process.fail(failure);
+        if ddir < 3 {
+            let slow = watch.judge_rate(ddir, slot.len, measured_ns);
+            let late = watch.judge(slot.op, ddir, lat_ns, (slot.offset, slot.len));
+            late.or(slow).into_iter().for_each(|failure| process.fail(failure));
         }
     }
 
     /// An I/O of such a process has been issued.
     #[cold]
-    pub(super) fn issued_watched(&mut self, index: usize, now: u64) {
+    pub(super) fn issued_watched(&mut self, index: usize, now: u64, tag: u32) {
         let process = &mut self.processes[index];
         let (unit, in_flight) = (process.unit, process.in_flight);
         let Some(watch) = &mut process.watch else { return };
+        if let Some(places) = &mut watch.places {
+            let Slot { offset, len, .. } = self.slots[tag as usize];
+            places.push((tag, offset, offset + len));
+        }
+        if let Some(share) = &watch.share {
+            self.called.append(&mut share.called());
+            self.attention |= !self.called.is_empty();
+        }
         let (measured, full_at) = (now >= watch.record_from, watch.full_at());
         let Some(batch) = &mut watch.batch else {
             if measured && !process.flushing {

@@ -1,0 +1,181 @@
+//! What keeps I/Os back beside a depth: the shares of several jobs, pauses by time, I/Os that overlap; and jobs that fail
+//! because they are too slow. Beside the real fio, and on devices whose behaviour is known in closed form.
+
+use crate::support::{document_text, fio_jobs, jobs, null, play, try_jobs};
+use serde_json::Value;
+use ssdlab::run::{Report, RunOptions, RunResult, run};
+
+/// I/Os of each report.
+fn ios(result: &RunResult) -> Vec<u64> {
+    let of = |report: &Report| report.directions.iter().take(3).map(|one| one.tally.ios()).sum();
+    result.reports.iter().map(of).collect()
+}
+
+fn lines(text: &str) -> String {
+    format!("{}\n", text.replace(' ', "\n"))
+}
+
+/// Job files whose I/Os keep to a proportion, and I/Os of each job in two seconds: those of fio 3.33 come as near as the
+/// machine keeps time. Limits on the other one keep what it does near the end small, when the first has ended.
+const SHARES: &[(&str, &[u64])] = &[
+    ("[a] flow=1 rate_iops=2000 [b] flow=8 rate_iops=400", &[100, 800]),
+    ("[a] flow=10 rate_iops=2000 [b] flow=5 rate_iops=100", &[400, 200]),
+    ("flow_sleep=5000 [a] flow=1 rate_iops=2000 [b] flow=2 rate_iops=400", &[400, 800]),
+    // Each number is a flow of its own; a job without a weight is in none.
+    (
+        "[a] flow=1 rate_iops=2000 [b] flow=2 rate_iops=200 [c] flow=3 flow_id=7 rate_iops=2000 \
+         [d] flow=1 flow_id=7 rate_iops=100 [e] rate_iops=50",
+        &[200, 400, 600, 200, 100],
+    ),
+    // Each process has the weight of its job.
+    ("[a] flow=1 rate_iops=2000 [b] flow=1 numjobs=2 rate_iops=100", &[200, 200, 200]),
+];
+
+fn shares(text: &str) -> String {
+    format!("[global]\nioengine=null\nsize=1g\nrw=write\ntime_based\nruntime=2\n{}", lines(text))
+}
+
+#[test]
+fn jobs_keep_to_their_shares_as_by_fio() {
+    let files: Vec<String> = SHARES.iter().map(|(text, _)| shares(text)).collect();
+    let near = |a: u64, b: u64| a.abs_diff(b) <= 3 + b / 100;
+    for (text, (_, expected)) in files.iter().zip(SHARES) {
+        for depth in [1, 4] {
+            let text = text.replace("size=1g", &format!("size=1g\niodepth={depth}"));
+            let ours = ios(&play(null("10us", 64), &text));
+            let same = ours.len() == expected.len();
+            assert!(
+                same && ours.iter().zip(*expected).all(|(a, b)| near(*a, *b)),
+                "{ours:?} {text}"
+            );
+        }
+    }
+    let Some(theirs) = fio_jobs(files.iter().map(String::as_str)) else { return };
+    for (theirs, (text, expected)) in theirs.iter().zip(SHARES) {
+        let done = theirs.iter().map(|job| job["write"]["total_ios"].as_u64().unwrap());
+        for (theirs, expected) in done.zip(*expected) {
+            assert!(theirs.abs_diff(*expected) <= expected / 4, "fio does {theirs}: {text}");
+        }
+    }
+}
+
+#[test]
+fn who_is_alone_in_a_flow_is_free() {
+    let others = "number_ios=100 [a] flow=1 [b] flow=1000 rate_iops=100";
+    let result = play(null("10us", 64), &format!("[global]\n{}", lines(others)));
+    // It goes on when the other one has ended.
+    assert_eq!(ios(&result), [100, 100]);
+    let alone = play(null("10us", 1), "[a]\nflow=7\nnumber_ios=100\n");
+    assert_eq!(alone.simulated_ns, 1_000_000);
+}
+
+#[test]
+fn a_flow_that_nothing_moves_is_refused() {
+    let text = lines("[a] flow=1 number_ios=100 [b] stonewall flow=1 number_ios=100");
+    let mut device = null("10us", 1);
+    let options = RunOptions::default();
+    let error = run(device.as_mut(), &jobs(&text), &options, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("flow: waits for ever for the other jobs of its flow_id"), "{error}");
+    // Time ends it all the same, as to fio.
+    let timed = text.replace("[a]\n", "[a]\nruntime=1\n");
+    assert_eq!(ios(&play(null("10us", 1), &timed)), [2, 100]);
+    let error = try_jobs("[a]\nflow=1001\n").unwrap_err().to_string();
+    assert!(error.contains("expected a weight of 1000 or less"), "{error}");
+}
+
+/// When I/Os are followed by none for more than 100 ms, ms.
+fn pauses(text: &str) -> Vec<u64> {
+    let text = format!("[a]\nrw=write\ntime_based\nruntime=3\n{}", lines(text));
+    let options = RunOptions { interval_ns: 1_000_000, ..RunOptions::default() };
+    let result = run(null("1ms", 1).as_mut(), &jobs(&text), &options, &mut ()).unwrap();
+    let mut busy = vec![];
+    for (at, ios) in result.series.ios.iter().enumerate() {
+        if *ios > 0 {
+            busy.push(at as u64);
+        }
+    }
+    busy.windows(2).filter(|pair| pair[1] - pair[0] > 100).map(|pair| pair[0] + 1).collect()
+}
+
+#[test]
+fn pauses_come_after_a_time_of_io() {
+    // With fio 3.33 (psync on a file in memory) at 800, 1600 and 2401 ms: the first time of I/O is as long as a pause more.
+    assert_eq!(pauses("thinktime=500ms thinktime_iotime=300ms"), [800, 1600, 2400]);
+    assert_eq!(pauses("thinktime=500ms thinktime_iotime=1"), [1500]);
+    // Whichever is first.
+    let both = "thinktime=500ms thinktime_iotime=300ms thinktime_blocks=100";
+    assert_eq!(pauses(both), [100, 700, 1300, 1900]);
+    assert_eq!(
+        pauses("thinktime=500ms thinktime_iotime=300ms thinktime_blocks=9999"),
+        [800, 1600, 2400]
+    );
+    assert_eq!(pauses("thinktime_iotime=300ms"), [0; 0]);
+}
+
+#[test]
+fn a_rate_catches_up_on_pauses_or_not() {
+    let rated = "[a]\nrw=write\nrate_iops=1000\nthinktime=500ms\nthinktime_blocks=500\ntime_based\nruntime=6\n";
+    let ios = |options: &str| ios(&play(null("10us", 1), &format!("{rated}{options}\n")))[0];
+    // fio 3.33 does 5500 and 3006.
+    let (catches_up, ignores) = (ios(""), ios("rate_ignore_thinktime=1"));
+    assert!(catches_up.abs_diff(5500) < 10, "{catches_up}");
+    assert!(ignores.abs_diff(3006) < 10, "{ignores}");
+    // Of Poisson arrivals as many in the mean; some 55 more or fewer.
+    let poisson = ios("rate_ignore_thinktime=1\nrate_process=poisson");
+    assert!(poisson.abs_diff(3000) < 275, "{poisson}");
+}
+
+#[test]
+fn a_job_fails_that_is_too_slow() {
+    let text = |options: &str| {
+        let global = "ioengine=null size=1g rw=write time_based runtime=5 thinktime=10ms";
+        format!("[a]\n{}{}", lines(global), lines(options))
+    };
+    let files =
+        ["rate_min=4m", "rate_iops_min=1000", "rate_min=100k rate_cycle=500", "ratemin=4m,0"];
+    let ours = |options: &str| -> Value {
+        serde_json::from_str(&document_text(null("10us", 1), &text(options))).unwrap()
+    };
+    // After two seconds the rate of one is looked at; 100 writes a second come.
+    for (options, expected, seconds) in
+        [(files[0], 5, 3.0), (files[1], 5, 3.0), (files[2], 0, 5.0), (files[3], 0, 5.0)]
+    {
+        let ours = &ours(options)["jobs"][0];
+        let writes = ours["write"]["total_ios"].as_f64().unwrap();
+        assert_eq!(ours["error"], expected, "{options}");
+        assert!((writes - 100.0 * seconds).abs() < 5.0, "{options}: {writes}");
+    }
+    let short = &ours("rate_min=4m rate_cycle=500")["jobs"][0];
+    assert!((short["write"]["total_ios"].as_f64().unwrap() - 250.0).abs() < 5.0);
+    let failure = play(null("10us", 1), &text(files[0])).reports[0].failure.clone().unwrap();
+    assert_eq!(failure.problem, "rate_min=4MiB: 409190B of writes a second over 1001ms");
+    for (options, option) in [
+        ("rate=1m rate_min=2m", "rate_min"),
+        ("rate_iops=10,20 rate_iops_min=10,21", "rate_iops_min"),
+    ] {
+        let error = try_jobs(&text(options)).unwrap_err().to_string();
+        assert!(error.contains(&format!("{option}: is more than ")), "{error}");
+    }
+    let Some(theirs) = fio_jobs(files.map(text).iter().map(String::as_str)) else { return };
+    let errors: Vec<_> = theirs.iter().map(|jobs| jobs[0]["error"].as_u64().unwrap()).collect();
+    assert_eq!(errors, [5, 5, 0, 0]);
+}
+
+#[test]
+fn ios_that_overlap_wait_for_each_other() {
+    let time = |options: &str| {
+        let text = format!("[a]\niodepth=4\nnumber_ios=12\nsize=64k\n{}", lines(options));
+        play(null("100us", 4), &text).simulated_ns / 1000
+    };
+    // All of the same place, none, and each of half of the one before.
+    let same = "rw=read:-4k";
+    assert_eq!((time(same), time(&format!("{same} serialize_overlap=1"))), (300, 1200));
+    assert_eq!(time("rw=write serialize_overlap=1"), 300);
+    assert_eq!(time("rw=write:-4k bs=8k size=96k serialize_overlap=1"), 1200);
+    // As in fio those behind it wait, too.
+    let blocks = "rw=randwrite norandommap size=8k io_size=48k";
+    let (free, serial) = (time(blocks), time(&format!("{blocks} serialize_overlap=1")));
+    assert!(free == 300 && (600..=1200).contains(&serial), "{serial}");
+    // Other processes are not asked.
+    assert_eq!(time(&format!("{same} serialize_overlap=1 numjobs=4 iodepth=1")), 1200);
+}
