@@ -1260,6 +1260,14 @@ def test_what_a_drive_held_before_a_run_is_known_from_how_it_was_prepared(
     assert of_result(result).initial == initial
 
 
+def test_what_is_read_back_was_written_by_the_job_itself() -> None:
+    job = "[a]\nrw=randwrite\nbs=4k\nsize=8m\nverify=crc32c\n"
+    result = ssdlab.run(job, on=ssdlab.Rig("demo-client").set(capacity="1GiB"))
+    assert {row["ddir"] for row in result.summary()} == {"read", "write"}
+    wrong = [c for c in examine(of_result(result)) if c.status in ("doubt", "bad")]
+    assert "unwritten" not in {check.name for check in wrong}
+
+
 def test_what_was_never_written_is_no_matter_on_a_hard_disk() -> None:
     job = "[r]\nrw=randread\nnumber_ios=20\n"
     for drive, doubted in (("demo-client", True), ("seagate-constellation-500", False)):

@@ -105,7 +105,7 @@ fn every_option_reads_its_own_example() {
 
 #[test]
 fn what_fio_does_anyway_may_be_said() {
-    for line in ["create_only=0", "verify=none"] {
+    for line in ["create_only=0", "verify_only=0"] {
         let file = read(&format!("[a]\n{line}\n")).unwrap();
         assert_eq!(file.ignored.len(), 1, "{line}");
     }
@@ -119,8 +119,8 @@ fn errors_name_file_line_option_and_what_is_meant() {
             "test.fio:3: iodpeth: fio has no option of this name; did you mean \"iodepth\"?",
         ),
         (
-            "[a]\nverify=crc32c\n",
-            "test.fio:2: verify: fio has this option (contents are not simulated), but",
+            "[a]\nverify_only=1\n",
+            "test.fio:2: verify_only: fio has this option (reading what an earlier run wrote), but",
         ),
         ("[a]\nbs=1.5k\n", "test.fio:2: bs: found \"1.5k\", expected a whole number"),
         ("[a]\nrw=randraed\n", "did you mean \"randread\"?"),
@@ -248,7 +248,7 @@ fn a_job_that_does_not_fit_says_both_sizes() {
 fn sections_take_the_globals_above_them() {
     let file = read(
         "[global]\nbs=8k\ndirect=1\n[a]\nrw=write ; comment\n[global]\nbs=16k\n[b]\nrw=read#c\n\
-         timeout=5\nstonewall\n[b]\nname=c\nnew_group\nverify=0\n",
+         timeout=5\nstonewall\n[b]\nname=c\nnew_group\nverify_only=0\n",
     )
     .unwrap();
     let min: Vec<u64> = file.jobs.iter().map(|j| j.pattern.sizes[0].min()).collect();
@@ -260,7 +260,7 @@ fn sections_take_the_globals_above_them() {
     assert_eq!(file.jobs[1].schedule.runtime_ns, Some(5_000_000_000));
     let ignored: Vec<_> =
         file.ignored.iter().map(|i| (i.job.as_str(), i.option.as_str(), i.line)).collect();
-    assert_eq!(ignored, [("global", "direct", 3), ("c", "verify", 15)]);
+    assert_eq!(ignored, [("global", "direct", 3), ("c", "verify_only", 15)]);
     let wanted = [("rw", "read"), ("runtime", "5"), ("stonewall", "1")];
     assert_eq!(file.jobs[1].options, wanted.map(|(a, b)| (a.to_string(), b.to_string())));
 }

@@ -257,6 +257,36 @@ const UNEVEN: &[Case] = &[
     case("trimwrite-ios-more", "rw=trimwrite size=256k io_size=1m number_ios=80"),
 ];
 
+/// As [`SEQUENTIAL`], behind all others: what was written is read back.
+const READ_BACK: &[Case] = &[
+    on_file("back", "rw=write size=64k verify=crc32c"),
+    on_file("back-never", "rw=write size=64k verify=crc32c do_verify=0"),
+    on_file("back-loops", "rw=write size=16k loops=3 verify=md5"),
+    on_file("back-io-size-less", "rw=write size=16k io_size=8k verify=crc32c"),
+    on_file("back-io-size-twice", "rw=write size=16k io_size=32k verify=crc32c"),
+    on_file("back-io-size", "rw=write size=16k io_size=40k verify=crc32c"),
+    on_file("back-io-size-more", "rw=write size=16k io_size=72k verify=meta"),
+    on_file("back-ios", "rw=write size=64k number_ios=5 verify=crc32c"),
+    on_file("back-backwards", "rw=write:-8k size=32k verify=crc32c"),
+    on_file("back-holes", "rw=write:4k size=32k verify=crc32c"),
+    on_file("back-fsync", "rw=write size=32k fsync=3 verify=crc32c"),
+    on_file("back-end-fsync", "rw=write size=32k end_fsync=1 loops=2 verify=crc32c"),
+    on_file(
+        "back-strips",
+        "rw=write size=32k zonemode=strided zonesize=8k zoneskip=8k verify=crc32c",
+    ),
+    on_file("back-sizes", "rw=write size=64k bs=12k verify=xxhash"),
+];
+
+/// As [`AMOUNT`], behind all others.
+const READ_BACK_AMOUNT: &[Case] = &[
+    on_file("back-map", "rw=randwrite size=256k verify=crc32c"),
+    on_file("back-map-loops", "rw=randwrite size=256k loops=2 verify=crc32c"),
+    on_file("back-map-io-size", "rw=randwrite size=256k io_size=700k verify=crc32c"),
+    on_file("back-lfsr-loops", "rw=randwrite size=64k random_generator=lfsr loops=2 verify=crc32c"),
+    on_file("back-lfsr", "rw=randwrite size=256k random_generator=lfsr verify=crc32c"),
+];
+
 /// As [`AMOUNT`], behind all others.
 const LATE_AMOUNT: &[Case] = &[
     on_file("strip-map-uneven", "rw=randread bs=8k zonemode=strided zonesize=20k"),
@@ -296,6 +326,8 @@ fn all() -> impl Iterator<Item = &'static Case> {
         .chain(UNEVEN)
         .chain(PASSES)
         .chain(LATE_AMOUNT)
+        .chain(READ_BACK)
+        .chain(READ_BACK_AMOUNT)
 }
 
 fn section(case: &Case) -> String {
@@ -505,9 +537,28 @@ fn jobs_do_what_fio_does() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Whether each run of writes is followed by reads of the same blocks, in the same order or by place.
+fn read_back_in_order(case: &Case, steps: &[Step]) -> bool {
+    let place = |step: &Step| (step.1, step.2, step.3);
+    let mut ends = steps.chunk_by(|a, b| (a.0 == "read") == (b.0 == "read"));
+    let by_place = case.options.contains("norandommap") || case.options.contains("lfsr");
+    while let Some(writes) = ends.next() {
+        let mut expected: Vec<_> = writes.iter().map(place).collect();
+        if by_place {
+            expected.sort_unstable();
+            expected.dedup();
+        }
+        let reads: Vec<_> = ends.next().unwrap_or_default().iter().map(place).collect();
+        if reads != expected {
+            return false;
+        }
+    }
+    true
+}
+
 fn difference(case: &Case, ours: &[Step], theirs: &[Step]) -> Option<String> {
     let among = |cases: &[Case]| cases.iter().any(|c| c.name == case.name);
-    if among(SEQUENTIAL) || among(UNEVEN) {
+    if among(SEQUENTIAL) || among(UNEVEN) || among(READ_BACK) {
         let at = (0..ours.len().max(theirs.len())).find(|i| ours.get(*i) != theirs.get(*i))?;
         let (us, them) = (ours.get(at), theirs.get(at));
         let (a, b) = (ours.len(), theirs.len());
@@ -531,6 +582,11 @@ fn difference(case: &Case, ours: &[Step], theirs: &[Step]) -> Option<String> {
     let (a, b) = (total(ours), total(theirs));
     if a != b {
         return Some(format!("amounts {a:?}, fio's {b:?}"));
+    }
+    if among(READ_BACK_AMOUNT) {
+        let read = [ours, theirs].map(|steps| read_back_in_order(case, steps));
+        return (read != [true; 2])
+            .then(|| "what is read back is not what was written".to_string());
     }
     if among(COVERAGE) && blocks(ours) != blocks(theirs) {
         return Some("other blocks than fio's".to_string());

@@ -179,3 +179,36 @@ fn ios_that_overlap_wait_for_each_other() {
     // Other processes are not asked.
     assert_eq!(time(&format!("{same} serialize_overlap=1 numjobs=4 iodepth=1")), 1200);
 }
+
+#[test]
+fn what_was_written_is_read_back_once_all_of_it_is_there() {
+    let text =
+        |options: &str| format!("[a]\niodepth=4\nsize=64k\nverify=crc32c\n{}", lines(options));
+    let done = |text: &str| -> Value {
+        serde_json::from_str(&document_text(null("100us", 4), text)).unwrap()
+    };
+    // 16 writes at a rate; reads know neither rates nor pauses.
+    let jobs = done(&text("rw=randwrite rate_iops=100"));
+    let job = &jobs["jobs"][0];
+    let of = |job: &Value, ddir: &str| {
+        ["total_ios", "runtime"].map(|name| job[ddir][name].as_u64().unwrap())
+    };
+    assert_eq!((of(job, "write"), of(job, "read")), ([16, 150], [16, 1]));
+    assert!((job["write"]["iops"].as_f64().unwrap() - 16.0 / 0.1501).abs() < 0.1, "{job}");
+    assert!((job["read"]["iops"].as_f64().unwrap() - 40_000.0).abs() < 1.0);
+    let paused = &done(&text("rw=write thinktime=10ms thinktime_blocks=8 loops=2"))["jobs"][0];
+    assert_eq!((of(paused, "write")[0], of(paused, "read")), (32, [32, 1]));
+    // A mix reads meanwhile, too.
+    let mixed = &done(&text("rw=randrw rwmixread=25"))["jobs"][0];
+    let [reads, writes] = ["read", "write"].map(|ddir| of(mixed, ddir)[0]);
+    assert_eq!(reads, 16, "those of the mix, and one for each of {writes} writes");
+    // Time leaves none, nor does the job.
+    for never in
+        ["rw=write do_verify=0", "rw=write time_based runtime=10ms", "rw=write verify=none"]
+    {
+        assert_eq!(of(&done(&text(never))["jobs"][0], "read")[0], 0, "{never}");
+    }
+    assert_eq!(of(&done(&text("rw=read"))["jobs"][0], "read")[0], 16);
+    let error = try_jobs("[a]\nverify=crc33\n").unwrap_err().to_string();
+    assert!(error.contains("verify: found \"crc33\", expected a way of fio"), "{error}");
+}

@@ -48,7 +48,8 @@ def _unwritten(case: Case) -> list[Symptom]:
             grid.step(step)
             continue
         for work in facts.works:
-            read = work.direction("read")
+            # What a job reads back (verify) it has written itself.
+            read = work.direction("read") if work.does("read") else None
             if read is not None and (case.real or facts.flash) and not step.on_purpose:
                 symptoms.append(_judged(case, facts, work, read, grid))
             grid.work(work)

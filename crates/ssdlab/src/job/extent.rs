@@ -47,12 +47,8 @@ impl Amounts {
             Some(share) => (None, ranges.iter().map(|r| share.of(r.span)).sum::<u64>().min(size)),
             None => (None, size),
         };
-        let align = std::array::from_fn(|d| match pattern.align[d] {
-            0 => pattern.sizes[d].min(),
-            n => n,
-        });
         let unbounded = pattern.zones.is_some()
-            || pattern.random && matches!(unique_blocks(pattern, &align), Remember::Nothing);
+            || pattern.random && matches!(unique_blocks(pattern), Remember::Nothing);
         let halves = 1 + u64::from(pattern.trim_then_write);
         let bytes = pass_bytes.saturating_mul(pattern.loops);
         let ios = match pattern.number_ios.saturating_mul(pattern.loops).saturating_mul(halves) {

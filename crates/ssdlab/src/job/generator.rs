@@ -2,16 +2,18 @@
 
 use super::distribution::Sampler;
 use super::extent::{Amounts, Target, ranges, whole_sectors};
-use super::pattern::{BlockSizes, Distribution, FileService, Pattern};
+use super::pattern::{Distribution, FileService, Pattern};
+use super::plain::Plain;
 use super::region::{Order, Region, Rules, Streams};
+use super::verify::Written;
 use super::{Io, JobSpec};
 use crate::device::Op;
 use crate::error::Result;
 use crate::rng::Stream;
 
-const READ: usize = 0;
-const WRITE: usize = 1;
-const TRIM: usize = 2;
+pub(super) const READ: usize = 0;
+pub(super) const WRITE: usize = 1;
+pub(super) const TRIM: usize = 2;
 const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Trim];
 
 /// Draws of a file before the first that is not done is taken; fio goes on.
@@ -52,15 +54,8 @@ pub struct Generator {
     last_was_flush: bool,
     flushes: bool,
     finished: bool,
+    written: Option<Written>,
     plain: Option<Plain>,
-}
-
-/// I/Os that differ in nothing but their offsets, in one file, with nothing between: what most jobs do.
-#[derive(Clone, Copy, Debug)]
-struct Plain {
-    direction: usize,
-    order: Order,
-    len: u64,
 }
 
 impl Generator {
@@ -87,12 +82,15 @@ impl Generator {
         };
         let drawn = Sampler::of_files(service, regions.len() as u64, &mut streams.file);
         let amounts = Amounts::new(pattern, &ranges);
+        let written = Written::new(spec, amounts.moved)?;
         let endless = spec.schedule.time_based;
         let flushes = (pattern.fsync > 0 || pattern.fdatasync > 0)
             && pattern.directions[WRITE]
             && !pattern.trim_then_write;
         Ok(Generator {
-            plain: Plain::of(pattern).filter(|_| regions.len() == 1 && !flushes),
+            plain: Plain::of(pattern)
+                .filter(|_| regions.len() == 1 && !flushes && written.is_none()),
+            written,
             rules: Rules { endless, skip: pattern.skip },
             first_streams: streams.clone(),
             streams,
@@ -120,7 +118,9 @@ impl Generator {
     /// Bytes that the process will move in all, flushes aside, as far as can be told beforehand;
     /// `None`: until time is up.
     pub fn expected_bytes(&self) -> Option<u64> {
-        (!self.rules.endless).then_some(self.amounts.moved)
+        let read_back = self.written.as_ref().map_or(0.0, |_| self.pattern.shares()[WRITE]);
+        let moved = self.amounts.moved;
+        (!self.rules.endless).then_some(moved + (moved as f64 * read_back) as u64)
     }
 
     /// I/Os that the process will do in all, flushes aside; `None` where sizes vary or until time
@@ -128,7 +128,8 @@ impl Generator {
     pub fn expected_ios(&self) -> Option<u64> {
         let (min, max) = (self.pattern.block_min(), self.pattern.block_max());
         let by_bytes = self.amounts.moved_by_size / min;
-        (!self.rules.endless && min == max).then_some(by_bytes.min(self.amounts.ios))
+        let told = !self.rules.endless && min == max && self.written.is_none();
+        told.then_some(by_bytes.min(self.amounts.ios))
     }
 
     /// The next I/O; `None` when the amount is done (never for a time-based job).
@@ -204,9 +205,13 @@ impl Generator {
     fn draw(&mut self, wanted: Option<usize>) -> Option<Io> {
         if let Some(io) = self.pending.take() {
             self.count(1, io.len, WRITE);
+            self.remember(&io);
             return Some(io);
         }
         loop {
+            if let Some(read) = self.written.as_mut().and_then(Written::next) {
+                return Some(read);
+            }
             if self.finished {
                 return None;
             }
@@ -220,6 +225,7 @@ impl Generator {
                 let direction = wanted.unwrap_or_else(|| self.direction());
                 if let Some(io) = self.io(direction) {
                     self.count(1, io.len, direction);
+                    self.remember(&io);
                     return Some(io);
                 }
             }
@@ -229,10 +235,31 @@ impl Generator {
         }
     }
 
-    /// Whether the next I/O moves data, as far as that is known before it is drawn: flushes and the end wait for no rate.
+    #[inline]
+    fn remember(&mut self, io: &Io) {
+        if let Some(written) = &mut self.written {
+            written.add(io);
+        }
+    }
+
+    /// The next I/O reads back what was written.
+    pub fn reads_back_next(&self) -> bool {
+        self.written.as_ref().is_some_and(Written::reads_next)
+    }
+
+    /// The last I/O read back what was written: no rate and no mix has to do with it.
+    pub fn is_reading_back(&self) -> bool {
+        self.written.as_ref().is_some_and(|written| written.reading)
+    }
+
+    /// Whether the next I/O moves data of the pattern, as far as that is known before it is drawn: flushes and the end wait for no rate.
     pub fn moves_next(&self) -> bool {
         if self.pending.is_some() {
             return true;
+        }
+        let reads_back = |written: &Written| written.reads_next() || self.is_exhausted();
+        if self.written.as_ref().is_some_and(reads_back) {
+            return false;
         }
         if self.finished || self.is_exhausted() {
             return !self.finished && self.has_more_passes() && !self.flushes_behind_pass();
@@ -377,6 +404,12 @@ impl Generator {
 
     /// Ends the pass and begins the next, if there is one; whether a flush comes between.
     fn end_pass(&mut self) -> bool {
+        // As in fio random writes without a map are read back behind the last pass alone, others behind each; what is
+        // read back counts towards io_size.
+        let last_only = self.pattern.random && self.pattern.norandommap;
+        if !(last_only && self.has_more_passes()) {
+            self.bytes_all += self.written.as_mut().map_or(0, Written::turn);
+        }
         let (wrote, more) = (self.flushes_behind_pass(), self.has_more_passes());
         self.passes += 1;
         self.finished = !more;
@@ -408,28 +441,6 @@ impl Generator {
     /// Whether this pass ends with a flush.
     fn flushes_behind_pass(&self) -> bool {
         self.pattern.end_fsync && self.pattern.directions[WRITE] && self.pass_ios > 0
-    }
-}
-
-impl Plain {
-    /// What I/Os of this pattern have in common; `None` where more than the offset is drawn.
-    fn of(pattern: &Pattern) -> Option<Self> {
-        let direction = match pattern.directions {
-            [true, false, false] => READ,
-            [false, true, false] => WRITE,
-            [false, false, true] if !pattern.trim_then_write => TRIM,
-            _ => return None,
-        };
-        let order = match pattern.percentage_random[direction] {
-            _ if pattern.random_every != 1 => return None,
-            _ if !pattern.random => Order::Next,
-            100 => Order::Random,
-            _ => return None,
-        };
-        match pattern.sizes[direction] {
-            BlockSizes::Fixed(len) => Some(Plain { direction, order, len }),
-            BlockSizes::Range { .. } | BlockSizes::Split(_) => None,
-        }
     }
 }
 

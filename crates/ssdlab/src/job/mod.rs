@@ -15,6 +15,7 @@ pub mod options;
 mod pace;
 mod parse;
 mod pattern;
+mod plain;
 pub mod plan;
 mod queue;
 mod random_map;
@@ -23,6 +24,7 @@ mod replay;
 pub mod size;
 mod spec;
 mod values;
+mod verify;
 
 pub use ending::{Ending, ExitWhat, LatencyTarget, Steady};
 pub use extent::Target;

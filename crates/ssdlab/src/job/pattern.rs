@@ -238,6 +238,10 @@ pub struct Pattern {
     pub fdatasync: u64,
     /// Flush after each pass that writes (`end_fsync`, `fsync_on_close`).
     pub end_fsync: bool,
+    /// What was written is read back (`verify`).
+    pub verify: bool,
+    /// That is done, too (`do_verify`).
+    pub do_verify: bool,
     /// How much written data would shrink, percent.
     pub compressible: u8,
     /// Every write carries new data.
@@ -280,6 +284,8 @@ impl Default for Pattern {
             fsync: 0,
             fdatasync: 0,
             end_fsync: false,
+            verify: false,
+            do_verify: true,
             compressible: 0,
             refill_buffers: false,
             repeat: true,
@@ -296,6 +302,13 @@ impl Pattern {
     /// The same of all directions: what fio rounds shares of a file by.
     pub fn grain(&self) -> u64 {
         self.sizes.iter().map(BlockSizes::min).min().expect("three directions")
+    }
+    /// Multiples on which random places stand, bytes by direction.
+    pub fn alignment(&self) -> PerDirection<u64> {
+        std::array::from_fn(|d| match self.align[d] {
+            0 => self.sizes[d].min(),
+            n => n,
+        })
     }
     /// fio's `rw`, without what stands behind a colon.
     pub fn mode(&self) -> String {

@@ -94,10 +94,7 @@ impl Region {
             range.span = range.room;
         }
         let area = strips.map_or(range.span, |s| s.range.min(range.room));
-        let align: [u64; 3] = std::array::from_fn(|d| match pattern.align[d] {
-            0 => pattern.sizes[d].min(),
-            n => n,
-        });
+        let align = pattern.alignment();
         // fio looks at the range where it draws lengths, and at the file alone where it does not.
         let is_drawn = |sizes: &BlockSizes| sizes.min() < sizes.max();
         let limits =
@@ -108,7 +105,7 @@ impl Region {
             Sampler::new(&pattern.distribution, d, blocks, align[d], rng)
         });
         let unit = pattern.block_min();
-        let unique = match unique_blocks(pattern, &align) {
+        let unique = match unique_blocks(pattern) {
             Remember::Nothing => Unique::No,
             Remember::Blocks => Unique::Map { map: RandomMap::new(area / unit), unit },
             Remember::Order => Unique::Lfsr(Lfsr::new(area / unit, rng.bits())),
@@ -359,10 +356,11 @@ pub enum Remember {
 /// As in fio only uniform random blocks are, and only where they stand on multiples of the
 /// smallest I/O. (Where directions differ in that, fio's map goes wrong and ends the job early;
 /// here such a job has none.)
-pub fn unique_blocks(pattern: &Pattern, align: &[u64; 3]) -> Remember {
+pub fn unique_blocks(pattern: &Pattern) -> Remember {
     use super::pattern::{Distribution, RandomGenerator};
     let unit = pattern.block_min();
-    let aligned = align.iter().zip(pattern.directions).all(|(a, on)| !on || *a == unit);
+    let aligned =
+        pattern.alignment().iter().zip(pattern.directions).all(|(a, on)| !on || *a == unit);
     let uniform = pattern.distribution == Distribution::Uniform;
     match pattern.generator {
         _ if !pattern.random || !uniform || !aligned => Remember::Nothing,

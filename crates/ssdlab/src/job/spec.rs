@@ -168,6 +168,8 @@ impl Draft {
             "ba" => size::per_direction(value, &mut p.align, block)?,
             "fsync" => p.fsync = size::bytes(value, base)?,
             "fdatasync" => p.fdatasync = size::bytes(value, base)?,
+            "verify" => p.verify = values::verify(value)?,
+            "do_verify" => p.do_verify = value != "0",
             "end_fsync" | "fsync_on_close" => p.end_fsync |= value != "0",
             "buffer_compress_percentage" => self.compress = values::percent(value)? as u8,
             "refill_buffers" => p.refill_buffers = value != "0",

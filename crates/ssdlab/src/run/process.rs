@@ -254,25 +254,27 @@ impl Process {
 
     /// What is next once its share in the I/Os of several and what is in flight have had their say.
     fn next_in_turn(&mut self, now: u64) -> Next {
-        if let Some(watch) = &mut self.watch {
-            if watch.is_held {
-                watch.is_held = watch.overlaps(&self.ahead[self.turn]);
-                return if watch.is_held { Next::WaitForCompletion } else { Next::Issue };
-            }
+        if let Some(watch) = self.watch.as_mut().filter(|watch| !watch.is_held) {
             let wait = watch.share.as_mut().and_then(|share| share.wait(now, self.in_flight));
             if let Some(wait) = wait {
                 return wait;
             }
-        }
-        let next = self.next_by_pace(now);
-        if let (Next::Issue, Some(watch)) = (&next, &mut self.watch) {
-            watch.share.iter_mut().for_each(Share::count);
-            watch.is_held = watch.overlaps(&self.ahead[self.turn]);
-            if watch.is_held {
-                return Next::WaitForCompletion;
+            let next = self.next_by_pace(now);
+            if !matches!(next, Next::Issue) {
+                return next;
+            }
+            if let Some(watch) = &mut self.watch {
+                watch.share.iter_mut().for_each(Share::count);
+                watch.phase.drawn(self.generator.is_reading_back());
             }
         }
-        next
+        let Some(watch) = &mut self.watch else { return self.next_by_pace(now) };
+        watch.is_held = watch.holds(&self.ahead[self.turn], self.in_flight);
+        if watch.is_held {
+            return Next::WaitForCompletion;
+        }
+        watch.phase.issued(now);
+        Next::Issue
     }
 
     #[inline]
@@ -283,7 +285,9 @@ impl Process {
             pacing.rate.restart(now - self.started);
             self.generator.end_ramp();
         }
-        if let Some(wait) = pacing.pause(now, self.in_flight) {
+        let pattern_next = !self.generator.reads_back_next();
+        let pause = pattern_next.then(|| pacing.pause(now, self.in_flight)).flatten();
+        if let Some(wait) = pause {
             return wait;
         }
         if let Some(replayed) = &mut pacing.replayed {
@@ -308,7 +312,7 @@ impl Process {
             Admit::After(_) => self.generator.next(),
         };
         let Some(io) = drawn else { return Next::End };
-        if let Some(direction) = direction(io.op) {
+        if let Some(direction) = direction(io.op).filter(|_| !self.generator.is_reading_back()) {
             pacing.issued(direction, io.len);
         }
         self.put(io)

@@ -74,6 +74,8 @@ pub struct Report {
     pub group: u32,
     /// Longest measured time of a process, ns.
     pub runtime_ns: u64,
+    /// Longest of that in which a process read back what it had written, ns.
+    pub read_back_ns: u64,
     /// Measured time of all processes together, ns.
     pub job_runtime_ns: u64,
     /// By direction, see [`crate::stats::DIRECTIONS`].
@@ -315,15 +317,20 @@ impl Recorder {
         self.pending[self.leaders[job]].from.get_or_insert(now);
     }
 
-    /// A process of the unit has ended after `measured_ns` of measuring.
-    pub fn ended(&mut self, process: usize, unit: u32, measured_ns: u64, failure: Option<Failure>) {
+    /// A process of the unit has ended after `measured_ns` of measuring, `read_back_ns` of them spent on reading back.
+    pub fn ended(&mut self, process: usize, unit: u32, (measured_ns, read_back_ns): (u64, u64)) {
         let report = &mut self.reports[self.units[unit as usize].report];
-        report.failure = report.failure.take().or(failure);
         report.runtime_ns = report.runtime_ns.max(measured_ns);
+        report.read_back_ns = report.read_back_ns.max(read_back_ns);
         report.job_runtime_ns += measured_ns;
         if let Some(log) = &mut self.logs[process] {
             log.ended(measured_ns);
         }
+    }
+
+    /// A process of the unit has failed.
+    pub fn failed(&mut self, unit: u32, failure: Failure) {
+        self.reports[self.units[unit as usize].report].failure.get_or_insert(failure);
     }
 
     /// Ends an interval at `now`. `measured` says for each job from when to when it is measured

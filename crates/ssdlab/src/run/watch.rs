@@ -40,13 +40,47 @@ pub(super) struct Watch {
     pub share: Option<Share>,
     /// Tags and places of what is in flight, where I/Os that overlap are not to be.
     pub places: Option<Vec<(u32, u64, u64)>>,
-    /// The next I/O was drawn and waits for one that it overlaps.
+    /// The next I/O was drawn and waits for one that it overlaps, or for all.
     pub is_held: bool,
+    /// What is read back.
+    pub phase: Phase,
     least: Option<Least>,
     max_latency_ns: PerDirection<u64>,
     depth: u32,
     /// Others or what is in flight have a say in when its I/Os are issued.
     paces: bool,
+}
+
+/// Writing, and reading back what was written.
+#[derive(Default)]
+pub(super) struct Phase {
+    /// It reads back.
+    reads: bool,
+    /// Its first I/O waits until nothing is in flight.
+    begins: bool,
+    since: u64,
+    /// Time spent reading back until then, ns.
+    read_ns: u64,
+}
+
+impl Phase {
+    /// An I/O was drawn that reads back or does not.
+    pub fn drawn(&mut self, reads_back: bool) {
+        self.begins |= reads_back != self.reads;
+    }
+
+    /// That I/O is issued.
+    pub fn issued(&mut self, now: u64) {
+        if std::mem::take(&mut self.begins) {
+            self.read_ns = self.spent(now);
+            (self.reads, self.since) = (!self.reads, now);
+        }
+    }
+
+    /// Time spent reading back, ns.
+    pub fn spent(&self, now: u64) -> u64 {
+        self.read_ns + if self.reads { now - self.since } else { 0 }
+    }
 }
 
 /// Rates below which a job fails.
@@ -111,7 +145,8 @@ impl Watch {
         let limits = ending.max_latency_ns != [0; 3];
         let least = Least::new(&spec.schedule.pace.least);
         let places = (queue.serialize_overlap && spec.schedule.iodepth > 1).then(Vec::new);
-        let paces = spec.schedule.pace.flow.weight > 0 || places.is_some();
+        let reads_back = spec.pattern.reads_back(spec.schedule.time_based);
+        let paces = spec.schedule.pace.flow.weight > 0 || places.is_some() || reads_back;
         let looks = queue.durable_writes || limits || least.is_some();
         let asked = looks || paces || batch.is_some() || search.is_some();
         asked.then(|| {
@@ -124,6 +159,7 @@ impl Watch {
                 share: None,
                 places,
                 is_held: false,
+                phase: Phase::default(),
                 least,
                 max_latency_ns: ending.max_latency_ns,
                 depth: spec.schedule.iodepth.max(1),
@@ -137,11 +173,12 @@ impl Watch {
         self.batch.is_some() || self.search.is_some() || self.paces
     }
 
-    /// Whether an I/O has to wait for one in flight.
-    pub fn overlaps(&self, io: &Io) -> bool {
+    /// Whether an I/O has to wait for one in flight, of so many.
+    pub fn holds(&self, io: &Io, in_flight: u32) -> bool {
         let end = io.offset + io.len;
         let mut places = self.places.iter().flatten();
-        places.any(|(_, from, to)| io.offset < *to && *from < end)
+        self.phase.begins && in_flight > 0
+            || places.any(|(_, from, to)| io.offset < *to && *from < end)
     }
 
     /// I/Os in flight with which the process issues no more.

@@ -97,7 +97,11 @@ impl Driver<'_> {
         }
         process.stage = Stage::Done;
         let measured_ns = now.saturating_sub(process.measure_from());
-        self.recorder.ended(index, process.unit, measured_ns, process.failure.take());
+        let read_back_ns = process.watch.as_ref().map_or(0, |watch| watch.phase.spent(now));
+        self.recorder.ended(index, process.unit, (measured_ns, read_back_ns));
+        if let Some(failure) = process.failure.take() {
+            self.recorder.failed(process.unit, failure);
+        }
         self.running -= 1;
         self.over(index);
         let state = &mut self.job_states[job];

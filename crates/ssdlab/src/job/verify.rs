@@ -1,0 +1,106 @@
+//! What a job has written and reads back to see that it is there (fio's `verify`).
+//!
+//! Contents are not compared: a simulated drive gives back what it was given. As in fio 3.33 blocks that come once
+//! each, by a random map, are read in the order in which they were written, all others by their place and once.
+
+use super::Io;
+use super::region::{Remember, unique_blocks};
+use super::{JobSpec, Pattern};
+use crate::device::Op;
+use crate::error::Result;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Writes that a process remembers at most: 4 GiB of memory.
+const WRITES_MAX: u64 = 1 << 28;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Places and lengths in order, where none comes twice.
+    in_order: Option<VecDeque<(u64, u32)>>,
+    /// By place.
+    by_place: BTreeMap<u64, u32>,
+    /// Being read back.
+    reads: VecDeque<(u64, u32)>,
+    /// The last I/O was one of those.
+    pub reading: bool,
+}
+
+impl Written {
+    /// `None` for a job that reads nothing back.
+    ///
+    /// # Errors
+    /// [`crate::Error::Job`] where that is more than can be remembered.
+    pub fn new(spec: &JobSpec, moved: u64) -> Result<Option<Self>> {
+        let pattern = &spec.pattern;
+        if !pattern.reads_back(spec.schedule.time_based) {
+            return Ok(None);
+        }
+        let writes = (moved as f64 * pattern.shares()[1]) as u64 / pattern.sizes[1].min().max(1);
+        if writes > WRITES_MAX {
+            let problem = format!(
+                "remembers each of some {writes} writes, which takes too much memory: expected {WRITES_MAX} or \
+                 fewer, by a smaller size or larger blocks"
+            );
+            return Err(spec.error("verify", problem));
+        }
+        let once = matches!(unique_blocks(pattern), Remember::Blocks);
+        Ok(Some(Written {
+            in_order: once.then(VecDeque::new),
+            by_place: BTreeMap::new(),
+            reads: VecDeque::new(),
+            reading: false,
+        }))
+    }
+
+    /// An I/O of the pattern.
+    pub fn add(&mut self, io: &Io) {
+        self.reading = false;
+        if io.op != Op::Write {
+            return;
+        }
+        let (from, to, len) = (io.offset, io.offset + io.len, io.len as u32);
+        if let Some(list) = &mut self.in_order {
+            return list.push_back((from, len));
+        }
+        // What a write covers, if in part, is not read back as it was.
+        while let Some((&start, &len)) = self.by_place.range(..to).next_back()
+            && start + u64::from(len) > from
+        {
+            self.by_place.remove(&start);
+        }
+        self.by_place.insert(from, len);
+    }
+
+    /// The pass is over: what it wrote is to be read. Bytes of that.
+    pub fn turn(&mut self) -> u64 {
+        self.reads = match &mut self.in_order {
+            Some(list) => std::mem::take(list),
+            None => std::mem::take(&mut self.by_place).into_iter().collect(),
+        };
+        self.reads.iter().map(|(_, len)| u64::from(*len)).sum()
+    }
+
+    /// Whether a read is next.
+    pub fn reads_next(&self) -> bool {
+        !self.reads.is_empty()
+    }
+}
+
+impl Iterator for Written {
+    type Item = Io;
+
+    fn next(&mut self) -> Option<Io> {
+        let (offset, len) = self.reads.pop_front()?;
+        self.reading = true;
+        Some(Io { op: Op::Read, offset, len: len.into(), compressible: 0 })
+    }
+}
+
+impl Pattern {
+    /// Whether what is written is read back. As in fio no time is left for it where the job begins again until time is
+    /// up.
+    pub fn reads_back(&self, time_based: bool) -> bool {
+        self.verify && self.do_verify && self.directions[1] && !time_based
+    }
+}
