@@ -112,7 +112,12 @@ def _said(rates: dict[str, Cell], back: dict[str, float | None], setup: Setup) -
             f"({units.number(rates['used'].value or 0)} of {units.iops(rates['fresh'].value)})."
         ]
     rest = units.duration(setup.seconds(60 * setup.number("idle_minutes")))
-    for key, cause in (("rested", f"Leaving the drive alone for {rest}"), ("trimmed", "TRIM")):
+    # Drives that erase in idle time alone come back only after a rest, as one with an SLC cache.
+    causes = {
+        "rested": f"Leaving the drive alone for {rest}",
+        "trimmed": "TRIM, with no rest after it,",
+    }
+    for key, cause in causes.items():
         share = back[key]
         if share is None:
             continue

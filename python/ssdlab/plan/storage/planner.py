@@ -34,7 +34,7 @@ class StoragePlanner:
     @property
     def subject(self) -> str:
         """What it is about, for the line of progress."""
-        return f"{len(self.candidates)} candidates"
+        return units.counted(len(self.candidates), "candidate")
 
     def variants(self) -> Rounds[list[CandidateRun]]:
         """What each candidate does."""
