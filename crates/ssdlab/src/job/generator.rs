@@ -204,8 +204,7 @@ impl Generator {
     #[inline]
     fn draw(&mut self, wanted: Option<usize>) -> Option<Io> {
         if let Some(io) = self.pending.take() {
-            self.count(1, io.len, WRITE);
-            self.remember(&io);
+            self.drawn(&io, WRITE);
             return Some(io);
         }
         loop {
@@ -220,23 +219,23 @@ impl Generator {
                     // As in fio a flush takes the turn of a file.
                     self.choose_file();
                     self.last_was_flush = true;
-                    return Some(FLUSH);
+                    return Some(Io::FLUSH);
                 }
                 let direction = wanted.unwrap_or_else(|| self.direction());
                 if let Some(io) = self.io(direction) {
-                    self.count(1, io.len, direction);
-                    self.remember(&io);
+                    self.drawn(&io, direction);
                     return Some(io);
                 }
             }
             if self.end_pass() {
-                return Some(FLUSH);
+                return Some(Io::FLUSH);
             }
         }
     }
 
     #[inline]
-    fn remember(&mut self, io: &Io) {
+    fn drawn(&mut self, io: &Io, direction: usize) {
+        self.count(1, io.len, direction);
         if let Some(written) = &mut self.written {
             written.add(io);
         }
@@ -274,7 +273,7 @@ impl Generator {
 
     /// The flush that `end_fsync` asks for when time has ended the job.
     pub fn flush_at_end(&self) -> Option<Io> {
-        (self.pattern.end_fsync && self.writes > 0 && !self.finished).then_some(FLUSH)
+        (self.pattern.end_fsync && self.writes > 0 && !self.finished).then_some(Io::FLUSH)
     }
 
     /// What `direction` does next, somewhere in the files that are left.
@@ -443,8 +442,6 @@ impl Generator {
         self.pattern.end_fsync && self.pattern.directions[WRITE] && self.pass_ios > 0
     }
 }
-
-const FLUSH: Io = Io { op: Op::Flush, offset: 0, len: 0, compressible: 0 };
 
 #[cfg(test)]
 mod tests {

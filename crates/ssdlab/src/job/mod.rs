@@ -181,3 +181,7 @@ pub struct Io {
     /// How much the data would shrink, percent.
     pub compressible: u8,
 }
+
+impl Io {
+    pub(crate) const FLUSH: Io = Io { op: Op::Flush, offset: 0, len: 0, compressible: 0 };
+}
