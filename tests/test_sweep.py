@@ -342,6 +342,11 @@ def test_rates_that_the_check_of_steady_state_doubts_are_not_told_as_steady(tmp_
     assert "not at steady state" not in told(rows.with_columns(nobody)), "beside newer ones"
 
 
+def test_a_plan_refuses_steps_of_preparation_that_do_not_exist() -> None:
+    with pytest.raises(InputError, match='prepare: found "stedy", expected fob'):
+        Sweep(read_job("[s]\nrw=read\n"), DRIVE, [axis("prepare=steady,stedy")]).check()
+
+
 def test_over_provisioning_that_whole_superblocks_changed_is_told(tmp_path: Path) -> None:
     asked = sweep("ftl.over_provisioning=0.1,0.28")
     table = Dataset(tmp_path, asked.axes)

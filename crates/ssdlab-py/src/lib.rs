@@ -66,6 +66,14 @@ fn rig_check(
     described.map(|json| json.to_string()).map_err(|error| to_python(py, error))
 }
 
+/// Reads steps of preparation.
+///
+/// Raises `ssdlab.errors.InputError` as `Drive.prepare` would.
+#[pyfunction]
+fn steps_check(py: Python<'_>, steps: &str) -> PyResult<()> {
+    arguments::steps(steps).map(drop).map_err(|error| to_python(py, error))
+}
+
 /// A dict of fields, by their names.
 macro_rules! fields {
     ($py:ident, $from:ident; $($name:ident),*) => {{
@@ -118,6 +126,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::job_plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::parse_fio_size, module)?)?;
     module.add_function(wrap_pyfunction!(rig_check, module)?)?;
+    module.add_function(wrap_pyfunction!(steps_check, module)?)?;
     module.add_function(wrap_pyfunction!(rig::description, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)?;
     module.add_function(wrap_pyfunction!(device_keys, module)?)?;

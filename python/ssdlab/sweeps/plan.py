@@ -124,12 +124,16 @@ class Sweep:
     def _checked(self) -> int:
         jobs: set[str] = set()
         rigs: set[int] = set()
+        steps: set[str] = set()
         wrong: InputError | None = None
         most = 0
         for run in self._alone() if self.open else self.runs():
             if run.job.text not in jobs:
                 jobs.add(run.job.text)
                 self._check_job(run)
+            if run.prepare not in steps:
+                steps.add(run.prepare)
+                _core.steps_check(run.prepare)
             if (text := hash(run.target.rig)) in rigs:
                 continue
             rigs.add(text)
