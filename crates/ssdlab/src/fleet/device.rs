@@ -183,8 +183,37 @@ fn proceed<C: Composite>(device: &mut C, member: usize, bound: u64) {
     fleet.plan(member, next);
     if let Some(first) = fleet.arrived.first() {
         fleet.now = fleet.now.max(first.time);
+        if !C::SOLE && fleet.calendar.earliest() <= bound {
+            return proceed_together(device, member, bound);
+        }
         answers(device, member);
     }
+}
+
+/// Others are due at the very instant at which a member has answered: they go on before anything is handed to them, so
+/// that what they do then does not depend on whether it has an event of its own (see `nand/flash/rows.rs`).
+#[inline(never)]
+fn proceed_together<C: Composite>(device: &mut C, first: usize, now: u64) {
+    let fleet = device.fleet_mut();
+    let (mut all, mut counts) = std::mem::take(&mut fleet.together);
+    std::mem::swap(&mut all, &mut fleet.arrived);
+    counts.push((first, all.len()));
+    while fleet.calendar.earliest() <= now {
+        let (member, before) = (fleet.calendar.first() as usize, all.len());
+        let next = fleet.members[member].device.proceed(now, &mut all);
+        fleet.plan(member, next);
+        if all.len() > before {
+            counts.push((member, all.len() - before));
+        }
+    }
+    let mut rest = all.drain(..);
+    for &(member, count) in &counts {
+        device.fleet_mut().arrived.extend(rest.by_ref().take(count));
+        answers(device, member);
+    }
+    drop(rest);
+    counts.clear();
+    device.fleet_mut().together = (all, counts);
 }
 
 /// The same for the only one, by itself: timers, which such a device has more of, do not pay for what answers take.

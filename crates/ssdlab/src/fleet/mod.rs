@@ -303,6 +303,8 @@ pub struct Fleet<O, P> {
     payload: Option<Payload>,
     ready: Vec<Completion>,
     arrived: Vec<Completion>,
+    /// The same of several members at one instant, one after the other, and how many are of which.
+    together: (Vec<Completion>, Vec<(usize, usize)>),
 }
 
 persistent!(impl<O: Persist, P: Persist> Fleet<O, P> {
@@ -311,7 +313,7 @@ persistent!(impl<O: Persist, P: Persist> Fleet<O, P> {
         unplanned, failing, behind, power, ready,
     }
     parts { members, payload }
-    built { capacity, height, sole, arrived }
+    built { capacity, height, sole, arrived, together }
 });
 
 impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
@@ -346,6 +348,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
             payload: None,
             ready: Vec::new(),
             arrived: Vec::new(),
+            together: Default::default(),
         };
         fleet.plan_members();
         fleet
