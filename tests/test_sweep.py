@@ -235,6 +235,19 @@ def test_the_folder_of_another_sweep_is_refused(cli: Cli, tmp_path: Path) -> Non
     common = ("sweep", tmp_path / "j.fio", *how)
     assert cli(*common, "--vary", "job.iodepth=1,2").status == 0
     assert "give another folder" in one_sentence(cli(*common, "--vary", "job.bs=4k,8k"))
+    both = ("--vary", "job.iodepth=1,2", "--vary", "job.bs=4k,8k")
+    assert "give another folder" in one_sentence(cli(*common, *both))
+
+
+def test_the_folder_of_a_sweep_of_more_keys_is_refused(cli: Cli, tmp_path: Path) -> None:
+    """Parts of other columns are one table for nobody who reads them together."""
+    (tmp_path / "j.fio").write_text(JOB)
+    how = ("--on", DRIVE, "--prepare", "sequential", "--set", "capacity=256MiB", "-o", tmp_path)
+    common = ("sweep", tmp_path / "j.fio", *how, "--vary", "job.iodepth=1,2")
+    assert cli(*common, "--vary", "job.bs=4k,8k").status == 0
+    told = one_sentence(cli(*common))
+    assert "is no part of this sweep (job.bs varies there); give another folder" in told
+    assert pl.scan_parquet(tmp_path / "summary" / "*.parquet").collect().height == 4
 
 
 def test_charts_take_directions_together_and_tell_small_rates_from_none(

@@ -181,9 +181,11 @@ class Dataset:
                 frame = pl.read_parquet(part, columns=["key", *columns])
             except (OSError, pl.exceptions.PolarsError) as error:
                 said = re.split(r"; valid columns|\n", str(error))[0]
-                raise InputError(
-                    f"{part}: is no part of this sweep ({said}); give another folder"
-                ) from None
+                raise _other(part, said) from None
+            names = list(pl.read_parquet_schema(part))
+            if columns and (more := set(names[1 : names.index("seed")]) - set(columns)):
+                # Programs that read all parts at once would stumble over it.
+                raise _other(part, f"{min(more)} varies there")
             seen.parts.add(part.name)
             seen.keys |= set(frame["key"])
         seen.changed = changed
@@ -219,6 +221,10 @@ class Dataset:
             return column_type(name)
 
         return pl.Schema({name: kind(name) for name in row})
+
+
+def _other(part: Path, why: str) -> InputError:
+    return InputError(f"{part}: is no part of this sweep ({why}); give another folder")
 
 
 def column_type(name: str) -> pl.DataType:
