@@ -21,7 +21,7 @@ import pytest
 import ssdlab
 from conftest import Loop, Outcome, make_result, needs_fio
 from ssdlab import checks
-from ssdlab.analysis.measurement import RateNoise
+from ssdlab.analysis.measurement import RateNoise, rate_noise
 from ssdlab.analysis.stats import t_quantile
 from ssdlab.answer import Check, marked
 from ssdlab.checks import area, examine, of_result, probes, worst_word
@@ -1266,6 +1266,26 @@ def test_what_is_read_back_was_written_by_the_job_itself() -> None:
     assert {row["ddir"] for row in result.summary()} == {"read", "write"}
     wrong = [c for c in examine(of_result(result)) if c.status in ("doubt", "bad")]
     assert "unwritten" not in {check.name for check in wrong}
+
+
+def test_numbers_of_a_job_that_reads_back_are_of_the_whole_job() -> None:
+    """Reads are slower here than writes: what came last was taken for the steady state."""
+    job = "[a]\nrw=randwrite\nbs=4k\nsize=1g\nverify=crc32c\n"
+    result = ssdlab.run(job, on=ssdlab.Rig("demo-enterprise").set(capacity="1GiB"))
+    fio = result.document["jobs"][0]
+    (one,) = result.measurement.jobs
+    assert {own.ddir: own.iops for own in one.directions} == {
+        ddir: pytest.approx(fio[ddir]["iops"]) for ddir in ("read", "write")
+    }
+    assert (one.window.verdict, one.window.steady) == ("verified", False)
+    # Seconds in which it did the other are no stalls, nor noise.
+    assert [own.consistency for own in one.directions] == [None, None]
+    assert rate_noise(result, one) is None
+    (found,) = of_name(examine(of_result(result)), "steady")
+    assert found.status == "doubt" and "reads back what it wrote" in found.evidence
+    never = job.replace("crc32c", "crc32c\ndo_verify=0")
+    result = ssdlab.run(never, on=ssdlab.Rig("demo-enterprise").set(capacity="1GiB"))
+    assert result.measurement.jobs[0].window.verdict == "short"
 
 
 def test_what_was_never_written_is_no_matter_on_a_hard_disk() -> None:

@@ -1,8 +1,8 @@
 """What a run measured: rates, latencies and write amplification of each job, over one window.
 
 The measurement window of a job is where its IOPS are steady (:func:`ssdlab.analysis.steady.judge`)
-or else the whole job, as of a replay at recorded times; every number of the job that is shown comes
-from it, in every command.
+or else the whole job, as of a replay at recorded times or of one that reads back what it wrote;
+every number of the job that is shown comes from it, in every command.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ WHY_WHOLE = {
     "drifting": "not steady",
     "short": "too short to be steady",
     "recorded": "at the times of its trace",
+    "verified": "in which what was written is read back",
     "unknown": "without a series that would show whether it was steady",
 }
 """Of a window that is the whole job."""
@@ -44,10 +45,11 @@ class Window:
 
     start_s: float
     end_s: float
-    verdict: Literal["steady", "drifting", "short", "recorded", "unknown"]
+    verdict: Literal["steady", "drifting", "short", "recorded", "verified", "unknown"]
     """``steady`` from the start of the window on, ``drifting`` up to the end of the job, too
     ``short`` to judge, ``recorded`` where I/Os come when a trace has them, so that their rate is
-    the trace's, or ``unknown`` where there is no series."""
+    the trace's, ``verified`` where writes and the reads of them take turns, or ``unknown`` where
+    there is no series."""
 
     @property
     def steady(self) -> bool:
@@ -119,9 +121,10 @@ class Direction:
 
     @cached_property
     def consistency(self) -> consistency.Consistency | None:
-        """How even the window is from second to second; None without two of them."""
+        """How even the window is from second to second; None without two of them, and where what
+        is written and what is read back take turns."""
         rates, ends = (self.inside[name].to_numpy() for name in ("iops", "time_s"))
-        if len(rates) < 2:
+        if len(rates) < 2 or self.window.verdict == "verified":
             return None
         return consistency.measure(rates, np.diff(ends, prepend=self.window.start_s))
 
@@ -301,10 +304,10 @@ def rate_trend(result: Result, job: JobMeasurement) -> Estimate | None:
 
 
 def _rates(result: Result, job: JobMeasurement) -> tuple[Floats, int]:
-    """I/Os per second of all directions, by interval, none as recorded; and the first of them in
-    the window."""
+    """I/Os per second of all directions, by interval, none as recorded or verified; and the first
+    of them in the window."""
     rows = result.series(job=job.name).filter(pl.col("ddir").is_in(DIRECTIONS))
-    if rows.is_empty() or job.workload.recorded:
+    if rows.is_empty() or job.window.verdict in ("recorded", "verified"):
         return np.empty(0), 0
     bins = series.per_second(rows, result.interval_s, job.start_s, bin_s=0.0)
     rates: Floats = bins["iops"].to_numpy()
@@ -359,6 +362,8 @@ def _window(
     end = float(rows["time_s"].max()) - start  # type: ignore[arg-type]
     if workload.recorded:
         return Window(0.0, end, "recorded")
+    if workload.reads_back:
+        return Window(0.0, end, "verified")
     time = bins["time_s"].to_numpy()
     steadiness = steady.judge(bins["iops"].to_numpy())
     if not steadiness.steady or steadiness.start == 0:

@@ -218,7 +218,7 @@ def _summary(traces: Sequence[Trace], title: str, kind: str, *, several: bool) -
 
 
 def _from(window: Window) -> str:
-    if window.verdict in ("recorded", "unknown"):
+    if window.verdict in ("recorded", "verified", "unknown"):
         return "whole job"
     if window.verdict == "short":
         return "whole job, too short"

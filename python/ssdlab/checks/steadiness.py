@@ -77,6 +77,12 @@ def _series(case: Case) -> Iterator[Symptom]:
             if work.recorded:
                 text = f"{work.name}: how many I/Os come when is the trace's, not the drive's"
                 yield Symptom("unknown", text, key)
+            elif work.reads_back:
+                text = (
+                    f"{work.name}: not judged, as it reads back what it wrote (verify); its "
+                    "numbers are of the whole job"
+                )
+                yield Symptom("doubt", text, key)
             elif window is not None and window.verdict == "unknown":
                 yield Symptom("unknown", f"{work.name}: there is no series to judge by", key)
             elif window is None or window.verdict == "short":
