@@ -8,6 +8,7 @@
 //! stripe is in RAM. It holds no data of the host, is never read here (no page fails) and goes with
 //! the superblock when that is erased. Cost: constant for a program unit.
 
+use super::kind::{Kind, Packed};
 use super::mapping::Mapping;
 use super::open::{NOTHING, Placed, first_units};
 use super::page_map::PageMap;
@@ -56,9 +57,9 @@ pub(super) struct Piece {
 
 impl PageMap {
     /// Appends a logical unit where there is room or a free superblock to go on; answers its first physical unit. On
-    /// whose behalf, and what brings it; `PACKED` says whether units are packed.
+    /// whose behalf, and what brings it.
     #[inline(always)]
-    pub(super) fn append_unit<S: Sink, const PACKED: bool>(
+    pub(super) fn append_unit<S: Sink, K: Kind>(
         &mut self,
         region: u32,
         lane: Lane,
@@ -67,10 +68,10 @@ impl PageMap {
         sink: &mut S,
     ) -> u32 {
         let piece = Piece { unit, units: 1, first: true, cause, reads };
-        if PACKED {
+        if K::PACKED {
             self.append_pieces(region, lane, piece, sink)
         } else {
-            self.append_piece(region, lane, piece, sink)
+            self.append_piece::<S, K>(region, lane, piece, sink)
         }
     }
 
@@ -89,7 +90,7 @@ impl PageMap {
         while left > 0 {
             let offset = self.space.frontier(region, lane).offset;
             piece.units = left.min(per_program - offset % per_program);
-            let ppn = self.append_piece(region, lane, piece, sink);
+            let ppn = self.append_piece::<S, Packed>(region, lane, piece, sink);
             if piece.first {
                 begin = ppn;
             }
@@ -102,7 +103,7 @@ impl PageMap {
     /// Appends a piece, for which the program unit being filled has room.
     /// Inlined, so that native data is not asked for its mode.
     #[inline(always)]
-    fn append_piece<S: Sink>(
+    fn append_piece<S: Sink, K: Kind>(
         &mut self,
         region: u32,
         lane: Lane,
@@ -115,7 +116,7 @@ impl PageMap {
         }
         // Changed in a copy: fields just written are not read back as one.
         let mut frontier = *self.space.frontier(region, lane);
-        let per_program = self.layout.units_per_program();
+        let per_program = self.per_program::<K>();
         let superblock = frontier.superblock;
         let ppn = self.layout.first_unit(superblock) + frontier.offset;
         let within = if per_program == 1 { 0 } else { frontier.offset % per_program };
@@ -158,8 +159,9 @@ impl PageMap {
         }
         if within + units == per_program {
             let single = (per_program == 1).then_some(placed);
-            self.close_filled(region, frontier, lane, (per_program, cause), single, sink);
-            if self.layout.has_parity() {
+            let units = (per_program, per_program);
+            self.close_filled(region, frontier, lane, (units, cause), single, sink);
+            if !K::BARE && self.layout.has_parity() {
                 frontier.offset = self.append_parity(region, lane, sink);
             }
         } else {
@@ -220,20 +222,20 @@ impl PageMap {
         }
     }
 
-    /// Closes the program unit that ends at a frontier, with so many units in it, on whose behalf; `single`: what it
-    /// holds, where that is one unit.
+    /// Closes the program unit that ends at a frontier, with so many units in it of so many, on whose behalf; `single`: what
+    /// it holds, where that is one unit.
     #[inline(always)]
     fn close_filled<S: Sink>(
         &mut self,
         region: u32,
         frontier: Frontier,
         lane: Lane,
-        (units, cause): (u32, Cause),
+        ((units, of), cause): ((u32, u32), Cause),
         single: Option<Placed>,
         sink: &mut S,
     ) {
         let end = self.layout.first_unit(frontier.superblock) + frontier.offset;
-        let first = end - self.layout.units_per_program();
+        let first = end - of;
         let host_units = frontier.host_units;
         let cause = if host_units > 0 { Cause::HostWrite } else { cause };
         let filled = Filled { first, units, host_units, cause, slc: lane == Lane::Slc };
@@ -284,7 +286,7 @@ impl PageMap {
         frontier.offset += per_program - used;
         *self.space.frontier_mut(region, lane) = frontier;
         self.counters.programs_padding += u64::from(per_program - used);
-        self.close_filled(region, frontier, lane, (used, cause), None, sink);
+        self.close_filled(region, frontier, lane, ((used, per_program), cause), None, sink);
         if self.layout.has_parity() {
             frontier.offset = self.append_parity(region, lane, sink);
         }
@@ -302,7 +304,7 @@ impl PageMap {
     }
 
     /// Programs everything that waits for a full program unit.
-    #[inline]
+    #[inline(always)]
     pub fn pad_all<S: Sink>(&mut self, sink: &mut S) {
         if self.layout.units_per_program() == 1 {
             return;

@@ -92,7 +92,7 @@ impl Blocks {
     }
 
     /// `units` of `superblock` hold no data any more.
-    #[inline]
+    #[inline(always)]
     pub fn invalidate(&mut self, region: u32, superblock: u32, units: u32) {
         let valid = &mut self.valid[superblock as usize];
         *valid -= units;

@@ -132,6 +132,10 @@ impl Layout {
     pub fn has_parity(&self) -> bool {
         self.stripe != 0
     }
+    /// Whether mapping units are program units, none of which is parity.
+    pub fn is_bare(&self) -> bool {
+        self.units_per_program() == 1 && !self.has_parity()
+    }
     /// Whether the program unit at `offset` of a superblock is parity.
     #[inline]
     pub fn is_parity(&self, offset: u32) -> bool {

@@ -19,6 +19,7 @@ mod compression;
 mod content;
 mod copies;
 mod counters;
+mod kind;
 mod layout;
 mod map;
 pub mod mapping;

@@ -7,6 +7,7 @@ use super::collect::Pace;
 use super::compression::compressed;
 use super::content::{Contents, Sectors};
 use super::counters::FtlCounters;
+use super::kind::Kind;
 use super::layout::Layout;
 use super::map::Map;
 use super::mapping::{MapCounters, Mapping};
@@ -98,6 +99,8 @@ pub struct PageMap {
     /// Where a frontier has come when only two program units of each of its dies are left.
     pub(super) nearly_full: u32,
     pub(super) sectors_per_unit: u32,
+    /// Whole units are [`Bare`](super::kind::Bare).
+    pub(super) bare: bool,
     /// Number in the drive of the first superblock.
     pub(super) first_superblock: u32,
 }
@@ -105,7 +108,7 @@ pub struct PageMap {
 persistent!(PageMap {
     state { counters, contents, map, mapping, space, reclaim, trims, placement, last_region, last_length }
     parts { cache }
-    built { layout, settings, region_limit, nearly_full, sectors_per_unit, first_superblock }
+    built { layout, settings, region_limit, nearly_full, sectors_per_unit, bare, first_superblock }
 });
 
 impl PageMap {
@@ -138,6 +141,7 @@ impl PageMap {
                 .units_per_superblock()
                 .saturating_sub(2 * layout.units_per_program() * layout.dies_per_region),
             sectors_per_unit,
+            bare: layout.is_bare() && !keep_versions,
             first_superblock: 0,
             layout,
         }
@@ -145,14 +149,14 @@ impl PageMap {
 
     /// The same, still empty, with another kind of map.
     pub fn with_mapping(self, mapping: Mapping) -> Self {
-        PageMap { mapping, ..self }
+        PageMap { bare: self.bare && matches!(mapping, Mapping::Page), mapping, ..self }
     }
 
     /// The same, still empty, with an SLC cache.
     pub fn with_slc_cache(self, slc: SlcSettings) -> Self {
         let cache = SlcCache::new(&self.layout, self.units(), &self.settings, slc);
         let space = self.space.with_slc_units(cache.units_per_superblock());
-        PageMap { space, cache: Some(Box::new(cache)), ..self }
+        PageMap { space, cache: Some(Box::new(cache)), bare: false, ..self }
     }
 
     /// The same, still empty, whose superblocks are numbered from there in the drive.
@@ -378,57 +382,43 @@ impl PageMap {
         self.note_trim(lpn, old);
     }
 
-    /// Places one unit of host data; answers its first physical unit.
+    /// Places one unit of host data on a drive of this kind; answers its first physical unit.
     #[inline(always)]
-    pub fn write<S: Sink>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
-        if self.map.packs() {
-            self.write_packed(*write, sink)
-        } else {
-            self.write_unit::<S, false>(*write, sink)
-        }
-    }
-
-    /// By itself, so that the other way has all registers.
-    #[inline(never)]
-    fn write_packed<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
-        self.write_unit::<S, true>(write, sink)
-    }
-
-    /// The same; `PACKED` says whether units are packed, so that those that are not are not asked for their length.
-    #[inline(always)]
-    fn write_unit<S: Sink, const PACKED: bool>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+    pub(super) fn write_unit<S: Sink, K: Kind>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
         let lpn = write.lpn;
-        let read = self.mapping.fetch(lpn, true, sink);
-        self.make_entries(sink);
+        let mut reads = [NONE; 2];
+        if !K::BARE {
+            reads[0] = self.mapping.fetch(lpn, true, sink);
+            self.make_entries(sink);
+        }
         let old = self.lookup(lpn);
-        let length = if PACKED { self.length_after(&write) } else { 1 };
-        let mut reads = [read, NONE];
+        let length = if K::PACKED { self.length_after(&write) } else { 1 };
         let mut unit = Unit::new(lpn);
-        let kept = self.contents.unit(old);
+        let kept = if K::BARE { None } else { self.contents.unit(old) };
         if old != NONE {
-            if write.sectors != self.sectors_per_unit {
+            if !K::BARE && write.sectors != self.sectors_per_unit {
                 self.counters.read_modify_writes += 1;
-                reads = self.modify_reads(old, read, sink);
+                reads = self.modify_reads(old, reads[0], sink);
             }
-            let units = if PACKED { self.length(lpn) } else { 1 };
+            let units = if K::PACKED { self.length(lpn) } else { 1 };
             unit = unit.from(old, units);
             self.invalidate(old, units);
             self.remap(lpn, NONE);
         }
         self.space.next = unit;
-        let region = self.choose_region(lpn, sink);
-        if PACKED {
+        let region = self.choose_region::<S, K>(lpn, sink);
+        if K::PACKED {
             self.map.set_length(lpn, length);
             self.last_length = length;
             self.counters.host_units_saved += u64::from(self.layout.granules() - length);
         }
         // Nothing shrinks where there is an SLC cache.
-        let ppn = if self.cache.is_some() {
+        let ppn = if self.slc::<K>().is_some() {
             self.write_cached(region, reads, sink)
         } else {
             self.make_room(region, length, sink);
             let (unit, why) = (self.space.next, (Cause::HostWrite, reads));
-            self.append_unit::<S, PACKED>(region, Lane::Host, unit, why, sink)
+            self.append_unit::<S, K>(region, Lane::Host, unit, why, sink)
         };
         self.space.next = Unit::new(NONE);
         self.counters.host_units_written += 1;
@@ -465,15 +455,15 @@ impl PageMap {
     }
 
     #[inline(always)]
-    fn choose_region<S: Sink>(&mut self, lpn: u32, sink: &S) -> u32 {
+    fn choose_region<S: Sink, K: Kind>(&mut self, lpn: u32, sink: &S) -> u32 {
         let regions = self.layout.regions;
         if regions == 1 {
             return 0;
         }
         // Where the host unit before went.
-        let cached = self.cache.as_ref().is_some_and(|cache| cache.took_last());
+        let cached = self.slc::<K>().is_some_and(|cache| cache.took_last());
         let lane = if cached { Lane::Slc } else { Lane::Host };
-        let several = self.layout.units_per_program() > 1;
+        let several = self.per_program::<K>() > 1;
         let place = || self.space.frontier(self.last_region, lane).offset;
         let open = several && !self.program_boundary(place());
         let layout = &self.layout;

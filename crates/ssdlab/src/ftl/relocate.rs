@@ -12,6 +12,7 @@ use std::ops::Range;
 use super::Sink;
 use super::append::Unit;
 use super::blocks::OPEN;
+use super::kind::{Kind, Packed, Whole};
 use super::open::KEPT;
 use super::page_map::PageMap;
 use super::space::Lane;
@@ -109,11 +110,11 @@ impl PageMap {
     ) -> u32 {
         let Some(mut job) = *self.reclaim.job(region, cause) else { return 0 };
         let moved = if self.map.packs() {
-            self.move_valid::<S, true>(region, &mut job, budget, sink)
+            self.move_valid::<S, Packed>(region, &mut job, budget, sink)
         } else if cause != Cause::Fold && self.copies_within_die() {
             self.copy_within_die(region, &mut job, budget, sink)
         } else {
-            self.move_valid::<S, false>(region, &mut job, budget, sink)
+            self.move_valid::<S, Whole>(region, &mut job, budget, sink)
         };
         let left = self.space.blocks.valid[job.victim as usize] != OPEN;
         *self.reclaim.job(region, cause) = left.then_some(job);
@@ -123,8 +124,8 @@ impl PageMap {
         moved
     }
 
-    /// The general case: through the controller. `PACKED` says whether units are packed.
-    fn move_valid<S: Sink, const PACKED: bool>(
+    /// The general case: through the controller.
+    fn move_valid<S: Sink, K: Kind>(
         &mut self,
         region: u32,
         job: &mut Relocation,
@@ -136,7 +137,7 @@ impl PageMap {
         let folds = job.cause == Cause::Fold;
         let (mut at, mut moved) = (units.start + job.cursor, 0);
         let mut sensed = Sensed::default();
-        if PACKED && job.cursor > 0 {
+        if K::PACKED && job.cursor > 0 {
             sensed = *self.reclaim.sensed(region);
             if sensed.read != NONE && !sink.under_way(sensed.read, sensed.stamp) {
                 sensed.read = NONE;
@@ -168,10 +169,10 @@ impl PageMap {
                     self.make_room(region, 1, sink);
                 }
                 expected = self.expect_to_move(expected..units.end);
-                let length = if PACKED { self.map.length_at(from) } else { 1 };
+                let length = if K::PACKED { self.map.length_at(from) } else { 1 };
                 let mut reads = [sensed.read, NONE];
                 at = from + length;
-                if PACKED
+                if K::PACKED
                     && at > end
                     && let Some((ppn, units)) = self.layout.program_units(from, length).last()
                 {
@@ -179,11 +180,11 @@ impl PageMap {
                     reads[1] = sensed.read;
                     at = ppn + units;
                 }
-                self.move_unit::<S, PACKED>(region, job.victim, from, (job.cause, reads), sink);
+                self.move_unit::<S, K>(region, job.victim, from, (job.cause, reads), sink);
                 moved += length;
             }
         }
-        if PACKED {
+        if K::PACKED {
             *self.reclaim.sensed(region) = sensed;
         }
         job.cursor = at - units.start;
@@ -238,7 +239,7 @@ impl PageMap {
 
     /// Moves the logical unit at `from` in a superblock, on whose behalf and once these reads have brought it.
     #[inline]
-    pub(super) fn move_unit<S: Sink, const PACKED: bool>(
+    pub(super) fn move_unit<S: Sink, K: Kind>(
         &mut self,
         region: u32,
         superblock: u32,
@@ -247,10 +248,10 @@ impl PageMap {
         sink: &mut S,
     ) {
         let lpn = self.map.owner(from);
-        let units = if PACKED { self.map.length(lpn) } else { 1 };
+        let units = if K::PACKED { self.map.length(lpn) } else { 1 };
         self.vacate(region, superblock, from, units);
         let (unit, lane) = (Unit::new(lpn).from(from, units), self.settings.lane_of(cause));
-        let to = self.append_unit::<S, PACKED>(region, lane, unit, (cause, reads), sink);
+        let to = self.append_unit::<S, K>(region, lane, unit, (cause, reads), sink);
         self.copy_content(from, to, sink);
         self.mapping.moved(region, lpn);
     }

@@ -425,24 +425,26 @@ impl Flash {
         self.line_up(now, die, index, awaits);
     }
 
-    /// Puts an operation into the stream of its die, which begins it at once if it rests.
+    /// Puts an operation into the stream of its die.
     #[inline(always)]
     fn line_up(&mut self, now: u64, die: u32, index: u32, awaits: u16) {
         let state = &mut self.dies[die as usize];
-        let (idle, alone) = (state.phase == Phase::Idle, self.beside.is_empty());
-        if idle && alone && awaits == 0 && state.stream.head == NONE {
-            debug_assert!(state.reads.head == NONE && state.moving.head == NONE, "it rests");
-            return self.start_resting(die, index, now);
+        if state.phase == Phase::Idle || !self.beside.is_empty() {
+            return self.line_up_and_look(now, die, index, awaits);
         }
         Self::push(&mut state.stream, &mut self.ops, index);
-        if idle || !alone {
-            self.arrival(die, now, false);
-        }
     }
 
+    /// The same where the die may begin something: at once if it rests.
     #[inline(never)]
-    fn start_resting(&mut self, die: u32, index: u32, now: u64) {
-        self.start(die, index, now);
+    fn line_up_and_look(&mut self, now: u64, die: u32, index: u32, awaits: u16) {
+        let state = &mut self.dies[die as usize];
+        if self.beside.is_empty() && awaits == 0 && state.stream.head == NONE {
+            debug_assert!(state.reads.head == NONE && state.moving.head == NONE, "it rests");
+            return self.start(die, index, now);
+        }
+        Self::push(&mut state.stream, &mut self.ops, index);
+        self.arrival(die, now, false);
     }
 
     /// Something may begin that could not before.

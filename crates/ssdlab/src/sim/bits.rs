@@ -16,14 +16,6 @@ pub fn words(first: u32, count: u32) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// The same where that is one word: most often.
-#[inline]
-pub fn word(first: u32, count: u32) -> Option<(usize, u64)> {
-    let within = first & 63;
-    let bits = u64::MAX.checked_shr(64u32.wrapping_sub(count))? << within;
-    (within + count <= 64).then_some(((first >> 6) as usize, bits))
-}
-
 /// A bitmap of these numbers, as long as the largest needs.
 pub fn bits(numbers: &[u32]) -> Vec<u64> {
     let length = numbers.iter().max().map_or(0, |&most| (most >> 6) as usize + 1);

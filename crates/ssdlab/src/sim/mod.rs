@@ -9,7 +9,7 @@ mod table;
 mod turns;
 mod wire;
 
-pub use bits::{bits, ones, word, words};
+pub use bits::{bits, ones, words};
 pub use calendar::Calendar;
 pub use ranges::Ranges;
 pub use slab::{Id, Slab};

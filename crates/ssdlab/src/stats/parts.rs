@@ -131,9 +131,9 @@ impl Parts {
     pub fn few<const N: usize>(times: [(Part, u64); N]) -> Self {
         const { assert!(N <= FEW) };
         let (mut which, mut few) = ([Part::default(); FEW], [0; FEW]);
-        times.into_iter().enumerate().for_each(|(at, (part, ns))| {
-            (which[at], few[at]) = (part, ns);
-        });
+        for at in 0..N {
+            (which[at], few[at]) = times[at];
+        }
         Parts { count: N as u8, which, few, more: None }
     }
 

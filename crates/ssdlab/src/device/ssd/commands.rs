@@ -53,8 +53,10 @@ impl Ssd {
         if self.limit.is_some() && !self.may_proceed(index) {
             return false;
         }
+        if command.op == Op::Write {
+            return self.write(index, command);
+        }
         match command.op {
-            Op::Write => return self.write(index, command),
             Op::Trim => self.trim(index),
             Op::Flush => self.flush(index),
             Op::Purge => {
@@ -63,7 +65,7 @@ impl Ssd {
                 self.purging = index;
                 self.try_purge();
             }
-            Op::Read => unreachable!("reads do not queue for room"),
+            Op::Read | Op::Write => unreachable!("neither waits in this way"),
         }
         true
     }

@@ -21,6 +21,8 @@ pub(super) struct Controller {
     /// What reads and writes take on top without taking a core.
     read_latency: u64,
     write_latency: u64,
+    /// By [`Op`]: whether it takes any of these.
+    takes_time: [bool; OPS.len()],
     /// How much of the firmware's own work can wait, ns.
     patience: u64,
     /// How much of it does, ns.
@@ -39,18 +41,22 @@ pub(super) struct Controller {
 persistent!(Controller {
     state { queue, backlog, since, command_busy, own_busy }
     parts { cores }
-    built { command_time, write_time, read_latency, write_latency, patience }
+    built { command_time, write_time, read_latency, write_latency, takes_time, patience }
 });
+
+/// In the order of their numbers.
+const OPS: [Op; 5] = [Op::Read, Op::Write, Op::Trim, Op::Flush, Op::Purge];
 
 impl Controller {
     /// Idle cores.
     pub fn new(keys: &ControllerKeys, geometry: &Geometry) -> Self {
         let open = u64::from(geometry.dies()) * u64::from(geometry.units_per_program());
-        Controller {
+        let mut controller = Controller {
             command_time: keys.command_time.0,
             write_time: keys.write_time.0,
             read_latency: keys.read_latency.0,
             write_latency: keys.write_latency.0,
+            takes_time: [false; OPS.len()],
             patience: open * keys.relocate_time.0.max(keys.map_update_time.0),
             backlog: 0,
             since: 0,
@@ -58,7 +64,10 @@ impl Controller {
             queue: VecDeque::new(),
             command_busy: 0,
             own_busy: 0,
-        }
+        };
+        let takes = |op| controller.time_of(op) + controller.latency_of(op) > 0;
+        controller.takes_time = OPS.map(takes);
+        controller
     }
 
     /// Whether other things than any command as such take it time.
@@ -87,7 +96,7 @@ impl Controller {
     #[inline]
     pub fn is_free(&self, now: u64, op: Op) -> bool {
         let idle = self.cores[0] <= now && self.queue.is_empty();
-        idle && self.backlog == 0 && self.time_of(op) + self.latency_of(op) == 0
+        idle && self.backlog == 0 && !self.takes_time[op as usize]
     }
 
     /// A command comes; answers when the first of all that came will have been handled, if that has changed.

@@ -11,7 +11,7 @@ use crate::nand::{
     Cause, Dropped, FastDiv, Finished, Flash, FlashCounters, Geometry, NONE, OpKind, Place, Program,
 };
 use crate::persist::persistent;
-use crate::sim::{Table, word, words};
+use crate::sim::{Table, words};
 use std::ops::Range;
 
 /// Flash with the controller's bookkeeping of what is under way.
@@ -217,9 +217,9 @@ impl Engine {
         let mut clear = |(word, bits): (usize, u64)| {
             self.pending.put(word, self.pending.at(word) & !bits);
         };
-        match word(first, units) {
-            Some(only) => clear(only),
-            None => words(first, units).for_each(clear),
+        match units {
+            1 => clear(((first >> 6) as usize, 1 << (first & 63))),
+            _ => words(first, units).for_each(clear),
         }
     }
 
@@ -422,7 +422,7 @@ impl Sink for Engine {
     fn in_ram(&self, ppn: u32) -> bool {
         self.pending.at((ppn >> 6) as usize) >> (ppn & 63) & 1 != 0
     }
-    #[inline]
+    #[inline(always)]
     fn hold(&mut self, ppn: u32, units: u32) {
         words(ppn, units)
             .for_each(|(word, bits)| self.pending.put(word, self.pending.at(word) | bits));

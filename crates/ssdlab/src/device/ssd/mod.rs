@@ -192,6 +192,16 @@ impl Ssd {
         }
     }
 
+    /// The host is back.
+    fn cancel_idle(&mut self) {
+        if self.idle_after.is_some() {
+            self.calendar.set(IDLE, NEVER);
+            self.idle_due = false;
+        }
+        self.cancel_fold();
+        self.cancel_drain();
+    }
+
     /// A flash operation of a die has ended.
     #[inline]
     fn finished(&mut self, die: u32, f: &Finished) {
@@ -299,13 +309,8 @@ impl Device for Ssd {
             remaining: 0,
             digest: 0,
         };
-        if self.in_flight == 0 && self.idle_after.is_some() {
-            self.calendar.set(IDLE, NEVER);
-            self.idle_due = false;
-        }
         if self.in_flight == 0 {
-            self.cancel_fold();
-            self.cancel_drain();
+            self.cancel_idle();
         }
         self.in_flight += 1;
         if self.engine.controller.is_free(now, command.op) {
@@ -334,12 +339,14 @@ impl Device for Ssd {
         loop {
             let (of_dies, own) = (self.engine.flash.calendar.earliest(), self.calendar.earliest());
             let time = of_dies.min(own);
-            if !self.ready.is_empty() && time > self.engine.now {
-                hand_over(&mut self.ready, done);
-                return self.engine.now;
-            }
-            if time > limit || time == NEVER {
-                return limit;
+            if time > self.engine.now {
+                if !self.ready.is_empty() {
+                    hand_over(&mut self.ready, done);
+                    return self.engine.now;
+                }
+                if time > limit || time == NEVER {
+                    return limit;
+                }
             }
             if own < of_dies {
                 (self.engine.now, self.engine.flash.acting) = (time, NONE);

@@ -13,7 +13,8 @@ pub(super) fn fetches(f: &Finished) -> bool {
 #[inline]
 pub(super) fn plain_parts(f: &Finished, now: u64) -> Option<[(Part, u64); 5]> {
     let rare = f.map_wait | f.parity_wait | f.fold_wait | f.fed;
-    let [cells, channel, channel_wait, collection, .., host, _, _] = flash_parts(f, now);
+    let [cells, channel, channel_wait, collection, ..] = flash_parts(f, now);
+    let host = (Part::DieHost, f.start - f.ready - f.collection_wait);
     (rare == 0 && !fetches(f)).then_some([cells, channel, channel_wait, collection, host])
 }
 

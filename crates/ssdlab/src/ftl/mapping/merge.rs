@@ -2,6 +2,7 @@
 
 use super::Mapping;
 use crate::ftl::append::Unit;
+use crate::ftl::kind::Whole;
 use crate::ftl::space::Lane;
 use crate::ftl::{PageMap, Sink};
 use crate::nand::{Cause, NONE};
@@ -45,7 +46,7 @@ impl PageMap {
             let from = self.lookup(lpn);
             if from == NONE {
                 let why = (Cause::Merge, [NONE; 2]);
-                let to = self.append_unit::<S, false>(0, Lane::Host, Unit::new(lpn), why, sink);
+                let to = self.append_unit::<S, Whole>(0, Lane::Host, Unit::new(lpn), why, sink);
                 self.copy_content(NONE, to, sink);
                 continue;
             }
@@ -55,7 +56,7 @@ impl PageMap {
             }
             let (superblock, why) =
                 (self.layout.superblock_of(from), (Cause::Merge, [recent.1, NONE]));
-            self.move_unit::<S, false>(0, superblock, from, why, sink);
+            self.move_unit::<S, Whole>(0, superblock, from, why, sink);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::WhenFull;
 use crate::ftl::Sink;
 use crate::ftl::blocks::OPEN;
+use crate::ftl::kind::Whole;
 use crate::ftl::open::KEPT;
 use crate::ftl::page_map::PageMap;
 use crate::ftl::space::Lane;
@@ -30,7 +31,7 @@ impl PageMap {
         }
         let lane = if cached { Lane::Slc } else { Lane::Host };
         let (unit, why) = (self.space.next, (Cause::HostWrite, reads));
-        self.append_unit::<S, false>(region, lane, unit, why, sink)
+        self.append_unit::<S, Whole>(region, lane, unit, why, sink)
     }
 
     /// Lets the next host unit find room in the cache; `false` where it must go past it.

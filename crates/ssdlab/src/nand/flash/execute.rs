@@ -123,7 +123,13 @@ impl Flash {
         if !self.beside.is_empty() {
             return self.dispatch_planes(d, now);
         }
-        let die = &self.dies[d as usize];
+        let die = &mut self.dies[d as usize];
+        // Most often there is nothing but the next operation of the stream.
+        let alone = die.suspended & die.moving.head & die.reads.head == NONE;
+        if alone && self.ops.get(die.stream.head as usize).is_some_and(|next| next.awaits == 0) {
+            let index = Self::pop(&mut die.stream, &mut self.ops, &self.own_at_ready);
+            return self.start(d, index, now);
+        }
         let (other, moving) = die.next(&self.ops);
         let read = die.reads.head;
         if read != NONE && (other == NONE || self.overtakes(read, other)) {
@@ -168,11 +174,16 @@ impl Flash {
         }
     }
 
+    /// Takes the planes of a die, if they read by themselves; answers what it has done with them then.
+    #[inline(always)]
+    fn with_planes(&mut self, d: u32, now: u64) -> Option<OwnWork> {
+        if self.beside.is_empty() { None } else { Some(self.take_planes(d, now)) }
+    }
+
     /// Gives a die to an operation.
     #[inline(always)]
     pub(super) fn begin(&mut self, d: u32, index: u32, now: u64) -> (&mut Die, &mut FlashOp) {
-        let with_planes =
-            if self.beside.is_empty() { None } else { Some(self.take_planes(d, now)) };
+        let with_planes = self.with_planes(d, now);
         let (die, op) = (&mut self.dies[d as usize], &mut self.ops[index as usize]);
         die.begin(index, op, &mut self.own_at_ready[index as usize], with_planes, now);
         (die, op)
@@ -180,31 +191,32 @@ impl Flash {
 
     #[inline(always)]
     pub(super) fn start(&mut self, d: u32, index: u32, now: u64) {
+        if self.ops[index as usize].kind == OpKind::Program {
+            return self.fill_and_program(d, index, now);
+        }
         let (die, op) = self.begin(d, index, now);
-        let end = match op.kind {
-            OpKind::Program => return self.fill_and_program(d, index, now),
-            OpKind::Read | OpKind::Copy => {
-                die.phase = Phase::Sense;
-                let (end, fed) = (now + op.sensing, op.feeds[0]);
-                Self::expect(&self.ops, &self.own_at_ready, fed);
-                end
-            }
-            OpKind::Erase => {
-                die.phase = Phase::Erase;
-                now + op.working
-            }
+        let end = if op.kind == OpKind::Erase {
+            die.phase = Phase::Erase;
+            now + op.working
+        } else {
+            die.phase = Phase::Sense;
+            let (end, fed) = (now + op.sensing, op.feeds[0]);
+            Self::expect(&self.ops, &self.own_at_ready, fed);
+            end
         };
         self.plan(d, end);
     }
 
-    /// Books the transfer of the program `index`, and with it the program.
+    /// Begins the program `index`: books its transfer, and with it the program.
     #[inline(always)]
     fn fill_and_program(&mut self, d: u32, index: u32, now: u64) {
         // Reads that wait may suspend a program as soon as it has begun.
         let stops = self.timing.suspend.program && self.oldest_read(d) != NONE;
         let c = self.channel_of(d);
         self.catch_up(c, now);
+        let with_planes = self.with_planes(d, now);
         let (die, op) = (&mut self.dies[d as usize], &mut self.ops[index as usize]);
+        die.begin(index, op, &mut self.own_at_ready[index as usize], with_planes, now);
         let time = u64::from(op.units) * self.timing.transfer;
         let filled = self.channels[c].append_op(op, now, time);
         die.filled = filled;
