@@ -156,6 +156,8 @@ fn a_job_fails_that_is_too_slow() {
         let error = try_jobs(&text(options)).unwrap_err().to_string();
         assert!(error.contains(&format!("{option}: is more than ")), "{error}");
     }
+    let error = try_jobs("[a]\nrate_min=1m\nrate_iops_min=10\n").unwrap_err().to_string();
+    assert!(error.contains("either rate_min or rate_iops_min, as in fio"), "{error}");
     let Some(theirs) = fio_jobs(files.map(text).iter().map(String::as_str)) else { return };
     let errors: Vec<_> = theirs.iter().map(|jobs| jobs[0]["error"].as_u64().unwrap()).collect();
     assert_eq!(errors, [5, 5, 0, 0]);
@@ -211,4 +213,31 @@ fn what_was_written_is_read_back_once_all_of_it_is_there() {
     assert_eq!(of(&done(&text("rw=read"))["jobs"][0], "read")[0], 16);
     let error = try_jobs("[a]\nverify=crc33\n").unwrap_err().to_string();
     assert!(error.contains("verify: found \"crc33\", expected a way of fio"), "{error}");
+}
+
+#[test]
+fn what_is_read_back_may_be_slow() {
+    let text = "[a] rw=write size=1200k loops=2 verify=crc32c";
+    let run = |options: &str| play(null("10ms", 1), &format!("{}{options}\n", lines(text)));
+    // 100 writes a second for three seconds, and as many reads for three more, twice.
+    let fast_enough = run("rate_min=200k");
+    assert_eq!((fast_enough.reports[0].failure.clone(), ios(&fast_enough)), (None, vec![1200]));
+    assert!(run("rate_min=1m").reports[0].failure.is_some());
+    // Of the time in which it reads back only what is measured counts.
+    let ramped = run("ramp_time=8900ms");
+    let read_back = ramped.reports[0].read_back_ns;
+    assert_eq!(read_back, 3_000_000_000);
+}
+
+#[test]
+fn a_share_holds_what_is_read_back_and_not_the_end() {
+    // fio 3.33 takes 1.92 and 2.02 s for the two halves of the first job.
+    let flow = "size=8m rw=write [a] flow=1 number_ios=100 verify=crc32c [b] flow=1 rate_iops=50 number_ios=300";
+    let shared = play(null("10us", 64), &format!("[global]\n{}", lines(flow)));
+    assert_eq!(ios(&shared), [200, 300]);
+    let (all, read_back) = (shared.reports[0].runtime_ns, shared.reports[0].read_back_ns);
+    let near = |ns: u64, ms: u64| (ns / 1_000_000).abs_diff(ms) <= 40;
+    assert!(near(all, 3960) && near(read_back, 2000), "{all} {read_back}");
+    let ended = "[global] number_ios=2 flow=1 [a] [b] stonewall";
+    assert_eq!(ios(&play(null("10us", 1), &lines(ended))), [2, 2]);
 }

@@ -253,17 +253,17 @@ impl Generator {
 
     /// Whether the next I/O moves data of the pattern, as far as that is known before it is drawn: flushes and the end wait for no rate.
     pub fn moves_next(&self) -> bool {
-        if self.pending.is_some() {
-            return true;
-        }
         let reads_back = |written: &Written| written.reads_next() || self.is_exhausted();
-        if self.written.as_ref().is_some_and(reads_back) {
-            return false;
-        }
-        if self.finished || self.is_exhausted() {
-            return !self.finished && self.has_more_passes() && !self.flushes_behind_pass();
-        }
-        !(self.flushes && self.flush_is_due())
+        let ends = self.ends() || self.is_exhausted() && self.flushes_behind_pass();
+        let rests = ends || self.written.as_ref().is_some_and(reads_back);
+        let flushes = self.flushes && !self.is_exhausted() && self.flush_is_due();
+        self.pending.is_some() || !rests && !flushes
+    }
+
+    /// Whether the pattern has come to its end, as far as that is known before more is drawn.
+    pub fn ends(&self) -> bool {
+        let exhausted = self.is_exhausted() && !self.has_more_passes();
+        self.pending.is_none() && (self.finished || exhausted)
     }
 
     /// What was done so far, in the ramp, does not count towards `number_ios`.

@@ -40,7 +40,7 @@ pub struct Pace {
 pub struct LeastRates {
     /// Bytes per second, by direction; 0: no limit.
     pub bytes: PerDirection<u64>,
-    /// I/Os per second, by direction, where there is no limit in bytes; 0: no limit.
+    /// I/Os per second, by direction; 0: no limit.
     pub ios: PerDirection<u64>,
     /// How long a rate is looked at, ns (`rate_cycle`).
     pub cycle_ns: u64,
@@ -105,6 +105,10 @@ pub(super) fn check(spec: &JobSpec) -> Result<()> {
         return Err(spec.error("rate_iops", "a job has either rate or rate_iops, as in fio"));
     }
     let least = &pace.least;
+    if any(&least.bytes) && any(&least.ios) {
+        let problem = "a job has either rate_min or rate_iops_min, as in fio";
+        return Err(spec.error("rate_iops_min", problem));
+    }
     for (most, least, option) in
         [(pace.rate_bytes, least.bytes, "rate_min"), (pace.rate_iops, least.ios, "rate_iops_min")]
     {

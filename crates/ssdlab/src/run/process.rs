@@ -255,7 +255,10 @@ impl Process {
     /// What is next once its share in the I/Os of several and what is in flight have had their say.
     fn next_in_turn(&mut self, now: u64) -> Next {
         if let Some(watch) = self.watch.as_mut().filter(|watch| !watch.is_held) {
-            let wait = watch.share.as_mut().and_then(|share| share.wait(now, self.in_flight));
+            // As in fio a process ends whatever its share was, unless it has read back.
+            let ends = self.generator.ends() && !self.generator.is_reading_back();
+            let share = watch.share.as_mut().filter(|_| !ends);
+            let wait = share.and_then(|share| share.wait(now, self.in_flight));
             if let Some(wait) = wait {
                 return wait;
             }
@@ -273,7 +276,7 @@ impl Process {
         if watch.is_held {
             return Next::WaitForCompletion;
         }
-        watch.phase.issued(now);
+        watch.phase.issued(now, self.started.saturating_add(self.ramp_ns));
         Next::Issue
     }
 

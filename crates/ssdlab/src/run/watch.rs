@@ -59,7 +59,7 @@ pub(super) struct Phase {
     /// Its first I/O waits until nothing is in flight.
     begins: bool,
     since: u64,
-    /// Time spent reading back until then, ns.
+    /// Measured time spent reading back until then, ns.
     read_ns: u64,
 }
 
@@ -69,17 +69,18 @@ impl Phase {
         self.begins |= reads_back != self.reads;
     }
 
-    /// That I/O is issued.
-    pub fn issued(&mut self, now: u64) {
+    /// That I/O is issued by a process that is measured from an instant on.
+    pub fn issued(&mut self, now: u64, measure_from: u64) {
         if std::mem::take(&mut self.begins) {
-            self.read_ns = self.spent(now);
+            self.read_ns = self.spent(now, measure_from);
             (self.reads, self.since) = (!self.reads, now);
         }
     }
 
-    /// Time spent reading back, ns.
-    pub fn spent(&self, now: u64) -> u64 {
-        self.read_ns + if self.reads { now - self.since } else { 0 }
+    /// Measured time spent reading back, ns.
+    pub fn spent(&self, now: u64, measure_from: u64) -> u64 {
+        let reading = now.saturating_sub(self.since.max(measure_from));
+        self.read_ns + if self.reads { reading } else { 0 }
     }
 }
 
@@ -90,23 +91,31 @@ struct Least {
     done: PerDirection<(u64, u64)>,
     /// When they were looked at last, and what had been done by then.
     then: PerDirection<(u64, u64, u64)>,
+    /// They are looked at from then on.
+    from: u64,
 }
 
 impl Least {
     /// `None` for a job that may be as slow as it likes.
     fn new(rates: &LeastRates) -> Option<Self> {
         let asked = rates.bytes != [0; 3] || rates.ios != [0; 3];
-        asked.then(|| Least { rates: rates.clone(), done: [(0, 0); 3], then: [(0, 0, 0); 3] })
+        let (rates, done, then) = (rates.clone(), [(0, 0); 3], [(0, 0, 0); 3]);
+        asked.then_some(Least { rates, done, then, from: SETTLING_NS })
     }
 
     /// An I/O has been done so long after the beginning: whether one of the directions is too slow.
     fn look(&mut self, ddir: usize, bytes: u64, measured_ns: u64) -> Option<Failure> {
         let done = &mut self.done[ddir];
         *done = (done.0 + bytes, done.1 + 1);
-        if measured_ns < SETTLING_NS {
+        if measured_ns < self.from {
             return None;
         }
         (0..3).find_map(|ddir| self.judge(ddir, measured_ns))
+    }
+
+    /// It reads back, which may be as slow as it likes: what follows is looked at by itself.
+    fn rest(&mut self, measured_ns: u64) {
+        (self.then, self.from) = ([(0, 0, 0); 3], measured_ns.saturating_add(SETTLING_NS));
     }
 
     fn judge(&mut self, ddir: usize, now: u64) -> Option<Failure> {
@@ -218,6 +227,11 @@ impl Watch {
 
     /// So many bytes were done so long after measuring began: whether the job is too slow.
     pub fn judge_rate(&mut self, ddir: usize, bytes: u64, measured_ns: u64) -> Option<Failure> {
-        self.least.as_mut().and_then(|least| least.look(ddir, bytes, measured_ns))
+        let least = self.least.as_mut()?;
+        if self.phase.reads {
+            least.rest(measured_ns);
+            return None;
+        }
+        least.look(ddir, bytes, measured_ns)
     }
 }
