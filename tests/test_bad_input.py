@@ -308,6 +308,11 @@ def test_too_few_addresses_for_the_libraries_are_said_before_they_load(
     assert done.stderr.startswith("ssdlab: ulimit -v allows 0.6 GB of addresses; ") == said
 
 
+def test_a_folder_of_runs_is_refused_where_none_are_listed(cli: Cli, tmp_path: Path) -> None:
+    done = cli("list", "drives", "--out", tmp_path)
+    assert done.status == 2 and "--out is for runs" in done.err
+
+
 @pytest.mark.parametrize("arguments", [("list", "drives"), ("show", "ssd")])
 def test_a_full_disk_behind_a_pipe_is_one_sentence(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:

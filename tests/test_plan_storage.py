@@ -28,6 +28,7 @@ from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.candidates import DEFAULTS, candidate
 from ssdlab.plan.storage.loads import HotSet, Timing
 from ssdlab.plan.storage.measure import CandidateRun, TableLoads, measured
+from ssdlab.plan.storage.needs import Needs
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import loss_per_year, rows
 from ssdlab.plan.storage.tables import chapter
@@ -356,6 +357,50 @@ def test_of_two_that_are_as_fast_the_cheaper_is_the_one_for_speed() -> None:
         "For space take A, for as many I/Os as can be had B, for both C while the hot set fits its "
         "cache."
     ) in said
+
+
+def test_what_gives_all_that_is_needed_is_said_first() -> None:
+    def did(read: float, write: float, everywhere: float | None = None) -> CandidateRun:
+        def performance(iops: float) -> Performance:
+            return Performance(("x",), 1.0, iops, 4096 * iops, 1 << 30, None, {}, {})
+
+        rates = {"read": performance(read), "write": performance(write)}
+        whole = None if everywhere is None else performance(everywhere)
+        return CandidateRun(rates, everywhere=whole, worn=SsdWear(2.0, 1.0, 1.0))
+
+    texts = "raid1:2:intel-dc-s3700-200", "raid10:4:intel-dc-s3700-200", DISKS
+    found = rows(
+        [candidate(text) for text in texts],
+        [did(90e3, 50e3, 20e3), did(180e3, 40e3, 40e3), did(1e3, 500.0)], prices(), 100e9,
+    )  # fmt: skip
+
+    def said(**needs: float) -> list[str]:
+        return advise(found, ["read", "write"], prices(), 100e9, Needs(**needs))
+
+    title = found[1].candidate.title
+    first, second, *_ = said(iops=30e3, space_bytes=3e11, years=2)
+    assert first.startswith(f"For 30,000 IOPS, 300 GB and 2 years take B ({title}), ")
+    # Not by the writes of a small hot set.
+    assert second.startswith("Not enough: A gives 20,000 write IOPS and 200 GB; C gives 500 write")
+    assert "it is cheaper than B, which would do as well." in said(iops=20e3)[0]
+    life = found[0].life
+    years = None if life is None else life.years
+    assert years is not None
+    lacking = f"None of the candidates gives 1,000 years: A gives {units.number(years)} years; B"
+    assert said(years=1000)[0].startswith(lacking)
+    assert said(iops=20e3 * 1.004)[0].startswith("For 20,080 IOPS take A"), "it rounds to that"
+    nothing = advise(found, ["read", "write"], prices(), 100e9)
+    assert said() == nothing and nothing[0].startswith("In USD")
+    table, *_ = chapter(found, prices(), 100e9, Needs(iops=30e3)).as_json()["tables"]
+    assert [row["enough"] for row in table["rows"]] == ["no", "yes", "no"]
+    missing = [row["missing"] for row in chapter(found, prices(), 100e9, Needs(30e3, 3e11)).rows]
+    assert missing == [["iops", "space"], [], ["iops"]]
+
+
+def test_needs_that_are_no_numbers_are_refused(cli: Cli) -> None:
+    for wrong in (["--years", "inf"], ["--iops", "-1"], ["--space", "x"]):
+        done = cli("plan", "storage", *wrong)
+        assert done.status == 2 and wrong[0] in done.err, wrong
 
 
 def test_life_follows_from_what_stands_beside_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from ssdlab.plan.storage.candidates import DEFAULTS, Candidate
 from ssdlab.plan.storage.candidates import candidate as candidate_of
 from ssdlab.plan.storage.loads import DEPTH, HOT_BYTES, WRITES_PER_DAY, HotSet
 from ssdlab.plan.storage.measure import TableLoads
+from ssdlab.plan.storage.needs import Needs
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.planner import WHOLE, StoragePlanner
 from ssdlab.plan.stores import MODES, RAM_MODES, store
@@ -195,6 +197,9 @@ def plan_storage(
     hot: Size | None = None,
     contiguous: bool = False,
     writes_per_day: Size = int(WRITES_PER_DAY),
+    iops: float | None = None,
+    space: Size | None = None,
+    years: float | None = None,
     disk_cache: bool = False,
     scale: int | None = None,
     seed: int = 1,
@@ -216,6 +221,10 @@ def plan_storage(
         hot: Bytes where random I/O goes, or ``"all"``; 10.24 GB unless given.
         contiguous: Whether the hot set lies at the beginning, not all over the store.
         writes_per_day: Bytes, for the life of SSDs.
+        iops: I/Os a second that are needed, of each kind of random I/O or of the load: what is
+            enough is said first.
+        space: Bytes that are needed.
+        years: Until SSDs may be worn out.
         disk_cache: Whether disks acknowledge writes in their volatile caches.
         scale: With a load of your own: scales capacity and duration down by this.
         seed: Seed of all random streams.
@@ -243,7 +252,12 @@ def plan_storage(
         )
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
-    planner = StoragePlanner(candidates, asked, cost, daily)
+    room = 0 if space is None else size("--space", space)
+    for name, value in (("iops", iops), ("years", years)):
+        if value is not None and not 0 <= value < math.inf:
+            raise InputError(f"--{name} {value}: expected a number of 0 or more")
+    needs = Needs(iops or 0.0, room, years or 0.0)
+    planner = StoragePlanner(candidates, asked, cost, daily, needs)
     with working(planner.subject, progress, cluster, fresh=fresh) as callback:
         return Report(planner.judge(simulated(planner.variants(), callback)))
 

@@ -220,7 +220,7 @@ def _quick(case: Case) -> Iterator[Symptom]:
 def _unsure(case: Case) -> Iterator[Symptom]:
     """Rates that another run would give otherwise, of the jobs that are started last: those before
     them only bring the drive to its state."""
-    repeats = "runs" if case.real else "seeds"
+    repeats = "runs" if case.real else "runs with other seeds"
     for facts in case.measured:
         for work in stages(facts.works)[-1]:
             found = work.noise

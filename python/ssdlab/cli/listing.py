@@ -30,6 +30,8 @@ def command(
 ) -> None:
     """List what can be named: drives, protocols, policies, checks, setups, runs and more."""
     known_name("list", kind, KINDS)
+    if out is not None and kind != "runs":
+        raise InputError("--out is for runs: the folder where they are kept")
     wrong: list[InputError] = []
     if kind == "runs":
         from ssdlab.answers.kept import RUN_HEADS, run_row

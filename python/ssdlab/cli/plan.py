@@ -147,6 +147,14 @@ def stores(
     writes_per_day: str = option(
         "SIZE", "For the life of SSDs.", default=f"{WRITES_PER_DAY / 1e9:.0f}GB"
     ),
+    iops: float | None = option(
+        "N",
+        "I/Os a second that are needed, of each kind of random I/O or of the load; what to take "
+        "for all that is needed is said first.",
+        min=0.0,
+    ),
+    space: str | None = option("SIZE", "Space that is needed."),
+    years: float | None = option("N", "How long SSDs have to last.", min=0.0),
     disk_cache: DiskCache = False,
     scale: int | None = option("N", "With --job: scale capacity and duration down by N.", min=1),
     seed: Seed = 1,

@@ -10,6 +10,7 @@ from ssdlab.plan.prices import Prices
 from ssdlab.plan.rows import CLOSE
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS
+from ssdlab.plan.storage.needs import NOTHING, Needs
 from ssdlab.plan.storage.rows import StorageOffer
 from ssdlab.wear import WARRANTY_DAYS
 
@@ -29,11 +30,13 @@ def advise(
     keys: Sequence[str],
     prices: Prices,
     writes_per_day: float = WRITES_PER_DAY,
+    needs: Needs = NOTHING,
 ) -> list[str]:
-    """Sentences: what is cheapest per IOPS and per TB and soon worn out, what for what, what would
-    change it."""
+    """Sentences: what gives all that is needed, what is cheapest per IOPS and per TB and soon worn
+    out, what for what, what would change it."""
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
-    said = [*_cheapest(rows, random, prices, writes_per_day)]
+    said = [*_enough(rows, random, prices, needs)] if needs else []
+    said += [*_cheapest(rows, random, prices, writes_per_day)]
     said += [*_wear(rows, writes_per_day), *_for_what(rows, random)]
     said += [*_flattered(rows), *_caches(rows, random), *_risks(rows)]
     said += _changes(rows, random)
@@ -52,6 +55,34 @@ def _flattered(rows: Sequence[StorageOffer]) -> Iterator[str]:
             for row in known
         ]
         yield f"A small hot set flatters SSDs: {'; '.join(parts)}."
+
+
+def _enough(
+    rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices, needs: Needs
+) -> Iterator[str]:
+    """What to take for all that is needed, and what the others lack."""
+    missing = [(row, needs.missing(row, random)) for row in rows]
+    enough = [row for row, lacks in missing if not lacks]
+    short = "; ".join(
+        f"{row.letter} gives {units.listed([*lacks.values()])}" for row, lacks in missing if lacks
+    )
+    if not enough:
+        yield f"None of the candidates gives {needs}: {short}."
+        return
+    priced = [row for row in enough if row.price is not None]
+    best = min(priced or enough, key=lambda row: (_price(row), sum(row.candidate.bill.values())))
+    text = f"For {needs} take {best.letter} ({best.candidate.title})"
+    if priced:
+        text += f", {units.number(best.price)} {prices.currency}"
+    others = [row.letter for row in enough if row is not best]
+    if others:
+        by = "cheaper" if priced else "of fewer drives"
+        text += f": it is {by} than {units.listed(others)}, which would do as well"
+    if best.doubts:
+        text += "; a check puts its numbers in doubt"
+    yield f"{text}."
+    if short:
+        yield f"Not enough: {short}."
 
 
 def _cheapest(

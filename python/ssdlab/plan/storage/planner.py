@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ssdlab import units
@@ -14,6 +14,7 @@ from ssdlab.plan.rounds import Rounds
 from ssdlab.plan.storage.candidates import Candidate
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import CandidateRun, TableLoads, measured
+from ssdlab.plan.storage.needs import NOTHING, Needs
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.rows import assumptions, rows
 from ssdlab.plan.storage.tables import chapter
@@ -30,6 +31,7 @@ class StoragePlanner:
     load: TableLoads | OwnLoad
     prices: Prices
     writes_per_day: float = WRITES_PER_DAY
+    needs: Needs = NOTHING
 
     @property
     def subject(self) -> str:
@@ -43,7 +45,7 @@ class StoragePlanner:
     def judge(self, runs: Sequence[CandidateRun]) -> Answer:
         """The candidates beside each other."""
         table = rows(self.candidates, runs, self.prices, self.writes_per_day)
-        said = chapter(table, self.prices, self.writes_per_day)
+        said = chapter(table, self.prices, self.writes_per_day, self.needs)
         rough = ", quick run: rough" if self.load.quick else ""
         caches = "on" if self.load.disk_cache else "off"
         notes = [f"{self._load_text()}; volatile caches of disks {caches}{rough}"]
@@ -89,6 +91,7 @@ class StoragePlanner:
             "quick": load.quick,
             "disk_cache": load.disk_cache,
             "writes_per_day_bytes": self.writes_per_day,
+            "needs": asdict(self.needs) if self.needs else None,
             "currency": self.prices.currency,
             "prices": self.prices.source,
             "loss_assumes": dict(assumptions()),

@@ -9,28 +9,34 @@ from ssdlab.histogram import ms
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.storage.advice import advise
 from ssdlab.plan.storage.measure import LOADS
+from ssdlab.plan.storage.needs import NOTHING, Needs
 from ssdlab.plan.storage.rows import SsdLife, StorageOffer
 
 Columns = Mapping[str, Callable[[StorageOffer], Cell | float | str | None]]
 
 
-def chapter(rows: Sequence[StorageOffer], prices: Prices, writes_per_day: float) -> Section:
+def chapter(
+    rows: Sequence[StorageOffer], prices: Prices, writes_per_day: float, needs: Needs = NOTHING
+) -> Section:
     """All that is said of the candidates."""
     keys = [key for key in LOADS if all(key in row.did.rates for row in rows)]
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
     ordered = [key for key in keys if key not in random]
     cached = [row for row in rows if row.did.cold]
-    tables = [_candidates(rows, random, prices), _random(rows, random)]
+    tables = [_candidates(rows, random, prices, needs), _random(rows, random)]
     tables += [_ordered(rows, ordered)] if ordered else []
     tables += [_caches(cached, random)] if cached else []
     tables += [_money(rows, random, prices), _safety(rows, writes_per_day)]
     return Section(
         key="storage",
         title="Candidates beside each other",
-        sentences=advise(rows, keys, prices, writes_per_day),
+        sentences=advise(rows, keys, prices, writes_per_day, needs),
         tables=tables,
         figures=[*_prices(rows, random, prices), *(_rates(rows, key) for key in keys)],
-        rows=[row.as_json() for row in rows],
+        rows=[
+            row.as_json() | ({"missing": [*needs.missing(row, random)]} if needs else {})
+            for row in rows
+        ],
     )
 
 
@@ -47,9 +53,15 @@ def _measured(of: Callable[[StorageOffer], float | None]) -> Callable[[StorageOf
     return lambda row: Cell(of(row), (row.letter,))
 
 
-def _candidates(rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices) -> Table:
+def _candidates(
+    rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices, needs: Needs
+) -> Table:
     """What they are and what decides between them."""
     flash = any(row.life is not None for row in rows)
+
+    def enough(row: StorageOffer) -> str:
+        return "no" if needs.missing(row, random) else "yes"
+
     return table(
         "Candidates",
         rows,
@@ -60,6 +72,7 @@ def _candidates(rows: Sequence[StorageOffer], random: Sequence[str], prices: Pri
             "usable [TB]": lambda row: row.usable_bytes / 1e12,
             **{f"{key} [IOPS]": _measured(_rate(key)) for key in random},
             **({"life [years]": _measured(_life)} if flash else {}),
+            **({"enough": enough} if needs else {}),
         },
     )
 

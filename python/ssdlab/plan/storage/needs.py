@@ -1,0 +1,60 @@
+"""What a buyer needs of a store, and what of it a candidate does not give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ssdlab import units
+from ssdlab.plan.storage.rows import StorageOffer
+
+SHOWN = 0.005
+"""A rate that rounds to what is needed gives it: three figures are shown."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a store must give; zeros ask for nothing."""
+
+    iops: float = 0.0
+    """Of each kind of random I/O, or of the load."""
+    space_bytes: float = 0.0
+    years: float = 0.0
+    """Until its SSDs are worn out."""
+
+    def __bool__(self) -> bool:
+        return bool(self.iops or self.space_bytes or self.years)
+
+    def __str__(self) -> str:
+        years = units.counted(units.number(self.years), "year") if self.years else ""
+        iops = f"{units.number(self.iops)} IOPS" if self.iops else ""
+        space = units.size_text(self.space_bytes) if self.space_bytes else ""
+        return units.listed([part for part in (iops, space, years) if part])
+
+    def missing(self, row: StorageOffer, random: Sequence[str]) -> dict[str, str]:
+        """What a candidate does not give, by ``iops``, ``space`` and ``life``: what it gives
+        instead."""
+        found = {}
+        slowest = min(random, key=lambda key: _rate(row, key), default=None)
+        if slowest is not None and _rate(row, slowest) < self.iops * (1 - SHOWN):
+            kind = "" if slowest == "load" else f"{slowest} "
+            found["iops"] = f"{units.number(_rate(row, slowest))} {kind}IOPS"
+        if row.usable_bytes < self.space_bytes:
+            found["space"] = units.size_text(row.usable_bytes)
+        life = row.life
+        if self.years and life is not None and life.written_per_host_byte > 0:
+            if life.years is None:
+                found["life"] = "a life that is not known"
+            elif life.years < self.years * (1 - SHOWN):
+                found["life"] = f"{units.number(life.years)} years"
+        return found
+
+
+NOTHING = Needs()
+"""Of a buyer who compares."""
+
+
+def _rate(row: StorageOffer, key: str) -> float:
+    """IOPS; of writes to all of a store of SSDs, where they are fewer."""
+    rate = row.rate(key) or 0.0
+    return rate if key != "write" or row.everywhere is None else min(rate, row.everywhere)
