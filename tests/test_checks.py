@@ -1283,6 +1283,8 @@ def test_numbers_of_a_job_that_reads_back_are_of_the_whole_job() -> None:
     assert rate_noise(result, one) is None
     (found,) = of_name(examine(of_result(result)), "steady")
     assert found.status == "doubt" and "reads back what it wrote" in found.evidence
+    for more in ({"verify": "md5", "time_based": "1"}, {"verify_pattern": "0x55"}):
+        assert replace(one.workload, options={"rw": "write", **more}).reads_back
     never = job.replace("crc32c", "crc32c\ndo_verify=0")
     result = ssdlab.run(never, on=ssdlab.Rig("demo-enterprise").set(capacity="1GiB"))
     assert result.measurement.jobs[0].window.verdict == "short"

@@ -204,10 +204,21 @@ fn what_was_written_is_read_back_once_all_of_it_is_there() {
     let mixed = &done(&text("rw=randrw rwmixread=25"))["jobs"][0];
     let [reads, writes] = ["read", "write"].map(|ddir| of(mixed, ddir)[0]);
     assert_eq!(reads, 16, "those of the mix, and one for each of {writes} writes");
+    // As with fio's libaio each pass of a job that begins again is read back, of however many I/Os it is to be; of places
+    // that repeat each one comes once.
+    let again = "time_based\nruntime=140ms\nrate_iops=1000\nnumber_ios=3";
+    for (pattern, least) in [("rw=write", 16), ("rw=randwrite\nnorandommap", 6)] {
+        let job = &done(&text(&format!("{pattern}\n{again}")))["jobs"][0];
+        let [writes, reads] = ["write", "read"].map(|ddir| of(job, ddir)[0]);
+        let passes = writes / 16;
+        assert!(passes > 6 && (least * passes..=16 * passes).contains(&reads), "{pattern}: {job}");
+    }
+    assert_eq!(
+        of(&done(&text("rw=write\nverify=0\nverify_pattern=0x55"))["jobs"][0], "read")[0],
+        16
+    );
     // Time leaves none, nor does the job.
-    for never in
-        ["rw=write do_verify=0", "rw=write time_based runtime=10ms", "rw=write verify=none"]
-    {
+    for never in ["rw=write do_verify=0", "rw=write runtime=100us", "rw=write verify=none"] {
         assert_eq!(of(&done(&text(never))["jobs"][0], "read")[0], 0, "{never}");
     }
     assert_eq!(of(&done(&text("rw=read"))["jobs"][0], "read")[0], 16);

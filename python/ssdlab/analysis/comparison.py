@@ -129,9 +129,10 @@ class Workload:
     @property
     def reads_back(self) -> bool:
         """Whether it read back what it had written (fio's ``verify``), apart from its pattern."""
-        asked = self.option("verify") not in ("", "none", "0") and self.flag("do_verify", True)
+        way = self.option("verify") not in ("", "none", "0") or "verify_pattern" in self.options
+        asked = way and self.flag("do_verify", True)
         came = any((job.get("read") or {}).get("total_ios") for job in self.jobs)
-        return asked and came and self.does("write") and not self.flag("time_based")
+        return asked and came and self.does("write")
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Whether a boolean option is on; one without a value is."""

@@ -31,6 +31,8 @@ pub struct Amounts {
     pub moved_by_size: u64,
     /// The same, where the number of I/Os may end it earlier.
     pub moved: u64,
+    /// Bytes of a pass of a job that begins again until time is up; 0 of others.
+    pub again: u64,
 }
 
 impl Amounts {
@@ -67,11 +69,19 @@ impl Amounts {
         // Not where it may double: see `begin_pass`.
         let sure = halves == 1 || pattern.loops == 1 && io_size.is_none();
         let most = if sure { ios.saturating_mul(pattern.block_max()) } else { u64::MAX };
-        Amounts { bytes, ios, io_size, moved_by_size, moved: moved_by_size.min(most) }
+        let moved = moved_by_size.min(most);
+        Amounts { bytes, ios, io_size, moved_by_size, moved, again: 0 }
+    }
+
+    /// A pass follows the other until time is up, each of so many bytes, however many I/Os that takes.
+    pub fn begin_again(&mut self) {
+        (self.again, self.ios, self.io_size) = (self.bytes, u64::MAX, None);
+        (self.moved_by_size, self.moved) = (u64::MAX, u64::MAX);
     }
 
     /// Another pass begins: fio doubles `number_ios` each time, for the trims of a trim-and-write.
     pub fn begin_pass(&mut self, pattern: &Pattern) {
+        self.bytes = self.bytes.saturating_add(self.again);
         if pattern.trim_then_write {
             self.ios = self.ios.saturating_mul(2);
         }

@@ -81,9 +81,9 @@ impl Generator {
             _ => &Distribution::Uniform,
         };
         let drawn = Sampler::of_files(service, regions.len() as u64, &mut streams.file);
-        let amounts = Amounts::new(pattern, &ranges);
-        let written = Written::new(spec, amounts.moved)?;
-        let endless = spec.schedule.time_based;
+        let mut amounts = Amounts::new(pattern, &ranges);
+        let written = Written::new(spec, &mut amounts)?;
+        let endless = spec.schedule.time_based && written.is_none();
         let flushes = (pattern.fsync > 0 || pattern.fdatasync > 0)
             && pattern.directions[WRITE]
             && !pattern.trim_then_write;
@@ -120,7 +120,7 @@ impl Generator {
     pub fn expected_bytes(&self) -> Option<u64> {
         let read_back = self.written.as_ref().map_or(0.0, |_| self.pattern.shares()[WRITE]);
         let moved = self.amounts.moved;
-        (!self.rules.endless).then_some(moved + (moved as f64 * read_back) as u64)
+        (!self.rules.endless).then_some(moved.saturating_add((moved as f64 * read_back) as u64))
     }
 
     /// I/Os that the process will do in all, flushes aside; `None` where sizes vary or until time
@@ -262,8 +262,7 @@ impl Generator {
 
     /// Whether the pattern has come to its end, as far as that is known before more is drawn.
     pub fn ends(&self) -> bool {
-        let exhausted = self.is_exhausted() && !self.has_more_passes();
-        self.pending.is_none() && (self.finished || exhausted)
+        self.pending.is_none() && (self.finished || self.is_exhausted() && !self.has_more_passes())
     }
 
     /// What was done so far, in the ramp, does not count towards `number_ios`.
@@ -405,7 +404,7 @@ impl Generator {
     fn end_pass(&mut self) -> bool {
         // As in fio random writes without a map are read back behind the last pass alone, others behind each; what is
         // read back counts towards io_size.
-        let last_only = self.pattern.random && self.pattern.norandommap;
+        let last_only = self.pattern.random && self.pattern.norandommap && self.amounts.again == 0;
         if !(last_only && self.has_more_passes()) {
             self.bytes_all += self.written.as_mut().map_or(0, Written::turn);
         }
@@ -428,7 +427,8 @@ impl Generator {
     fn has_more_passes(&self) -> bool {
         match self.amounts.io_size {
             _ if self.pass_ios == 0 => false,
-            _ if self.rules.endless || self.passes + 1 < self.pattern.loops => true,
+            _ if self.rules.endless || self.amounts.again > 0 => true,
+            _ if self.passes + 1 < self.pattern.loops => true,
             Some(io_size) => {
                 self.ios < self.amounts.ios
                     && io_size.saturating_sub(self.bytes_all) >= self.pattern.block_max()

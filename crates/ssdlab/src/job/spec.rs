@@ -169,6 +169,8 @@ impl Draft {
             "fsync" => p.fsync = size::bytes(value, base)?,
             "fdatasync" => p.fdatasync = size::bytes(value, base)?,
             "verify" => p.verify = values::verify(value)?,
+            // As in fio a content is one to verify by.
+            "verify_pattern" => p.verify = true,
             "do_verify" => p.do_verify = value != "0",
             "end_fsync" | "fsync_on_close" => p.end_fsync |= value != "0",
             "buffer_compress_percentage" => self.compress = values::percent(value)? as u8,

@@ -4,6 +4,7 @@
 //! each, by a random map, are read in the order in which they were written, all others by their place and once.
 
 use super::Io;
+use super::extent::Amounts;
 use super::region::{Remember, unique_blocks};
 use super::{JobSpec, Pattern};
 use crate::device::Op;
@@ -27,22 +28,26 @@ pub struct Written {
 }
 
 impl Written {
-    /// `None` for a job that reads nothing back.
+    /// `None` for a job that reads nothing back; one that begins again until time is up ends its passes to read.
     ///
     /// # Errors
     /// [`crate::Error::Job`] where that is more than can be remembered.
-    pub fn new(spec: &JobSpec, moved: u64) -> Result<Option<Self>> {
+    pub fn new(spec: &JobSpec, amounts: &mut Amounts) -> Result<Option<Self>> {
         let pattern = &spec.pattern;
-        if !pattern.reads_back(spec.schedule.time_based) {
+        if !pattern.reads_back() {
             return Ok(None);
         }
-        let writes = (moved as f64 * pattern.shares()[1]) as u64 / pattern.sizes[1].min().max(1);
+        let writes =
+            (amounts.moved as f64 * pattern.shares()[1]) as u64 / pattern.sizes[1].min().max(1);
         if writes > WRITES_MAX {
             let problem = format!(
                 "remembers each of some {writes} writes, which takes too much memory: expected {WRITES_MAX} or \
                  fewer, by a smaller size or larger blocks"
             );
             return Err(spec.error("verify", problem));
+        }
+        if spec.schedule.time_based {
+            amounts.begin_again();
         }
         let once = matches!(unique_blocks(pattern), Remember::Blocks);
         Ok(Some(Written {
@@ -98,9 +103,8 @@ impl Iterator for Written {
 }
 
 impl Pattern {
-    /// Whether what is written is read back. As in fio no time is left for it where the job begins again until time is
-    /// up.
-    pub fn reads_back(&self, time_based: bool) -> bool {
-        self.verify && self.do_verify && self.directions[1] && !time_based
+    /// Whether what is written is read back.
+    pub fn reads_back(&self) -> bool {
+        self.verify && self.do_verify && self.directions[1]
     }
 }

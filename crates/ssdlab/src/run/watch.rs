@@ -154,7 +154,7 @@ impl Watch {
         let limits = ending.max_latency_ns != [0; 3];
         let least = Least::new(&spec.schedule.pace.least);
         let places = (queue.serialize_overlap && spec.schedule.iodepth > 1).then(Vec::new);
-        let reads_back = spec.pattern.reads_back(spec.schedule.time_based);
+        let reads_back = spec.pattern.reads_back();
         let paces = spec.schedule.pace.flow.weight > 0 || places.is_some() || reads_back;
         let looks = queue.durable_writes || limits || least.is_some();
         let asked = looks || paces || batch.is_some() || search.is_some();
