@@ -76,6 +76,10 @@ fn a_flow_that_nothing_moves_is_refused() {
     let options = RunOptions::default();
     let error = run(device.as_mut(), &jobs(&text), &options, &mut ()).unwrap_err().to_string();
     assert!(error.contains("flow: waits for ever for the other jobs of its flow_id"), "{error}");
+    // However often it wakes to see.
+    let asleep = text.replacen("flow=1", "flow=1\nflow_sleep=1000", 1);
+    let error = run(null("10us", 1).as_mut(), &jobs(&asleep), &options, &mut ()).unwrap_err();
+    assert!(error.to_string().contains("flow: waits for ever"), "{error}");
     // Time ends it all the same, as to fio.
     let timed = text.replace("[a]\n", "[a]\nruntime=1\n");
     assert_eq!(ios(&play(null("10us", 1), &timed)), [2, 100]);

@@ -1,25 +1,34 @@
 //! Runs that cannot end, or not as they should: refused before they begin, or ended with the reason.
 
-use super::{Driver, INTERVALS_MAX};
+use super::{Driver, INTERVALS_MAX, Timer};
 use crate::error::{Error, Result};
 use crate::job::{JobFile, OPEN_LOOP_DEPTH};
 use crate::run::flow::Share;
 use crate::run::process::{Process, Stage};
 use crate::units::{NEVER, Nanos};
+use std::cmp::Reverse;
 
 impl Driver<'_> {
     /// Nothing can ever happen again, yet not all is done: jobs that wait for each other, or a
     /// device that lost a command.
     pub(super) fn check_alive(&self, nothing_done: bool) -> Result<()> {
-        if !nothing_done || !self.timers.is_empty() || self.device.next_event() != NEVER {
-            return Ok(());
-        }
-        let in_flight: u32 = self.processes.iter().map(|p| p.in_flight).sum();
-        assert!(in_flight == 0, "device {} lost {in_flight} commands", self.device.kind());
         let behind = |process: &&Process| {
             let share = process.watch.as_ref().and_then(|watch| watch.share.as_ref());
             process.stage == Stage::Running && share.is_some_and(Share::is_ahead)
         };
+        // Who sleeps until the others have caught up (flow_sleep) wakes for nothing.
+        let in_vain = |Reverse((_, _, timer)): &Reverse<(u64, u64, Timer)>| match timer {
+            Timer::Wake(index) => {
+                let process = &self.processes[*index as usize];
+                process.end == NEVER && behind(&process)
+            }
+            _ => false,
+        };
+        if !nothing_done || !self.timers.iter().all(in_vain) || self.device.next_event() != NEVER {
+            return Ok(());
+        }
+        let in_flight: u32 = self.processes.iter().map(|p| p.in_flight).sum();
+        assert!(in_flight == 0, "device {} lost {in_flight} commands", self.device.kind());
         if let Some(process) = self.processes.iter().find(behind) {
             let problem = "waits for ever for the other jobs of its flow_id, which issue no I/O; \
                            all of them count from the beginning, those that start later as well";
