@@ -164,7 +164,7 @@ def test_an_empty_value_is_refused(cli: Cli, command: str, option: str) -> None:
     assert told == f"{option} is empty; give it a value or leave it out"
 
 
-@pytest.mark.parametrize("command", ["trim", "audit", "health", "refresh", "import"])
+@pytest.mark.parametrize("command", ["trim", "audit", "health", "refresh", "import", "fit"])
 def test_an_empty_argument_is_not_the_present_folder(cli: Cli, command: str) -> None:
     assert one_sentence(cli(command, "")).endswith(" is empty; name a file, folder or drive")
 

@@ -705,3 +705,8 @@ def test_drives_that_began_in_different_states_are_named_as_such_beside_a_change
     )
     (said,) = compare.load([[filled], [run("sequential", "0.5")]], RunStore(tmp_path)).sentences()
     assert "state" not in said
+    for told in ("as found", None):  # of a real drive, and in what others measured
+        real = make_result("real")
+        real.document["ssdlab"]["preconditioning"] = told
+        (said,) = compare.load([[real], [filled]], RunStore(tmp_path)).sentences()
+        assert "another state" not in said, told

@@ -322,7 +322,7 @@ def test_what_no_row_of_a_table_says_is_left_out_and_named(
         common + "[skewed]\nrw=randwrite\nrandom_distribution=zipf:1.2\n"
         "[log]\nstonewall\nrw=write\nfdatasync=1\n"
         "[reader]\nstonewall\nrw=randread\n[writer]\nrw=randwrite\n"
-        "[alone]\nstonewall\nrw=randread\niodepth=8\n[seq]\nstonewall\nrw=write\nbs=64k\n"
+        "[alone]\nstonewall\nrw=randread\niodepth=8\nfsync=1\n[seq]\nstonewall\nrw=write\nbs=64k\n"
     )
     run = ("run", path, "--on", "demo-client", "--prepare", "steady", "--out", tmp_path / "runs")
     assert ssdlab_command(*run, "--set", "capacity=2GiB", "-q") == 0

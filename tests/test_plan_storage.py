@@ -397,7 +397,32 @@ def test_what_gives_all_that_is_needed_is_said_first() -> None:
     assert missing == [["iops", "space"], [], ["iops"]]
 
 
+def test_what_else_is_enough_is_dearer_alike_or_without_a_price() -> None:
+    """A candidate without a price, and one of the same price, were said to be dearer."""
+    performance = Performance(("x",), 1.0, 9e3, 4096 * 9e3, 1 << 30, None, {}, {})
+    did = CandidateRun({"load": performance})
+    one, two, other = "intel-dc-s3700-200", "raid1:2:intel-dc-s3700-200", "demo-client"
+    for cost, alike in (
+        (prices(), "cheaper than B and as cheap as C"),
+        (Prices("USD", {}, "none"), "of fewer drives than B and of as many as C"),
+    ):
+        table = rows([candidate(text) for text in (one, two, one)], [did] * 3, cost)
+        said = advise(table, ["load"], cost, needs=Needs(iops=9e3, years=5))
+        assert said[0].endswith(f": it is {alike}, which would do as well.")
+        assert said[1].startswith("How long the SSDs of A last is not known"), "it was not written"
+    cost = Prices("USD", {one: 200.0}, "one")
+    table = rows([candidate(one), candidate(other)], [did] * 2, cost)
+    said = advise(table, ["load"], cost, needs=Needs(iops=9e3))
+    assert said[0].endswith(", 200 USD.") and said[1] == "Enough as well, but without a price: B."
+    size = table[1].usable_bytes
+    assert size < 17.2e9, "it reads so"
+    assert advise(table, ["load"], cost, needs=Needs(space_bytes=17.2e9))[1].startswith("Enough")
+    assert "B gives 17.2 GB" in advise(table, ["load"], cost, needs=Needs(space_bytes=17.3e9))[1]
+
+
 def test_needs_that_are_no_numbers_are_refused(cli: Cli) -> None:
+    never = cli("plan", "storage", "--years", "5", "--writes-per-day", "0")
+    assert never.status == 2 and "no SSD wears out" in never.err
     for wrong in (["--years", "inf"], ["--iops", "-1"], ["--space", "x"]):
         done = cli("plan", "storage", *wrong)
         assert done.status == 2 and wrong[0] in done.err, wrong

@@ -256,6 +256,8 @@ def plan_storage(
     for name, value in (("iops", iops), ("years", years)):
         if value is not None and not 0 <= value < math.inf:
             raise InputError(f"--{name} {value}: expected a number of 0 or more")
+    if years and not daily:
+        raise InputError("--years: with --writes-per-day 0 no SSD wears out; leave one of them out")
     needs = Needs(iops or 0.0, room, years or 0.0)
     planner = StoragePlanner(candidates, asked, cost, daily, needs)
     with working(planner.subject, progress, cluster, fresh=fresh) as callback:

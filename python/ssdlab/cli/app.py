@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
@@ -57,8 +58,9 @@ def load(name: str) -> Any:
     return command
 
 
-PLACES = frozenset({"PATH", "TARGET", "TRACE"})
-"""Arguments that are places; what names something else is told as unknown where it is empty."""
+PLACES = frozenset({"PATH", "TARGET", "TRACE", "DIR"})
+"""Arguments that are or may be places; what names something else is told as unknown where it is
+empty."""
 
 
 def _refuse_lost(command: Any) -> None:
@@ -78,7 +80,7 @@ def _refuse_lost(command: Any) -> None:
             for argument in (one for one in found[-1] if isinstance(one, TyperArgument)):
                 values = found[0].get(argument.name)
                 empty = "" in (values if isinstance(values, list | tuple) else [values])
-                if empty and argument.metavar in PLACES:
+                if empty and PLACES & {*re.findall(r"\w+", argument.metavar or "")}:
                     ctx.fail(f"{argument.metavar} is empty; name a file, folder or drive")
             given = [one for one in found[-1] if isinstance(one, TyperOption)]
             for option in given:

@@ -292,7 +292,7 @@ def unsaid(workload: Workload) -> str:
     at_random = workload.option("percentage_random") or "100"
     if workload.random and at_random.replace(",100", "") != "100":
         return f"percentage_random={at_random}"
-    for name in FLUSHES:
+    for name in FLUSHES if workload.does("write") else ():  # what only reads has none
         if (value := workload.option(name)) not in ("", "0", "none"):
             return f"{name}={value}"
     return ""

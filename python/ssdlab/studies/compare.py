@@ -41,6 +41,8 @@ NAMED = 3
 NOT_KNOWN = "noise not known"
 STATE = "state at the start"
 """The fact of how a simulated drive was prepared."""
+NOT_TOLD = (None, "as found")
+"""What real drives say of that."""
 
 METHOD_SINGLE = (
     "Differences are to {first}. Intervals (95 %) are those of the run's own seconds: blocks of "
@@ -202,10 +204,12 @@ class Comparison:
         return [f"{_what(row)}{unit}: {'; '.join(told)}."]
 
     def _began(self, side: int) -> list[str]:
-        """That a drive began in another state than the first, where no label says so."""
+        """That a drive began in another state than the first, where both are known and no label
+        says so."""
         parties = (self.parties[0], self.parties[side])
-        states = [party.facts.get(STATE, "unknown") for party in parties]
-        if len(set(states)) == 1 or all(STATE in party.label for party in parties):
+        states = [party.facts.get(STATE) for party in parties]
+        labelled = all(STATE in party.label for party in parties)
+        if labelled or len(set(states)) == 1 or any(state in NOT_TOLD for state in states):
             return []
         return [
             f"{parties[1].label} began in another state ({states[1]}) than {parties[0].label} "

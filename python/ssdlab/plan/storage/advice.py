@@ -70,17 +70,32 @@ def _enough(
         yield f"None of the candidates gives {needs}: {short}."
         return
     priced = [row for row in enough if row.price is not None]
-    best = min(priced or enough, key=lambda row: (_price(row), sum(row.candidate.bill.values())))
+    best = min(priced or enough, key=lambda row: (_price(row), _drives(row)))
     text = f"For {needs} take {best.letter} ({best.candidate.title})"
     if priced:
         text += f", {units.number(best.price)} {prices.currency}"
-    others = [row.letter for row in enough if row is not best]
-    if others:
-        by = "cheaper" if priced else "of fewer drives"
-        text += f": it is {by} than {units.listed(others)}, which would do as well"
+    cost = _price if priced else _drives
+    others = [row for row in priced or enough if row is not best]
+    dearer = [row.letter for row in others if cost(row) > cost(best)]
+    alike = [row.letter for row in others if cost(row) == cost(best)]
+    more, same = (
+        ("cheaper than", "as cheap as") if priced else ("of fewer drives than", "of as many as")
+    )
+    by = [f"{word} {units.listed(few)}" for word, few in ((more, dearer), (same, alike)) if few]
+    if by:
+        text += f": it is {units.listed(by)}, which would do as well"
     if best.doubts:
         text += "; a check puts its numbers in doubt"
     yield f"{text}."
+    flash = any(part.tree.find("ssd") for part in best.candidate.stores)
+    if needs.years and best.life is None and flash:
+        yield (
+            f"How long the SSDs of {best.letter} last is not known: nothing that the host writes "
+            "under this load reaches them."
+        )
+    unpriced = [row.letter for row in enough if priced and row.price is None]
+    if unpriced:
+        yield f"Enough as well, but without a price: {units.listed(unpriced)}."
     if short:
         yield f"Not enough: {short}."
 
@@ -130,6 +145,10 @@ def _by_kiops(rows: Sequence[StorageOffer], key: str) -> list[StorageOffer]:
 
 def _price(row: StorageOffer) -> float:
     return row.price or 0.0
+
+
+def _drives(row: StorageOffer) -> float:
+    return float(sum(row.candidate.bill.values()))
 
 
 def _rate(row: StorageOffer, key: str) -> float:

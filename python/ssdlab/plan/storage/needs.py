@@ -9,7 +9,7 @@ from ssdlab import units
 from ssdlab.plan.storage.rows import StorageOffer
 
 SHOWN = 0.005
-"""A rate that rounds to what is needed gives it: three figures are shown."""
+"""What falls short by less than three figures tell is enough."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,9 @@ class Needs:
         if slowest is not None and _rate(row, slowest) < self.iops * (1 - SHOWN):
             kind = "" if slowest == "load" else f"{slowest} "
             found["iops"] = f"{units.number(_rate(row, slowest))} {kind}IOPS"
-        if row.usable_bytes < self.space_bytes:
-            found["space"] = units.size_text(row.usable_bytes)
+        size = units.size_text(row.usable_bytes)
+        if row.usable_bytes < self.space_bytes and size != units.size_text(self.space_bytes):
+            found["space"] = size
         life = row.life
         if self.years and life is not None and life.written_per_host_byte > 0:
             if life.years is None:
