@@ -19,12 +19,12 @@ impl Ssd {
         active.handled = now;
         active.entered = now;
         let command = active.command;
-        self.go_on(index, &command);
+        self.serve(index, &command);
     }
 
     /// The same where that has taken no time.
     #[inline(always)]
-    pub(super) fn go_on(&mut self, index: u32, command: &Command) {
+    pub(super) fn serve(&mut self, index: u32, command: &Command) {
         if command.op == Op::Read {
             return self.read(index);
         }

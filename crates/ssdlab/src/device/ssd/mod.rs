@@ -314,7 +314,7 @@ impl Device for Ssd {
         }
         self.in_flight += 1;
         if self.engine.controller.is_free(now, command.op) {
-            return self.go_on(index, &command);
+            return self.serve(index, &command);
         }
         self.ftl.expect(self.unit_of(command.offset));
         if let Some(done) = self.engine.controller.take(now, index, command.op) {

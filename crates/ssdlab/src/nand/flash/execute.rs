@@ -140,12 +140,12 @@ impl Flash {
             let index = Self::pop(&mut die.reads, &mut self.ops, &self.own_at_ready);
             return self.start(d, index, now);
         }
-        self.go_on(d, other, moving, now);
+        self.resume_or_start(d, other, moving, now);
     }
 
-    /// Goes on with what [`Die::next`] has answered.
+    /// Resumes what was suspended, or starts what [`Die::next`] has answered.
     #[inline(always)]
-    pub(super) fn go_on(&mut self, d: u32, other: u32, take_moving: bool, now: u64) {
+    pub(super) fn resume_or_start(&mut self, d: u32, other: u32, take_moving: bool, now: u64) {
         let die = &mut self.dies[d as usize];
         if die.suspended != NONE {
             die.current = die.suspended;

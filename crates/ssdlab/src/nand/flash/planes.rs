@@ -119,7 +119,7 @@ impl Flash {
             if working {
                 self.dies[d as usize].phase = Phase::Planes;
             } else {
-                self.go_on(d, other, moving, now);
+                self.resume_or_start(d, other, moving, now);
             }
             return;
         }

@@ -77,10 +77,10 @@ impl Rows {
         }
     }
 
-    /// Goes on until a row has transferred its last copy, which is the first one then, and answers whether one has, or
-    /// else until then; `last` is the last instant at which anything has happened.
+    /// Copies until a row has transferred its last copy, which is the first one then, and answers whether one has, or
+    /// else until then; `last` is the last instant at which one was sensed.
     #[inline]
-    fn go_on(&mut self, channel: &mut Channel, until: (u64, u32), last: &mut u64) -> bool {
+    fn copy_until(&mut self, channel: &mut Channel, until: (u64, u32), last: &mut u64) -> bool {
         while let Some(row) = self.first()
             && row.order() < until
         {
@@ -176,7 +176,7 @@ impl Flash {
 
     fn go_on_in_rows(&mut self, channel: usize, now: u64) -> u64 {
         let (until, mut last) = ((now, self.acting), 0);
-        while self.rows[channel].go_on(&mut self.channels[channel], until, &mut last) {
+        while self.rows[channel].copy_until(&mut self.channels[channel], until, &mut last) {
             self.end_row(channel);
         }
         last
