@@ -82,6 +82,12 @@ def test_laws_that_count_places_do_not_scale_down(options: str, law: str) -> Non
     assert bool(said) == bool(law)
 
 
+def test_two_laws_that_count_places_are_told_at_once() -> None:
+    jobs = "".join(f"[{law}]\nrandom_distribution={law}:0.5\n" for law in ("zipf", "pareto"))
+    said = depends_on_size(JobText("j.fio", f"[global]\nrw=randwrite\n{jobs}", Path()))
+    assert said.startswith("zipf and pareto depend on")
+
+
 def test_a_rig_without_a_device_is_refused() -> None:
     with pytest.raises(InputError, match=r"x: has no \[device\] table"):
         array_rig(Sim("x", 'name = "x"\n'), ArrayShape("0", 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -413,6 +414,11 @@ def test_what_else_is_enough_is_dearer_alike_or_without_a_price() -> None:
     cost = Prices("USD", {one: 200.0}, "one")
     table = rows([candidate(one), candidate(other)], [did] * 2, cost)
     said = advise(table, ["load"], cost, needs=Needs(iops=9e3))
+    cold = replace(performance, iops=1e3)
+    cached = replace(did, cold={"load": cold})
+    (row,) = rows([candidate(one)], [cached], cost)
+    for iops, end in ((9e3, "; it gives these IOPS once its cache is warm."), (1e3, ", 200 USD.")):
+        assert advise([row], ["load"], cost, needs=Needs(iops=iops))[0].endswith(end)
     assert said[0].endswith(", 200 USD.") and said[1] == "Enough as well, but without a price: B."
     size = table[1].usable_bytes
     assert size < 17.2e9, "it reads so"
@@ -450,7 +456,7 @@ def test_what_is_worn_out_soon_is_said_first() -> None:
     first, second, *_ = advise(found, ["load"], prices(), 20e12)
     assert f"at 20 TB of writes a day SSDs last: those of A {years} years" in first
     needed = 20e12 / capacity_of("intel-dc-s3700-200")
-    assert f"after {years} years, as {needed:.2g} drive writes a day (DWPD)" in second
+    assert f"after {years} years, at {needed:.2g} drive writes a day (DWPD)" in second
     table = chapter(found, prices(), 20e12).as_json()["tables"][0]
     assert table["rows"][0]["life, years"] == life.years
     slow = rows([drive], [did], prices(), 20e9)

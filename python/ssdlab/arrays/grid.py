@@ -135,8 +135,8 @@ def depends_on_size(given: JobText) -> str:
     if not found:
         return ""
     return (
-        f"{' and '.join(found)} depends on how many places there are: rates and write "
-        "amplification are others at full size, and a smaller --scale comes nearer"
+        f"{' and '.join(found)} depend{'s' * (len(found) == 1)} on how many places there are: "
+        "rates and write amplification are others at full size, and a smaller --scale comes nearer"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import itertools
 import re
 import threading
 import time
@@ -183,7 +184,8 @@ class Dataset:
                 said = re.split(r"; valid columns|\n", str(error))[0]
                 raise _other(part, said) from None
             names = list(pl.read_parquet_schema(part))
-            if columns and (more := set(names[1 : names.index("seed")]) - set(columns)):
+            varied = set(itertools.takewhile(lambda name: name != "seed", names[1:]))
+            if columns and (more := varied - set(columns)):
                 # Programs that read all parts at once would stumble over it.
                 raise _other(part, f"{min(more)} varies there")
             seen.parts.add(part.name)

@@ -84,6 +84,9 @@ def _enough(
     by = [f"{word} {units.listed(few)}" for word, few in ((more, dearer), (same, alike)) if few]
     if by:
         text += f": it is {units.listed(by)}, which would do as well"
+    cold = [best.rate(key, cold=True) or 0.0 for key in random if key in best.did.cold]
+    if any(rate < needs.iops for rate in cold):
+        text += "; it gives these IOPS once its cache is warm"
     if best.doubts:
         text += "; a check puts its numbers in doubt"
     yield f"{text}."
@@ -265,8 +268,8 @@ def _wear(rows: Sequence[StorageOffer], writes_per_day: float) -> Iterator[str]:
         if years is not None and life is not None:
             needed = life.dwpd_5_years * LIFE_SHORT / years
             parts.append(
-                f"{row.letter} ({life.of}) after {units.number(years)} years, as {needed:.2g} "
-                f"drive writes a day (DWPD) where it stands {life.dwpd_5_years:.2g}"
+                f"{row.letter} ({life.of}) after {units.number(years)} years, at {needed:.2g} "
+                f"drive writes a day (DWPD) where it endures {life.dwpd_5_years:.2g}"
             )
     if parts:
         yield (
