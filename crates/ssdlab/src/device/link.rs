@@ -269,7 +269,7 @@ impl Link {
     fn deliver(&mut self, host: HostId) {
         let passage = &mut self.hosts[host];
         passage.delivered = true;
-        let tag = u64::from(host.number());
+        let tag = host.bits();
         self.below.submit(self.now, Command { tag, process: 0, ..passage.command });
         self.due = self.below.next_event();
     }
@@ -296,7 +296,7 @@ impl Link {
     /// The device is done: its answer is on its way. Whether it is back, and the link's.
     #[inline]
     fn answer(&mut self, answer: &mut Completion) -> bool {
-        let host = HostId::of(answer.tag as u32);
+        let host = HostId::from_bits(answer.tag);
         if let Some(latency) = &mut self.latency {
             let there = self.now + latency.draw();
             self.plan(there, Step::Answer, host);

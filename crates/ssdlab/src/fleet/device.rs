@@ -230,7 +230,7 @@ fn answers<C: Composite>(device: &mut C, member: usize) {
     }
     let mut arrived = std::mem::take(&mut device.fleet_mut().arrived);
     for completion in &mut arrived {
-        let id = IoId::of(completion.tag as u32);
+        let id = IoId::from_bits(completion.tag);
         let fleet = device.fleet_mut();
         if C::PASSES && !fleet.is_own(completion.tag) {
             fleet.passed(member, 1);

@@ -1,6 +1,6 @@
 //! Members that fail, and their commands in flight, which nobody answers.
 
-use super::{Fleet, Io, IoId};
+use super::{Fleet, Io};
 use crate::units::NEVER;
 
 impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
@@ -13,9 +13,9 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// The next command, from number `from` on, that a member which failed will not answer; its place is free.
     pub fn take_lost(&mut self, member: usize, from: &mut u32) -> Option<Io<P>> {
         while *from < self.ios.places() {
-            let id = IoId::of(*from);
+            let id = self.ios.at(*from);
             *from += 1;
-            if self.ios.holds(id) && self.ios[id].member == member {
+            if let Some(id) = id.filter(|&id| self.ios[id].member == member) {
                 return Some(self.take(id));
             }
         }

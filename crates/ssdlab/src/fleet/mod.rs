@@ -26,7 +26,8 @@
 //! stand beside it; of equal times members go first, except in a device with one member ([`Composite::SOLE`]): the
 //! device's own events go first, and the member may go on by itself until one is due.
 //!
-//! Typed ids name commands of the host ([`HostId`]) and of members ([`IoId`]); members are numbered.
+//! Typed ids name commands of the host ([`HostId`]) and of members ([`IoId`]), each with a generation, so that an id of one
+//! that has ended does not stand for the one that took its place; members are numbered.
 
 mod device;
 mod exposed;

@@ -19,7 +19,7 @@ impl<O: Copy + Default, P: Copy + Default + std::fmt::Debug> Fleet<O, P> {
     /// The tag of a command of its own.
     #[inline]
     pub(super) fn tag(&self, id: IoId) -> u64 {
-        self.height << HEIGHT | u64::from(id.number())
+        self.height << HEIGHT | id.bits()
     }
 
     /// Whether a tag is that of one.

@@ -5,21 +5,36 @@ use crate::persist::persistent;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// The place of a thing in a slab; `K` says of what kind, so that one is not taken for another.
+/// Bits of a generation.
+const GENERATION: u32 = 24;
+
+/// The place of a thing in a slab, and the how manieth thing there it is; `K` says of what kind, so that one is not
+/// taken for another.
 pub struct Id<K> {
     number: u32,
+    generation: u32,
     kind: PhantomData<fn() -> K>,
 }
-persistent!(impl<K> Id<K> { state { number } built { kind } });
+persistent!(impl<K> Id<K> { state { number, generation } built { kind } });
 
 impl<K> Id<K> {
     /// No place.
-    pub const NONE: Self = Self::of(u32::MAX);
+    pub const NONE: Self = Self::of(u32::MAX, 0);
 
-    /// The place of this number, which was that of one.
+    const fn of(number: u32, generation: u32) -> Self {
+        Id { number, generation, kind: PhantomData }
+    }
+
+    /// As a number below 2^56, for the tag of a command.
     #[inline]
-    pub const fn of(number: u32) -> Self {
-        Id { number, kind: PhantomData }
+    pub fn bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.number)
+    }
+
+    /// What has these bits, whatever stands above them.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Self {
+        Self::of(bits as u32, (bits >> 32) as u32 & ((1 << GENERATION) - 1))
     }
 
     /// Its number: from 0 on, the lowest ones taken first.
@@ -43,7 +58,7 @@ impl<K> Clone for Id<K> {
 }
 impl<K> PartialEq for Id<K> {
     fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
+        (self.number, self.generation) == (other.number, other.generation)
     }
 }
 impl<K> Eq for Id<K> {}
@@ -57,7 +72,8 @@ impl<K> std::fmt::Debug for Id<K> {
         if *self == Self::NONE { write!(f, "none") } else { write!(f, "{}", self.number) }
     }
 }
-/// See the module. A removed thing stays readable until its place is given to another one.
+/// See the module. A removed thing stays readable until its place is given to another one, for which its id no longer
+/// stands.
 #[derive(Clone, Debug)]
 pub struct Slab<T, K = T> {
     places: Vec<Place<T>>,
@@ -67,6 +83,8 @@ pub struct Slab<T, K = T> {
 #[derive(Clone, Debug, Default)]
 struct Place<T> {
     used: bool,
+    /// Of the thing that is or was there.
+    generation: u32,
     thing: T,
 }
 
@@ -83,27 +101,36 @@ impl<T, K> Slab<T, K> {
         // In place: what was just put together in pieces is slow to be moved as a whole.
         let place = &mut self.places[id.index()];
         (place.used, place.thing) = (true, thing);
-        id
+        place.generation = (id.generation + 1) & ((1 << GENERATION) - 1);
+        Id::of(id.number, place.generation)
     }
 
     #[cold]
     fn add(&mut self, thing: T) -> Id<K> {
-        self.places.push(Place { used: true, thing });
-        Id::of((self.places.len() - 1) as u32)
+        self.places.push(Place { used: true, generation: 0, thing });
+        Id::of((self.places.len() - 1) as u32, 0)
     }
 
     /// Frees the place of a thing.
     #[inline]
     pub fn remove(&mut self, id: Id<K>) {
-        debug_assert!(self.places[id.index()].used, "place {id:?} is free");
+        debug_assert!(self.holds(id), "{id:?} is not there");
         self.places[id.index()].used = false;
         self.free.push(id);
     }
 
-    /// Whether something is in a place.
+    /// Whether a thing is still there.
     #[inline]
     pub fn holds(&self, id: Id<K>) -> bool {
-        self.places[id.index()].used
+        let place = &self.places[id.index()];
+        place.used && place.generation == id.generation
+    }
+
+    /// What is in the place of a number, which is below [`Slab::places`].
+    #[inline]
+    pub fn at(&self, number: u32) -> Option<Id<K>> {
+        let place = &self.places[number as usize];
+        place.used.then_some(Id::of(number, place.generation))
     }
 
     /// How many things there are.
@@ -125,7 +152,7 @@ impl<T, K> Slab<T, K> {
 
     /// All places that are used, by number.
     pub fn ids(&self) -> impl Iterator<Item = Id<K>> + use<'_, T, K> {
-        (0..self.places()).map(Id::of).inspect(|_| look()).filter(|&id| self.holds(id))
+        (0..self.places()).inspect(|_| look()).filter_map(|number| self.at(number))
     }
 
     /// All things, by the number of their places.
@@ -149,18 +176,22 @@ impl<T, K> Index<Id<K>> for Slab<T, K> {
     type Output = T;
     #[inline]
     fn index(&self, id: Id<K>) -> &T {
-        &self.places[id.index()].thing
+        let place = &self.places[id.index()];
+        debug_assert_eq!(place.generation, id.generation, "{id:?} is another's place");
+        &place.thing
     }
 }
 
 impl<T, K> IndexMut<Id<K>> for Slab<T, K> {
     #[inline]
     fn index_mut(&mut self, id: Id<K>) -> &mut T {
-        &mut self.places[id.index()].thing
+        let place = &mut self.places[id.index()];
+        debug_assert_eq!(place.generation, id.generation, "{id:?} is another's place");
+        &mut place.thing
     }
 }
 
-persistent!(impl<T: Persist> Place<T> { state { used, thing } });
+persistent!(impl<T: Persist> Place<T> { state { used, generation, thing } });
 persistent!(impl<T: Persist, K> Slab<T, K> { state { places, free } });
 
 #[cfg(test)]
@@ -174,8 +205,24 @@ mod tests {
         slab.remove(a);
         slab.remove(b);
         assert_eq!((slab.len(), slab[b], slab.holds(b)), (1, 'b', false));
-        assert_eq!(slab.insert('d'), b);
+        let d = slab.insert('d');
+        assert_eq!(
+            (d.number(), slab.holds(d), slab.holds(b), slab.at(1)),
+            (1, true, false, Some(d))
+        );
+        assert_eq!((Id::from_bits(0xff << 56 | d.bits()), d == b, slab.at(0)), (d, false, None));
         assert_eq!(slab.iter().collect::<String>(), "dc");
         assert_eq!(slab.find(|&thing| thing == 'c'), Some(c));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "is another's place")]
+    fn what_is_no_longer_there_is_not_taken_for_what_came_after_it() {
+        let mut slab: Slab<char> = Slab::new();
+        let a = slab.insert('a');
+        slab.remove(a);
+        slab.insert('b');
+        let _ = slab[a];
     }
 }

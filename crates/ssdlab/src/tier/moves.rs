@@ -129,8 +129,10 @@ impl Tier {
 
     /// Writes of before have ended.
     pub(super) fn unblock(&mut self) {
-        for id in (0..self.moves.places()).map(Id::of) {
-            if self.moves.holds(id) && self.moves[id].stage == Stage::Blocked {
+        for number in 0..self.moves.places() {
+            if let Some(id) = self.moves.at(number)
+                && self.moves[id].stage == Stage::Blocked
+            {
                 self.read_piece(id);
             }
         }
@@ -249,8 +251,9 @@ impl Tier {
     /// Gives up all moves: their extents stay where they are.
     pub(super) fn cancel_moves(&mut self) {
         self.paced.clear();
-        for index in (0..self.moves.places()).map(Id::of) {
-            if !self.moves.holds(index) || self.moves[index].stage == Stage::Cancelled {
+        for number in 0..self.moves.places() {
+            let Some(index) = self.moves.at(number) else { continue };
+            if self.moves[index].stage == Stage::Cancelled {
                 continue;
             }
             let m = &mut self.moves[index];
