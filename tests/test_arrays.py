@@ -568,6 +568,32 @@ def test_a_run_tells_of_stripes_that_a_loss_of_power_tore(cli: Cli, tmp_path: Pa
     assert f", {torn} stripes of arrays had a parity that fits no data, devices" in done.err
 
 
+def test_what_only_reads_back_is_no_part_of_the_rate_of_an_array(cli: Cli, tmp_path: Path) -> None:
+    """Reads come when nothing is written any more: both rates together are none that was there."""
+    plain = "[a]\nrw=randwrite\nbs=4k\niodepth=8\nsize=8m\n"
+    found = []
+    for name, verify in (("plain", ""), ("checked", "verify=crc32c\n")):
+        (job := tmp_path / f"{name}.fio").write_text(plain + verify)
+        line = ("--job", job, "--levels", "0", "--count", 2, "--seeds", 1, "--json", "-")
+        done = cli("array", "demo-client", *line, "--set", "capacity=1GiB")
+        assert done.status == 0, done.err
+        rows = json.loads(done.out)["sections"][0]["rows"]
+        found.append([(row["iops"], row["clat_mean_ns"]) for row in rows])
+    assert found[1] == [pytest.approx(one) for one in found[0]]
+
+
+def test_a_run_says_that_verify_does_not_look_for_what_was_lost(cli: Cli, tmp_path: Path) -> None:
+    (job := tmp_path / "w.fio").write_text("[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=8m\n")
+    (checked := tmp_path / "v.fio").write_text(f"{job.read_text()}verify=crc32c\n")
+    line = ("--on", "demo-client", "--set", "capacity=1GiB", "--out", tmp_path / "runs")
+    cut = ("--set", 'power_loss=["10ms"]')
+    told = "verify did not look for what was lost"
+    for path, more, says in ((checked, cut, True), (job, cut, False), (checked, (), False)):
+        done = cli("run", path, *line, *more)
+        assert done.status == 0, done.err
+        assert ("Power was lost once" in done.out, told in done.out) == (more == cut, says)
+
+
 def test_the_ram_of_a_card_is_as_small_beside_drives_as_in_truth(cli: Cli) -> None:
     """Of two drives of 1 GiB a card's GiB would hold half, and write 11 times as much as one."""
     line = ("array", "intel-x25-e-32", "--levels", "0", "--count", 2, "--json", "-")

@@ -579,9 +579,10 @@ def test_a_speed_that_falls_in_the_heat_is_told_from_one_that_falls_in_the_cold(
     assert status("heat", with_observed(real(), celsius=warm)) == "good"
 
 
-def test_a_job_that_holds_back_has_no_stalls() -> None:
+@pytest.mark.parametrize("option", ["rate_iops", "flow"])
+def test_a_job_that_holds_back_has_no_stalls(option: str) -> None:
     found = stall_result()
-    found.document["jobs"][0]["job options"]["rate_iops"] = "100"
+    found.document["jobs"][0]["job options"][option] = "100"
     assert status("stalls", found) in ("none", "good")
 
 

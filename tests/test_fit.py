@@ -322,15 +322,21 @@ def test_what_no_row_of_a_table_says_is_left_out_and_named(
         common + "[skewed]\nrw=randwrite\nrandom_distribution=zipf:1.2\n"
         "[log]\nstonewall\nrw=write\nfdatasync=1\n"
         "[reader]\nstonewall\nrw=randread\n[writer]\nrw=randwrite\n"
-        "[alone]\nstonewall\nrw=randread\niodepth=8\nfsync=1\n[seq]\nstonewall\nrw=write\nbs=64k\n"
+        "[alone]\nstonewall\nrw=randread\niodepth=8\nfsync=1\n"
+        "[checked]\nstonewall\nrw=randwrite\nverify=crc32c\n[own]\nstonewall\nrw=randread\nflow=2\n"
+        "[paused]\nstonewall\nrw=randread\nthinktime=1ms\nthinktime_iotime=1\nserialize_overlap=1\n"
+        "[seq]\nstonewall\nrw=write\nbs=64k\n"
     )
     run = ("run", path, "--on", "demo-client", "--prepare", "steady", "--out", tmp_path / "runs")
     assert ssdlab_command(*run, "--set", "capacity=2GiB", "-q") == 0
     (kept,) = (tmp_path / "runs").iterdir()
     found = gather([str(kept)])
-    assert [one.load.rw for one in found.observed] == ["randread", "write"]
+    assert [one.load.rw for one in found.observed] == ["randread", "randread", "write"]
+    paused = ("thinktime=1ms", "thinktime_iotime=1", "serialize_overlap=1")
+    assert found.observed[1].load.limits == paused
     why = [said.rpartition(" (")[2] for said in found.left]
-    assert why == ["random_distribution=zipf:1.2)", "beside writer)", "beside reader)"]
+    beside = ["beside writer)", "beside reader)"]
+    assert why == ["random_distribution=zipf:1.2)", *beside, "verify)", "flow=2)"]
     capsys.readouterr()
     fit_ = ("fit", kept, "--quick", "--capacity", "2GB", "-o", tmp_path / "t.toml")
     assert ssdlab_command(*fit_) == 0

@@ -97,6 +97,8 @@ class PlannedProcess(TypedDict):
     bytes: list[int] | None
     """By direction; None: until time is up, or what a trace holds."""
     replays: bool
+    verifies: bool
+    """What it writes is to be read back."""
     iodepth: int
     runtime_s: float | None
     time_based: bool

@@ -67,6 +67,7 @@ fn described<'py>(
     dict.set_item("regions", &process.regions)?;
     dict.set_item("bytes", process.bytes)?;
     dict.set_item("replays", spec.replay.is_some())?;
+    dict.set_item("verifies", pattern.verifies())?;
     dict.set_item("iodepth", schedule.iodepth)?;
     dict.set_item("runtime_s", schedule.runtime_ns.map(seconds))?;
     dict.set_item("time_based", schedule.time_based)?;

@@ -148,7 +148,7 @@ fn the_ramp_is_added_to_the_runtime_and_not_measured() {
     let job = "[a]\nrw=write\nbs=4k\niodepth=2\ntime_based\nramp_time=1\nruntime=2\n";
     let result = play(null("1ms", 2), job);
     assert_eq!(ios(&result, 0, WRITE), 4000);
-    assert_eq!(result.reports[0].runtime_ns, 2_000_000_000);
+    assert_eq!(result.reports[0].runtime_ns[WRITE], 2_000_000_000);
     assert_eq!(result.simulated_ns, 3_000_000_000);
     assert_eq!(result.series.time_s, [2.0, 3.0]);
     assert_eq!(result.series.ios, [2000, 2000]);

@@ -3,6 +3,7 @@
 
 use crate::support::{document_text, fio_jobs, jobs, null, play, try_jobs};
 use serde_json::Value;
+use ssdlab::job::Generator;
 use ssdlab::run::{Report, RunOptions, RunResult, run};
 
 /// I/Os of each report.
@@ -124,8 +125,7 @@ fn a_job_fails_that_is_too_slow() {
         let global = "ioengine=null size=1g rw=write time_based runtime=5 thinktime=10ms";
         format!("[a]\n{}{}", lines(global), lines(options))
     };
-    let files =
-        ["rate_min=4m", "rate_iops_min=1000", "rate_min=100k rate_cycle=500", "ratemin=4m,0"];
+    let files = ["rate_min=4m", "rate_iops_min=1000", "rate_min=20k", "ratemin=4m,0"];
     let ours = |options: &str| -> Value {
         serde_json::from_str(&document_text(null("10us", 1), &text(options))).unwrap()
     };
@@ -151,7 +151,9 @@ fn a_job_fails_that_is_too_slow() {
     }
     let error = try_jobs("[a]\nrate_min=1m\nrate_iops_min=10\n").unwrap_err().to_string();
     assert!(error.contains("either rate_min or rate_iops_min, as in fio"), "{error}");
-    let Some(theirs) = fio_jobs(files.map(text).iter().map(String::as_str)) else { return };
+    // As often as can be, for fio takes the time itself.
+    let soon = |options: &str| format!("{}rate_cycle=100\nruntime=2300ms\n", text(options));
+    let Some(theirs) = fio_jobs(files.map(soon).iter().map(String::as_str)) else { return };
     let errors: Vec<_> = theirs.iter().map(|jobs| jobs[0]["error"].as_u64().unwrap()).collect();
     assert_eq!(errors, [5, 5, 0, 0]);
 }
@@ -206,17 +208,85 @@ fn what_was_written_is_read_back_once_all_of_it_is_there() {
         let passes = writes / 16;
         assert!(passes > 6 && (least * passes..=16 * passes).contains(&reads), "{pattern}: {job}");
     }
-    assert_eq!(
-        of(&done(&text("rw=write\nverify=0\nverify_pattern=0x55"))["jobs"][0], "read")[0],
-        16
-    );
-    // Time leaves none, nor does the job.
-    for never in ["rw=write do_verify=0", "rw=write runtime=100us", "rw=write verify=none"] {
+    let by_content = lines("[a] size=64k rw=write verify_pattern=0x55");
+    assert_eq!(of(&done(&by_content)["jobs"][0], "read")[0], 16);
+    // Time leaves none, nor does the job; of a content, too, whatever comes first.
+    for never in [
+        "rw=write do_verify=0",
+        "rw=write runtime=100us",
+        "rw=write verify=0 verify_pattern=0x55",
+        "rw=write verify_pattern=0x55 verify=0",
+    ] {
         assert_eq!(of(&done(&text(never))["jobs"][0], "read")[0], 0, "{never}");
     }
     assert_eq!(of(&done(&text("rw=read"))["jobs"][0], "read")[0], 16);
-    let error = try_jobs("[a]\nverify=crc33\n").unwrap_err().to_string();
-    assert!(error.contains("verify: found \"crc33\", expected a way of fio"), "{error}");
+    for wrong in ["crc33", "none"] {
+        let error = try_jobs(&format!("[a]\nverify={wrong}\n")).unwrap_err().to_string();
+        let expected = format!("verify: found \"{wrong}\", expected a way of fio");
+        assert!(error.contains(&expected), "{error}");
+    }
+}
+
+#[test]
+fn what_is_remembered_to_be_read_back_is_limited_by_what_can_be_written() {
+    let problem = |options: &str| {
+        let file = jobs(&lines(&format!("[a] rw=randwrite {options}")));
+        Generator::new(&file.jobs[0], 0, 4 << 40, 1).err().map_or(String::new(), |e| e.to_string())
+    };
+    for option in ["verify", "verify_pattern"] {
+        let refused = problem(&format!("{option}=null size=2t"));
+        let expected = format!("{option}: remembers each write until it is read back");
+        assert!(refused.contains(&expected), "{refused}");
+    }
+    // Time ends it long before, or each pass, or place, is read back by itself.
+    for less in [
+        "size=2t runtime=1",
+        "size=2t number_ios=10",
+        "size=2t bs=64k",
+        "size=700g loops=2",
+        "size=700g io_size=2t",
+        "size=700g io_size=2t norandommap",
+    ] {
+        assert_eq!(problem(&format!("verify=null {less}")), "", "{less}");
+    }
+}
+
+#[test]
+fn traces_are_not_read_back() {
+    for option in ["verify=crc32c", "verify_pattern=0x55"] {
+        let error =
+            try_jobs(&lines(&format!("[a] read_iolog=x.log {option}"))).unwrap_err().to_string();
+        assert!(error.contains("what a trace writes is not read back"), "{error}");
+    }
+    assert!(try_jobs(&lines("[a] read_iolog=x.log verify=0")).is_ok());
+}
+
+#[test]
+fn jobs_that_report_together_have_a_runtime_by_direction_as_by_fio() {
+    let global = "[global] ioengine=null group_reporting rate_iops=200";
+    let verified = "[a] rw=write size=400k verify=null";
+    let files = [
+        format!("{global} {verified} [b] rw=write size=1200k"),
+        format!("{global} {verified} [b] rw=read size=1200k"),
+        format!("{global} [b] rw=read size=1200k {verified}"),
+        format!("{global} {verified} [b] rw=trim size=1200k"),
+        format!("{global} [a] rw=write size=400k [b] rw=read size=1200k"),
+    ]
+    .map(|text| lines(&text));
+    let runtimes =
+        |job: &Value| ["read", "write", "trim"].map(|ddir| job[ddir]["runtime"].as_u64().unwrap());
+    // 1 ms of reading back at the depth of one.
+    let expected = [[1, 1495, 0], [1495, 495, 0], [1495, 495, 0], [1, 495, 1495], [1495, 495, 0]];
+    for (text, expected) in files.iter().zip(expected) {
+        let ours: Value = serde_json::from_str(&document_text(null("10us", 1), text)).unwrap();
+        assert_eq!(runtimes(&ours["jobs"][0]), expected, "{text}");
+    }
+    let Some(theirs) = fio_jobs(files.iter().map(String::as_str)) else { return };
+    for ((jobs, expected), text) in theirs.iter().zip(expected).zip(&files) {
+        let near = |(a, b): (&u64, &u64)| (*b..*b + 500).contains(a) && (*a > 0) == (*b > 0);
+        let theirs = runtimes(&jobs[0]);
+        assert!(theirs.iter().zip(&expected).all(near), "{theirs:?} {text}");
+    }
 }
 
 #[test]
@@ -229,8 +299,7 @@ fn what_is_read_back_may_be_slow() {
     assert!(run("rate_min=1m").reports[0].failure.is_some());
     // Of the time in which it reads back only what is measured counts.
     let ramped = run("ramp_time=8900ms");
-    let read_back = ramped.reports[0].read_back_ns;
-    assert_eq!(read_back, 3_000_000_000);
+    assert_eq!(ramped.reports[0].runtime_ns[0], 3_000_000_000);
 }
 
 #[test]
@@ -239,9 +308,9 @@ fn a_share_holds_what_is_read_back_and_not_the_end() {
     let flow = "size=8m rw=write [a] flow=1 number_ios=100 verify=crc32c [b] flow=1 rate_iops=50 number_ios=300";
     let shared = play(null("10us", 64), &format!("[global]\n{}", lines(flow)));
     assert_eq!(ios(&shared), [200, 300]);
-    let (all, read_back) = (shared.reports[0].runtime_ns, shared.reports[0].read_back_ns);
+    let [read_back, wrote, _] = shared.reports[0].runtime_ns;
     let near = |ns: u64, ms: u64| (ns / 1_000_000).abs_diff(ms) <= 40;
-    assert!(near(all, 3960) && near(read_back, 2000), "{all} {read_back}");
+    assert!(near(wrote, 1960) && near(read_back, 2000), "{wrote} {read_back}");
     let ended = "[global] number_ios=2 flow=1 [a] [b] stonewall";
     assert_eq!(ios(&play(null("10us", 1), &lines(ended))), [2, 2]);
 }

@@ -55,7 +55,7 @@ fn a_depth_is_found_window_by_window() {
     assert_eq!(counted, ios);
     // One that goes on ends with its time, and all of it is measured.
     let goes_on = play(null("100us", 1), &format!("{text}latency_run=1\nruntime=1\n"));
-    assert_eq!(goes_on.reports[0].runtime_ns / 1_000_000, 1000);
+    assert_eq!(goes_on.reports[0].runtime_ns[WRITE] / 1_000_000, 1000);
     assert!(goes_on.reports[0].directions[WRITE].tally.ios() > 9000);
 }
 

@@ -11,7 +11,10 @@ from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.fio.options import ALIASES
 
-ASKING = frozenset("rw bs bsrange bssplit kb_base iodepth numjobs rwmixread rwmixwrite".split())
+ASKING = frozenset(
+    "rw bs bsrange bssplit kb_base iodepth numjobs rwmixread rwmixwrite verify verify_pattern "
+    "do_verify".split()
+)
 """Options that say what a job asks of a drive, whatever its others are."""
 QUEUED_ENGINES = frozenset({"libaio", "io_uring", "posixaio", "null"})
 """fio engines that keep several I/Os in flight; the others wait for each."""
@@ -127,12 +130,14 @@ class Workload:
         return self.rw == "replay" and not self.flag("replay_no_stall")
 
     @property
+    def verifies(self) -> bool:
+        """Whether it asks that what it writes be read back (fio's ``verify``)."""
+        return any(one["verifies"] for one in self.asked) and self.does("write")
+
+    @property
     def reads_back(self) -> bool:
-        """Whether it read back what it had written (fio's ``verify``), apart from its pattern."""
-        way = self.option("verify") not in ("", "none", "0") or "verify_pattern" in self.options
-        asked = way and self.flag("do_verify", True)
-        came = any((job.get("read") or {}).get("total_ios") for job in self.jobs)
-        return asked and came and self.does("write")
+        """Whether it read back what it had written, apart from its pattern."""
+        return self.verifies and any((one.get("read") or {}).get("total_ios") for one in self.jobs)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Whether a boolean option is on; one without a value is."""

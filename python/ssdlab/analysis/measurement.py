@@ -206,6 +206,13 @@ class JobMeasurement:
             ),
         )
 
+    @property
+    def own(self) -> list[Direction]:
+        """All but reads that only verify, which come when it writes no more: what may be told
+        together."""
+        verifies = self.workload.reads_back and not self.workload.does("read")
+        return [one for one in self.directions if not (verifies and one.ddir == "read")]
+
     def of(self, ddir: str) -> Direction | None:
         """One direction; None where the job did nothing in it."""
         return next((direction for direction in self.directions if direction.ddir == ddir), None)

@@ -95,7 +95,8 @@ def lead(
     for run in runs:
         label = f"{run.label}: " if len(runs) > 1 else ""
         counters = run.result.ssdlab.get("counters") or {}
-        of_run = [*losses_of_power(counters), *of_members(run.result)]
+        verified = any(job.workload.reads_back for job in run.result.measurement.jobs)
+        of_run = [*losses_of_power(counters, verified), *of_members(run.result)]
         said += [f"{label}{sentence}" for sentence in of_run]
     return Section(
         sentences=said,

@@ -106,7 +106,7 @@ def _said(items: Sequence[ImportedRun], scan: ImportScan, *, planned: bool) -> l
 
 
 def _row(item: ImportedRun, job: JobMeasurement) -> _Row:
-    told = [direction for direction in job.directions if direction.ddir != SYNC]
+    told = [direction for direction in job.own if direction.ddir != SYNC]
     whole: Histogram = merge(direction.latencies.get("clat") for direction in told) or NOTHING
     rates = [direction.iops for direction in told if direction.iops is not None]
     speeds = [direction.bw_bytes for direction in told if direction.bw_bytes is not None]

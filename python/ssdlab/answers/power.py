@@ -9,9 +9,10 @@ from ssdlab import units
 from ssdlab.wear import by_path
 
 
-def losses_of_power(counters: Mapping[str, Any]) -> list[str]:
-    """A sentence if the rig of a result with these counters (by path and name) ever lost power;
-    I/Os are counted where the host's arrive, bytes in all devices."""
+def losses_of_power(counters: Mapping[str, Any], verified: bool = False) -> list[str]:
+    """A sentence if the rig of a result with these counters (by path and name) ever lost power,
+    and one where a loss would have been ``verified``; I/Os are counted where the host's arrive,
+    bytes in all devices."""
     devices = by_path(counters)
     own = [devices[path] for path in sorted(devices) if "power_losses" in devices[path]]
     if not own:
@@ -31,7 +32,13 @@ def losses_of_power(counters: Mapping[str, Any]) -> list[str]:
         said += f", {units.counted(torn, 'stripe')} of arrays had a parity that fits no data"
     if exposed := all_of("power_exposed_bytes"):
         said += f", {units.size_text(exposed)} may be lost although they had been flushed"
-    return [f"{said}, devices were ready again after {units.latency(startup)}."]
+    found = [f"{said}, devices were ready again after {units.latency(startup)}."]
+    if verified and (exposed or all_of("power_lost_bytes")):
+        found.append(
+            "Contents are not compared: verify did not look for what was lost, which fio would "
+            "find and fail at."
+        )
+    return found
 
 
 def volatile_writes(about: Mapping[str, Any]) -> str | None:

@@ -93,12 +93,7 @@ class Performance:
         begin = min(job.start_s + job.window.start_s for job in jobs)
         end = max(job.start_s + job.window.end_s for job in jobs)
         stretch = Stretch.of(result, begin, end)
-        told = [
-            direction
-            for job in jobs
-            for direction in job.directions
-            if direction.ddir in DIRECTIONS
-        ]
+        told = [direction for job in jobs for direction in job.own if direction.ddir in DIRECTIONS]
         by_direction = {
             ddir: merge(direction.latency for direction in told if direction.ddir == ddir)
             for ddir in DIRECTIONS
@@ -166,7 +161,7 @@ class Performance:
 def _parts(result: Result, jobs: Sequence[JobMeasurement]) -> dict[str, float]:
     """Where the time of the I/Os went, by share."""
     spent: dict[str, float] = {}
-    for direction in (direction for job in jobs for direction in job.directions):
+    for direction in (direction for job in jobs for direction in job.own):
         points, _ = attribution.of_direction(result, direction)
         for part, ns in points[0].ns.items() if points else ():
             spent[part] = spent.get(part, 0.0) + ns * points[0].ios

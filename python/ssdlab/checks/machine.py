@@ -141,7 +141,7 @@ def _bound(facts: Facts) -> Iterator[Symptom]:
 
 def limited(work: JobFacts) -> bool:
     """Whether the job itself holds back its I/Os."""
-    names = ("rate", "rate_iops", "thinktime", "startdelay", "latency_target")
+    names = ("rate", "rate_iops", "thinktime", "startdelay", "latency_target", "flow")
     return any(work.option(name) not in ("", "0") for name in names)
 
 

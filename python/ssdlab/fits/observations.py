@@ -59,7 +59,10 @@ PATTERNS = {
     "randrw": "randrw",
 }
 """What ``rw`` may say, and how fio shortens it."""
-LIMITS = ("rate", "rate_iops", "rate_process", "thinktime", "thinktime_blocks")
+LIMITS = tuple(
+    "rate rate_iops rate_process rate_ignore_thinktime thinktime thinktime_blocks "
+    "thinktime_blocks_type thinktime_iotime serialize_overlap".split()
+)
 """Options of a job that keep it from asking as fast as it could."""
 RATES = LIMITS[:2]
 """Those that say a rate of each job: one for both directions, or one for each."""
@@ -295,6 +298,10 @@ def unsaid(workload: Workload) -> str:
     for name in FLUSHES if workload.does("write") else ():  # what only reads has none
         if (value := workload.option(name)) not in ("", "0", "none"):
             return f"{name}={value}"
+    if workload.verifies:
+        return "verify"
+    if (share := workload.option("flow")) not in ("", "0"):
+        return f"flow={share}"
     return ""
 
 

@@ -33,6 +33,8 @@ pub struct Amounts {
     pub moved: u64,
     /// Bytes of a pass of a job that begins again until time is up; 0 of others.
     pub again: u64,
+    /// Bytes of the files where it works, for both halves of a trim-and-write.
+    pub available: u64,
 }
 
 impl Amounts {
@@ -70,7 +72,15 @@ impl Amounts {
         let sure = halves == 1 || pattern.loops == 1 && io_size.is_none();
         let most = if sure { ios.saturating_mul(pattern.block_max()) } else { u64::MAX };
         let moved = moved_by_size.min(most);
-        Amounts { bytes, ios, io_size, moved_by_size, moved, again: 0 }
+        Amounts {
+            bytes,
+            ios,
+            io_size,
+            moved_by_size,
+            moved,
+            again: 0,
+            available: available.saturating_mul(halves),
+        }
     }
 
     /// A pass follows the other until time is up, each of so many bytes, however many I/Os that takes.

@@ -6,7 +6,7 @@ use super::pattern::{Distribution, FileService, Pattern};
 use super::plain::Plain;
 use super::region::{Order, Region, Rules, Streams};
 use super::verify::Written;
-use super::{Io, JobSpec};
+use super::{Io, JobSpec, PerDirection};
 use crate::device::Op;
 use crate::error::Result;
 use crate::rng::Stream;
@@ -54,7 +54,7 @@ pub struct Generator {
     last_was_flush: bool,
     flushes: bool,
     finished: bool,
-    written: Option<Written>,
+    pub(super) written: Option<Written>,
     plain: Option<Plain>,
 }
 
@@ -82,8 +82,11 @@ impl Generator {
         };
         let drawn = Sampler::of_files(service, regions.len() as u64, &mut streams.file);
         let mut amounts = Amounts::new(pattern, &ranges);
-        let written = Written::new(spec, &mut amounts)?;
+        let written = Written::new(spec, &amounts)?;
         let endless = spec.schedule.time_based && written.is_none();
+        if spec.schedule.time_based && !endless {
+            amounts.begin_again();
+        }
         let flushes = (pattern.fsync > 0 || pattern.fdatasync > 0)
             && pattern.directions[WRITE]
             && !pattern.trim_then_write;
@@ -113,6 +116,11 @@ impl Generator {
             finished: false,
             pattern: pattern.clone(),
         })
+    }
+
+    /// Whether its pattern reads, writes and trims.
+    pub fn directions(&self) -> PerDirection<bool> {
+        self.pattern.directions
     }
 
     /// Bytes that the process will move in all, flushes aside, as far as can be told beforehand;
@@ -239,16 +247,6 @@ impl Generator {
         if let Some(written) = &mut self.written {
             written.add(io);
         }
-    }
-
-    /// The next I/O reads back what was written.
-    pub fn reads_back_next(&self) -> bool {
-        self.written.as_ref().is_some_and(Written::reads_next)
-    }
-
-    /// The last I/O read back what was written: no rate and no mix has to do with it.
-    pub fn is_reading_back(&self) -> bool {
-        self.written.as_ref().is_some_and(|written| written.reading)
     }
 
     /// Whether the next I/O moves data of the pattern, as far as that is known before it is drawn: flushes and the end wait for no rate.

@@ -38,6 +38,7 @@ pub use queue::Queue;
 pub use replay::{Attached, Replay};
 
 pub(crate) use replay::OPEN_LOOP_DEPTH;
+pub(crate) use verify::too_many as too_many_written;
 
 use crate::device::Op;
 use crate::error::Error;

@@ -238,8 +238,8 @@ pub struct Pattern {
     pub fdatasync: u64,
     /// Flush after each pass that writes (`end_fsync`, `fsync_on_close`).
     pub end_fsync: bool,
-    /// What was written is read back (`verify`).
-    pub verify: bool,
+    /// What was written is read back (`verify`, else by `verify_pattern`).
+    pub verify: Option<bool>,
     /// That is done, too (`do_verify`).
     pub do_verify: bool,
     /// How much written data would shrink, percent.
@@ -284,7 +284,7 @@ impl Default for Pattern {
             fsync: 0,
             fdatasync: 0,
             end_fsync: false,
-            verify: false,
+            verify: None,
             do_verify: true,
             compressible: 0,
             refill_buffers: false,

@@ -168,9 +168,9 @@ impl Draft {
             "ba" => size::per_direction(value, &mut p.align, block)?,
             "fsync" => p.fsync = size::bytes(value, base)?,
             "fdatasync" => p.fdatasync = size::bytes(value, base)?,
-            "verify" => p.verify = values::verify(value)?,
-            // As in fio a content is one to verify by.
-            "verify_pattern" => p.verify = true,
+            "verify" => p.verify = Some(values::verify(value)?),
+            // As in fio a content is one to verify by, unless verify says otherwise.
+            "verify_pattern" => _ = p.verify.get_or_insert(true),
             "do_verify" => p.do_verify = value != "0",
             "end_fsync" | "fsync_on_close" => p.end_fsync |= value != "0",
             "buffer_compress_percentage" => self.compress = values::percent(value)? as u8,
@@ -292,7 +292,7 @@ impl Draft {
 
     fn finish(mut self, section: &Section) -> Result<(JobSpec, Vec<Ignored>)> {
         self.sizes()?;
-        self.replayed();
+        self.replayed()?;
         let spec = &mut self.spec;
         spec.pattern.compressible = if self.zero_buffers { 100 } else { self.compress };
         if spec.schedule.time_based && spec.schedule.runtime_ns.is_none() {
@@ -377,13 +377,20 @@ impl Draft {
     }
 
     /// As in fio a trace takes the place of the whole pattern, and its end ends the job.
-    fn replayed(&mut self) {
-        if !self.replay.file.is_empty() {
-            self.spec.pattern = Pattern::default();
-            self.spec.schedule.time_based = false;
-            (self.strided, self.zone) = (false, [None; 3]);
-            self.spec.replay = Some(std::mem::take(&mut self.replay));
+    fn replayed(&mut self) -> Result<()> {
+        if self.replay.file.is_empty() {
+            return Ok(());
         }
+        let Pattern { verify, do_verify, .. } = self.spec.pattern;
+        self.spec.pattern = Pattern { verify, do_verify, ..Pattern::default() };
+        self.spec.schedule.time_based = false;
+        (self.strided, self.zone) = (false, [None; 3]);
+        self.spec.replay = Some(std::mem::take(&mut self.replay));
+        if self.reader == Reader::Simulation && self.spec.pattern.verifies() {
+            let problem = "what a trace writes is not read back on simulated drives";
+            return Err(self.spec.error(self.spec.verifies_by(), problem));
+        }
+        Ok(())
     }
 
     /// Puts `bs`, `bsrange` and `bssplit` together; a split goes before a range, a range before bs.

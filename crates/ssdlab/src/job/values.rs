@@ -62,9 +62,9 @@ pub fn verify(value: &str) -> Result<bool> {
     const WAYS: &str = "md5 crc64 crc32 crc32c crc32c-intel crc16 crc7 sha1 sha256 sha512 sha3-224 \
                         sha3-256 sha3-384 sha3-512 xxhash meta pattern pattern_hdr null";
     match value {
-        "none" | "0" => Ok(false),
+        "0" => Ok(false),
         _ if WAYS.split(' ').any(|way| way == value) => Ok(true),
-        _ => Err(Error::value(value, "a way of fio's to verify, such as crc32c, or none")),
+        _ => Err(Error::value(value, "a way of fio's to verify, such as crc32c, or 0")),
     }
 }
 

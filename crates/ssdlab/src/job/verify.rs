@@ -6,9 +6,9 @@
 use super::Io;
 use super::extent::Amounts;
 use super::region::{Remember, unique_blocks};
-use super::{JobSpec, Pattern};
+use super::{Generator, JobSpec, Pattern};
 use crate::device::Op;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Writes that a process remembers at most: 4 GiB of memory.
@@ -28,26 +28,20 @@ pub struct Written {
 }
 
 impl Written {
-    /// `None` for a job that reads nothing back; one that begins again until time is up ends its passes to read.
+    /// `None` for a job that reads nothing back.
     ///
     /// # Errors
-    /// [`crate::Error::Job`] where that is more than can be remembered.
-    pub fn new(spec: &JobSpec, amounts: &mut Amounts) -> Result<Option<Self>> {
+    /// [`crate::Error::Job`] where that is more than can be remembered, and time does not end it earlier.
+    pub fn new(spec: &JobSpec, amounts: &Amounts) -> Result<Option<Self>> {
         let pattern = &spec.pattern;
         if !pattern.reads_back() {
             return Ok(None);
         }
-        let writes =
-            (amounts.moved as f64 * pattern.shares()[1]) as u64 / pattern.sizes[1].min().max(1);
-        if writes > WRITES_MAX {
-            let problem = format!(
-                "remembers each of some {writes} writes, which takes too much memory: expected {WRITES_MAX} or \
-                 fewer, by a smaller size or larger blocks"
-            );
-            return Err(spec.error("verify", problem));
-        }
-        if spec.schedule.time_based {
-            amounts.begin_again();
+        // Of a pass; of places that repeat each one once.
+        let bytes = amounts.moved.min(amounts.available) as f64 * pattern.shares()[1];
+        let writes = bytes as u64 / pattern.sizes[1].min().max(1);
+        if writes > WRITES_MAX && spec.schedule.runtime_ns.is_none() {
+            return Err(too_many(spec));
         }
         let once = matches!(unique_blocks(pattern), Remember::Blocks);
         Ok(Some(Written {
@@ -86,9 +80,48 @@ impl Written {
         self.reads.iter().map(|(_, len)| u64::from(*len)).sum()
     }
 
+    /// More was written than can be remembered.
+    pub fn is_full(&self) -> bool {
+        let listed = self.in_order.as_ref().map_or(0, VecDeque::len);
+        listed.max(self.by_place.len()) as u64 > WRITES_MAX
+    }
+
     /// Whether a read is next.
     pub fn reads_next(&self) -> bool {
         !self.reads.is_empty()
+    }
+}
+
+/// The job writes more than can be remembered.
+pub fn too_many(spec: &JobSpec) -> Error {
+    let problem = format!(
+        "remembers each write until it is read back, which takes too much memory: expected {WRITES_MAX} or fewer in a \
+         pass, by a smaller size or larger blocks"
+    );
+    spec.error(spec.verifies_by(), problem)
+}
+
+impl Generator {
+    /// It has written more than can be remembered to be read back.
+    pub fn is_full(&self) -> bool {
+        self.written.as_ref().is_some_and(Written::is_full)
+    }
+
+    /// The next I/O reads back what was written.
+    pub fn reads_back_next(&self) -> bool {
+        self.written.as_ref().is_some_and(Written::reads_next)
+    }
+
+    /// The last I/O read back what was written: no rate and no mix has to do with it.
+    pub fn is_reading_back(&self) -> bool {
+        self.written.as_ref().is_some_and(|written| written.reading)
+    }
+}
+
+impl JobSpec {
+    /// The option by which what it writes is read back.
+    pub(super) fn verifies_by(&self) -> &'static str {
+        if self.places.contains_key("verify") { "verify" } else { "verify_pattern" }
     }
 }
 
@@ -103,8 +136,13 @@ impl Iterator for Written {
 }
 
 impl Pattern {
+    /// Whether what is written is to be read back, if anything is.
+    pub fn verifies(&self) -> bool {
+        self.verify.unwrap_or(false) && self.do_verify
+    }
+
     /// Whether what is written is read back.
     pub fn reads_back(&self) -> bool {
-        self.verify && self.do_verify && self.directions[1]
+        self.verifies() && self.directions[1]
     }
 }

@@ -77,14 +77,7 @@ fn job(report: &Report, result: &RunResult, jobs: &JobFile) -> Value {
     for (ddir, name) in DIRECTIONS.iter().take(3).enumerate() {
         let group = result.reports.iter().filter(|other| other.group == report.group);
         let group_bw: f64 = group.map(|other| other.directions[ddir].bw_kib.mean()).sum();
-        let runtime_ns = match (ddir, spec.pattern.directions[0]) {
-            _ if report.read_back_ns == 0 => report.runtime_ns,
-            (0, true) => report.runtime_ns,
-            (0, false) => report.read_back_ns,
-            // What is written and what is read back have times of their own.
-            _ => report.runtime_ns.saturating_sub(report.read_back_ns),
-        };
-        let stats = direction(&report.directions[ddir], runtime_ns, group_bw, spec);
+        let stats = direction(&report.directions[ddir], report.runtime_ns[ddir], group_bw, spec);
         entry.insert((*name).into(), stats);
     }
     let sync = &report.directions[3].tally;

@@ -206,6 +206,7 @@ impl<'a> Driver<'a> {
                 }
                 self.close_interval(now);
                 self.check_overrun()?;
+                self.check_written()?;
                 look_at = self.ios;
             }
             if now >= self.next_power_loss() && self.device.next_event() > now {

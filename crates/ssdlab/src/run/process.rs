@@ -6,7 +6,7 @@ use super::pacing::{Admit, Pacing, Rate, Think};
 use super::replay::{Due, Replayed};
 use super::watch::{Failure, Watch};
 use crate::device::{Distance, Op};
-use crate::job::{Generator, Io, JobSpec};
+use crate::job::{Generator, Io, JobSpec, PerDirection};
 use crate::rng::Stream;
 use crate::units::NEVER;
 
@@ -177,6 +177,20 @@ impl Process {
         self.started.saturating_add(self.ramp_ns)
     }
 
+    /// Measured time by direction, ns: as in fio one that the pattern lacks has none, and what is read back has a time
+    /// of its own.
+    pub fn runtimes(&self, now: u64) -> PerDirection<u64> {
+        let from = self.measure_from();
+        let measured = now.saturating_sub(from);
+        let back = self.watch.as_ref().map_or(0, |watch| watch.phase.spent(now, from));
+        let replays = self.pacing.as_ref().is_some_and(|pacing| pacing.replayed.is_some());
+        let does = self.generator.directions().map(|does| does || replays);
+        let own = |does: bool, time: u64| if does { time } else { 0 };
+        let [reads, writes, trims] = does;
+        let read = if reads { measured } else { back };
+        [read, own(writes, measured - back), own(trims, measured - back)]
+    }
+
     /// What to do at `now` with a free slot.
     #[inline]
     pub fn next(&mut self, now: u64) -> Next {
@@ -319,6 +333,11 @@ impl Process {
             pacing.issued(direction, io.len);
         }
         self.put(io)
+    }
+
+    /// It has written more than can be remembered to be read back.
+    pub fn remembers_too_much(&self) -> bool {
+        self.generator.is_full()
     }
 
     /// Whether arrivals wait for nothing that is in flight.

@@ -6,7 +6,7 @@
 use super::log::{self, LogFile, ProcessLog};
 use super::steady::SteadyState;
 use super::watch::Failure;
-use crate::job::{JobFile, JobSpec};
+use crate::job::{JobFile, JobSpec, PerDirection};
 use crate::stats::{Attribution, BINS, PartSums, Parts, Segments, Series, Summary, Tally};
 use crate::stats::{Latencies, bin_of, lower_bound_ns};
 
@@ -72,10 +72,8 @@ pub struct Report {
     pub job: usize,
     /// fio's group number.
     pub group: u32,
-    /// Longest measured time of a process, ns.
-    pub runtime_ns: u64,
-    /// Longest of that in which a process read back what it had written, ns.
-    pub read_back_ns: u64,
+    /// Longest measured time of a process by direction, ns, see [`Process::runtimes`](super::process::Process::runtimes).
+    pub runtime_ns: PerDirection<u64>,
     /// Measured time of all processes together, ns.
     pub job_runtime_ns: u64,
     /// By direction, see [`crate::stats::DIRECTIONS`].
@@ -317,11 +315,16 @@ impl Recorder {
         self.pending[self.leaders[job]].from.get_or_insert(now);
     }
 
-    /// A process of the unit has ended after `measured_ns` of measuring, `read_back_ns` of them spent on reading back.
-    pub fn ended(&mut self, process: usize, unit: u32, (measured_ns, read_back_ns): (u64, u64)) {
+    /// A process of the unit has ended after `measured_ns` of measuring, so many of them by direction.
+    pub fn ended(
+        &mut self,
+        process: usize,
+        unit: u32,
+        measured_ns: u64,
+        runtimes: PerDirection<u64>,
+    ) {
         let report = &mut self.reports[self.units[unit as usize].report];
-        report.runtime_ns = report.runtime_ns.max(measured_ns);
-        report.read_back_ns = report.read_back_ns.max(read_back_ns);
+        report.runtime_ns = std::array::from_fn(|ddir| report.runtime_ns[ddir].max(runtimes[ddir]));
         report.job_runtime_ns += measured_ns;
         if let Some(log) = &mut self.logs[process] {
             log.ended(measured_ns);

@@ -2,7 +2,7 @@
 
 use super::{Driver, INTERVALS_MAX, Timer};
 use crate::error::{Error, Result};
-use crate::job::{JobFile, OPEN_LOOP_DEPTH};
+use crate::job::{JobFile, OPEN_LOOP_DEPTH, too_many_written};
 use crate::run::flow::Share;
 use crate::run::process::{Process, Stage};
 use crate::units::{NEVER, Nanos};
@@ -54,6 +54,14 @@ impl Driver<'_> {
              slow the trace down (replay_time_scale) or replay it at a depth (replay_no_stall)"
         );
         Err(self.jobs.jobs[process.job as usize].error("read_iolog", problem))
+    }
+
+    /// What is written to be read back takes memory.
+    pub(super) fn check_written(&self) -> Result<()> {
+        match self.processes.iter().find(|process| process.remembers_too_much()) {
+            Some(process) => Err(too_many_written(&self.jobs.jobs[process.job as usize])),
+            None => Ok(()),
+        }
     }
 
     /// A job that goes on until time is up never ends on a device that answers in no time.

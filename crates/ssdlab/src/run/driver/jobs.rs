@@ -96,10 +96,8 @@ impl Driver<'_> {
             self.recorder.found_depth(process.unit, search.depth);
         }
         process.stage = Stage::Done;
-        let from = process.measure_from();
-        let measured_ns = now.saturating_sub(from);
-        let read_back_ns = process.watch.as_ref().map_or(0, |watch| watch.phase.spent(now, from));
-        self.recorder.ended(index, process.unit, (measured_ns, read_back_ns));
+        let measured_ns = now.saturating_sub(process.measure_from());
+        self.recorder.ended(index, process.unit, measured_ns, process.runtimes(now));
         if let Some(failure) = process.failure.take() {
             self.recorder.failed(process.unit, failure);
         }
