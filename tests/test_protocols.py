@@ -17,7 +17,7 @@ import ssdlab
 from conftest import flat, make_result, needs_fio
 from fio_parser import refused
 from ssdlab import _core
-from ssdlab.answer import Cell, Column, Section, Verdict, columns
+from ssdlab.answer import Cell, Column, Section, Verdict, columns, value_of
 from ssdlab.engine import estimate
 from ssdlab.engine.answers import Demand, best, figure, percent, ratio, verdict
 from ssdlab.engine.records import Records, Series
@@ -30,6 +30,7 @@ from ssdlab.protocols import as_ssd, find, for_video, iometer, protocols
 from ssdlab.protocols.sustained_fill import FILL
 from ssdlab.results import SERIES_SCHEMA, Result
 from ssdlab.target import Fio, Settings
+from ssdlab.wear import Stretch
 
 MIB, GIB = 1 << 20, 1 << 30
 EVEN = assumed("400MB/s,97656iops")
@@ -645,6 +646,25 @@ def test_a_single_part_of_the_drive_is_not_called_the_whole() -> None:
         records = recorded({key: job_result("w", WRITE)}, {key: per_second(np.full(20, 4.096))})
         found = judged("spare-area", records, given={"shares": str(share)})
         assert found.sentences[0].startswith(f"Over {part}: 1,000 IOPS")
+
+
+def test_the_write_amplification_of_a_part_is_of_the_same_time_as_its_rate() -> None:
+    job = "[w]\nrw=randwrite\nbs=4k\niodepth=32\nsize=100%\nio_size=100%\nnorandommap=1\n"
+    drive = {"ftl.over_provisioning": "0.28", "capacity": "256MiB"}
+    filled = ssdlab.run(job, "lab-reference", set=drive, prepare="sequential")
+    found = judged("spare-area", Records(lambda _: filled, ["write-100"]), given={"shares": "100"})
+    (row,) = found.tables[0].rows
+    ran_s = float(filled.series("w")["time_s"].max())  # type: ignore[arg-type]
+    late = Stretch.of(filled, 0.75 * ran_s).amplification
+    assert late is not None and filled.waf is not None and late > 1.1 * filled.waf
+    assert value_of(row[-1]) == pytest.approx(late, rel=0.02)
+    assert not found.tables[0].note
+    counted_after = replace(filled, device_frame=None)
+    found = judged(
+        "spare-area", Records(lambda _: counted_after, ["write-100"]), given={"shares": "100"}
+    )
+    assert value_of(found.tables[0].rows[0][-1]) == pytest.approx(filled.waf)
+    assert "all of the time" in found.tables[0].note
 
 
 def test_scaling_is_measured_against_perfect_queues() -> None:

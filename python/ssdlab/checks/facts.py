@@ -191,6 +191,12 @@ class Facts:
         """Kind of the file system below a plain file; empty on a device."""
         return str((self.surroundings.get("file_system") or {}).get("type", ""))
 
+    @property
+    def iops(self) -> float:
+        """Of all jobs in all directions together."""
+        moved = [m for work in self.works for m in work.moved if m.bytes]
+        return sum(m.ios * m.bw_bytes / m.bytes for m in moved)
+
     def total(self, ddir: str) -> int:
         """Bytes moved in one direction by all jobs."""
         return sum(m.bytes for work in self.works if (m := work.direction(ddir)))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ssdlab import units
 from ssdlab.analysis.differences import SURE
 from ssdlab.analysis.stats import Estimate
-from ssdlab.analysis.steady import SLOPE_EXCURSION_MAX
+from ssdlab.analysis.steady import ROUNDS, SLOPE_EXCURSION_MAX, pts_window
 from ssdlab.answer import Status
 from ssdlab.checks.area import copied, never_written, overwritten, stages, until
 from ssdlab.checks.base import STEADY, Case, Probe, Symptom, of_job
@@ -64,6 +64,30 @@ def _rounds(case: Case) -> Iterator[Symptom]:
         yield from (Symptom("doubt", text, key) for key in own)
         if not own:
             yield Symptom("doubt", text)
+
+
+def _others(case: Case) -> Iterator[Symptom]:
+    """The jobs of steady rounds that the test does not judge them by: a mix may come before random
+    writes have used up the room of a drive that was just filled, in the first round alone."""
+    rates = {facts.key: facts.iops for facts in case.measured}
+    for record in case.evidence.records.rounds.values() if not case.evidence.quick else ():
+        keys = record.keys_of("", record.window_rounds()) if record.steady else ()
+        by_name: dict[str, list[str]] = {}
+        for key in keys:
+            by_name.setdefault(key.rpartition("/")[2], []).append(key)
+        for name, own in by_name.items():
+            if name in record.jobs.values() or len(own) != ROUNDS or not rates.keys() >= {*own}:
+                continue
+            each = [rates[key] for key in own]
+            if pts_window(each).steady:
+                yield Symptom("good", f"{record.title}: as steady in all that was measured")
+                continue
+            first, last = record.first_of_window(), record.count
+            text = (
+                f"{name} of rounds {first} to {last}: from {units.iops(min(each))} to "
+                f"{units.iops(max(each))}"
+            )
+            yield from (Symptom("doubt", text, key) for key in own)
 
 
 def _series(case: Case) -> Iterator[Symptom]:
@@ -318,6 +342,15 @@ PROBES = (
             *_fresh(case),
             *_skewed(case),
         ],
+    ),
+    Probe(
+        name="others",
+        title="other jobs of the rounds",
+        looks_for="whether all jobs of the rounds that a test is steady over are so by the same "
+        "rule, not only those that it judges by",
+        why="what the drive did in one of the rounds alone, while it became steady, is in the mean "
+        "that is shown",
+        look=lambda case: [*_others(case)],
     ),
     Probe(
         name=NOISE,

@@ -19,6 +19,7 @@ from ssdlab.histogram import Histogram, merge, us
 from ssdlab.numeric import Floats
 from ssdlab.results import DirectionStats, Result
 from ssdlab.smart.change import amplification
+from ssdlab.wear import Stretch
 
 Keys = str | Sequence[str]
 """The key of a step, or those of several."""
@@ -240,6 +241,14 @@ class Records(Mapping[str, Result]):
             if told is not None:
                 programmed, written = programmed + told * own, written + own
         return programmed / written if written else None
+
+    def waf_from(self, key: str, from_s: float) -> float | None:
+        """Write amplification of a step from an instant of its clock on; None where nobody counts
+        while it runs."""
+        rows = self._rows(key, "write")
+        if rows.is_empty():
+            return None
+        return Stretch.of(self[key], self._start_s(key, rows) + from_s).amplification
 
     def cell(self, what: str, keys: Keys, ddir: str | None = None, job: str | None = None) -> Cell:
         """A quantity (:meth:`value`) that knows its steps."""

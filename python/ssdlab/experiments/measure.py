@@ -13,6 +13,9 @@ from ssdlab.answer import Curve, Style
 from ssdlab.numeric import Floats
 from ssdlab.results import DIRECTIONS, Result
 
+LATE = 0.75
+"""Share of a run after which it counts as steady."""
+
 
 @dataclass(frozen=True)
 class Course:
@@ -106,7 +109,7 @@ def mean_between(time: Floats, values: Floats, start: float, end: float) -> floa
 
 def last_quarter(time: Floats, values: Floats) -> float | None:
     """The mean of the last quarter of the time: what a drive keeps up."""
-    return mean_between(time, values, 0.75 * float(time[-1]), float(time[-1]))
+    return mean_between(time, values, LATE * float(time[-1]), float(time[-1]))
 
 
 def thinned(

@@ -12,7 +12,7 @@ from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Purge, Step
-from ssdlab.experiments.measure import last_quarter
+from ssdlab.experiments.measure import LATE, last_quarter
 
 RECORDS = 240
 """Points of a curve: one a minute in four hours."""
@@ -47,20 +47,25 @@ def judge(records: Records, setup: Setup) -> Section:
     """What each part keeps up, and what leaving room gains."""
     shares = _shares(setup)
     last: dict[int, Cell] = {}
+    wear: dict[int, Cell] = {}
     curves: dict[str, list[tuple[float, float]]] = {}
     whole = 3600 * setup.number("hours")
     for share in shares:
         series = records.series(f"write-{share}", "write")
-        last[share] = Cell(None, (f"write-{share}",))
+        last[share] = wear[share] = Cell(None, (f"write-{share}",))
         curves[f"{share} %"] = []
         if series is None:
             continue
         time, iops, _ = series.records(max(series.step, float(series.time[-1]) / RECORDS))
         last[share] = replace(last[share], value=last_quarter(time, iops))
+        late = records.waf_from(f"write-{share}", LATE * float(time[-1]))
+        wear[share] = replace(wear[share], value=late)
         hours = time * setup.number("hours") / setup.seconds(whole)
         curves[f"{share} %"] = [*zip(hours, iops, strict=True)]
     gains = {share: ratio(last[share], last[shares[0]]) for share in shares}
-    wear = {share: records.cell("waf", f"write-{share}") for share in shares}
+    during = any(cell.value for cell in wear.values())
+    if not during:  # a real drive's counters are read before and after
+        wear = {share: records.cell("waf", f"write-{share}") for share in shares}
     told = any(cell.value for cell in wear.values())
 
     def unwritten(share: int) -> Cell:
@@ -77,6 +82,7 @@ def judge(records: Records, setup: Setup) -> Section:
             "gain [x]": lambda share: gains[share],
             "write amplification [x]": lambda share: wear[share] if told else None,
         },
+        "" if during or not told else "Write amplification is that of all of the time.",
         optional=["write amplification"],
     )
     numbers = [

@@ -10,8 +10,6 @@ from ssdlab.results import Result
 from ssdlab.wear import Stretch
 
 BYTES = {"MiB/s": 1 << 20, "MB/s": 10**6}
-LATE = 0.75
-"""Share of a run after which it counts as steady."""
 
 
 def read(result: Result, what: str, unit: str) -> float | None:
@@ -49,7 +47,7 @@ def _amplification(result: Result, _unit: str) -> float | None:
     if frame is None:
         return None
     end = float(frame["time_s"].max())  # type: ignore[arg-type]
-    return Stretch.of(result, begin + LATE * (end - begin), end).amplification
+    return Stretch.of(result, begin + measure.LATE * (end - begin), end).amplification
 
 
 def _percentile(result: Result, direction: str, percent: float) -> float | None:
