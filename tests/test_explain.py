@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 import ssdlab
+from ssdlab.analysis.differences import quantities
 from ssdlab.answers import explanation
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.run import traces_of
 from ssdlab.cli import run_command
 from ssdlab.studies import explain
+from ssdlab.sweeps.dataset import RunOutcome
 from ssdlab.wear import Stretch
 
 JOB = """[w]
@@ -196,6 +198,20 @@ def test_the_explanation_of_a_mix_says_whose_time_it_tells() -> None:
     assert drawn == [(group, one) for group in dict.fromkeys(g for g, _ in drawn) for one in both]
     assert len(drawn) == 4
     assert tables["With one thing changed"].note == "Of the reads of a mix."
+
+
+def test_what_only_reads_back_is_told_behind_the_writes_and_is_no_mix() -> None:
+    job = JOB.replace("io_size=100g", "verify=crc32c")
+    result = ssdlab.run(job, on="lab-reference", set=SMALL, prepare="steady")
+    told = ssdlab.explain(result).answer
+    tried = next(one for one in told.lead.tables if one.title == "With one thing changed")
+    assert tried.note == ""
+    assert not any("reads suspend" in str(row[0]) for row in tried.rows)
+    compared = [one.section for one in quantities([[result], [result]])]
+    assert list(dict.fromkeys(compared)) == ["w, write", "w, read"]
+    # Both rates together are none that was there: what a sweep has to sum up is the writes.
+    (row,) = RunOutcome.of(result, series=False).summary
+    assert row["ddir"] == "write"
 
 
 def test_a_percentile_that_too_few_ios_carry_is_none_and_not_the_maximum() -> None:

@@ -114,7 +114,9 @@ def quantities(sides: Sequence[Sequence[Result]]) -> list[ComparedQuantity]:
     flat = [(place, result) for place, side in enumerate(sides) for result in side]
     compared_quantities: list[ComparedQuantity] = []
     for group in comparison.align([result.document for _, result in flat]):
-        for ddir in (*DIRECTIONS, SYNC):
+        # Their patterns' own before reads that only verify.
+        verifies = [ddir for ddir in DIRECTIONS if not any(m.does(ddir) for m in group.members)]
+        for ddir in (*(ddir for ddir in DIRECTIONS if ddir not in verifies), *verifies, SYNC):
             measured = [
                 (
                     flat[member.run][0],

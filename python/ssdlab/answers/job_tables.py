@@ -79,7 +79,8 @@ def time_table(traces: Sequence[Trace]) -> Table:
 
 def mix_note(traces: Sequence[Trace]) -> str:
     """Which direction of a mix numbers are of; empty where there is but one."""
-    mixed = dict.fromkeys(t.measured.ddir for t in traces if t.points and not t.alone)
+    several = [t for t in traces if t.points and not t.alone and len(t.job.own) > 1]
+    mixed = dict.fromkeys(t.measured.ddir for t in several)
     return " ".join(f"Of the {ddir}s of a mix." for ddir in mixed)
 
 

@@ -85,7 +85,7 @@ def changes(result: Result) -> list[RigChange]:
     )
     slc, folds = said("ftl.slc_cache"), said("ftl.slc_cache.when_full", "fold") == "fold"
     full = "go past the full SLC cache" if folds else "wait for the full SLC cache to be folded"
-    reads = any(stats.ddir == "read" for job in result.jobs for stats in job.directions())
+    reads = any(one.ddir == "read" for job in result.measurement.jobs for one in job.own)
     buffer, drain = said("write_buffer"), said("write_buffer.drain", "program-unit")
     tried: tuple[tuple[object, str, str, dict[str, str]], ...] = (
         (slc, "no-slc-cache", "no SLC cache",

@@ -71,7 +71,7 @@ class RunOutcome:
         for job in result.measurement.jobs:
             moving = still_moving(checks, job)
             noise = rate_noise(result, job)
-            for direction in job.directions:
+            for direction in job.own:
                 wear = direction.stretch.wear
                 known = None if wear is None or wear.endurance is None else asdict(wear.endurance)
                 ends = {name: known and known[key] for name, key in ENDURANCE.items()}
