@@ -18,7 +18,7 @@ from ssdlab import _core
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import JobText
 from ssdlab.rig import profiles
-from ssdlab.simulation import latency_frame, sim_result
+from ssdlab.simulation import device_frame, latency_frame, sim_result
 from ssdlab.target import Settings, Sim
 
 RIG = next(one.text for one in profiles() if one.name == "lab-reference")
@@ -108,9 +108,9 @@ def test_a_job_finds_what_the_one_before_left_and_says_so() -> None:
     second = one.run(WRITES, job_name="w.fio", seed=9)
     assert about(second)["seed"] == 9
     assert about(second)["preconditioning"] == "as left by the run before"
-    columns = {k: v for k, v in second.device_series.items() if k != "time_s"}
-    assert between == {name: int(column[0]) for name, column in columns.items()}
-    assert one.counters() == {name: int(column[-1]) for name, column in columns.items()}
+    rows = device_frame(second).drop("time_s")
+    assert between == rows.row(0, named=True)
+    assert one.counters() == rows.row(-1, named=True)
     one.idle(1.5)
     one.trim(1 << 20, 1 << 20)
     one.trim()
@@ -130,8 +130,8 @@ def test_a_drive_loses_power_between_runs_and_in_them() -> None:
     cuts = [*SMALL, ("power_loss", '["250ms", "500ms"]')]
     other = _core.Drive(RIG, rig_name="lab", overrides=cuts, seed=1)
     assert 'power_loss = ["250ms", "500ms"]' in other.rig_toml
-    series = other.run(WRITES, job_name="w.fio", interval_ms=100).device_series
-    assert [int(n) for n in series["power_losses"][::3]] == [0, 1, 2, 2]
+    rows = device_frame(other.run(WRITES, job_name="w.fio", interval_ms=100))
+    assert rows["power_losses"][::3].to_list() == [0, 1, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,7 @@ def test_a_drive_goes_on_from_a_file_as_it_would_have(tmp_path: Path) -> None:
     assert (two.now_s, two.state, two.counters()) == (one.now_s, one.state, one.counters())
     first, second = (each.run(WRITES, job_name="w.fio", seed=5) for each in (one, two))
     assert first.json == second.json
-    for name, column in first.device_series.items():
-        assert np.array_equal(column, second.device_series[name]), name
+    assert device_frame(first).equals(device_frame(second))
     assert [p.name for p in tmp_path.iterdir()] == ["a.drive"]
 
 

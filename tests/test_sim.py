@@ -20,9 +20,11 @@ import pytest
 
 import ssdlab
 from conftest import Outcome
-from ssdlab.errors import BrokenOffError, InputError, Interrupted
+from ssdlab.errors import BrokenOffError, InputError, Interrupted, MemoryShortError
+from ssdlab.jobfile import read_job
 from ssdlab.results import SERIES_SCHEMA
 from ssdlab.rig import Profile, profiles
+from ssdlab.target import Settings
 
 SMALL = {"capacity": "256MiB"}
 JOB = """[global]
@@ -116,6 +118,34 @@ def test_a_simulated_run_is_stored_and_read_back_whole(tmp_path: Path) -> None:
     assert again.document == result.document
     assert again.series().equals(result.series())
     assert again.device_series() is not None
+
+
+def test_all_counters_of_the_members_of_an_array_are_kept_over_time_where_asked_for(
+    tmp_path: Path,
+) -> None:
+    array = ssdlab.Rig.array(0, ssdlab.Rig("demo-client").set(capacity="1536MiB"), 3)
+    job = "[w]\nrw=randwrite\nbs=4k\nrate_iops=500\ntime_based\nruntime=5\n"
+    few, every = ssdlab.run(job, on=array), ssdlab.run(job, on=array, all_counters=True)
+    shown, all_ = few.device_series(), every.device_series()
+    assert shown is not None and all_ is not None
+    assert few.told() == every.told()
+    assert set(all_.columns) == {"time_s", *few.ssdlab["counters"]}
+    assert shown.width < all_.width / 2 and shown.equals(all_.select(shown.columns))
+    assert {"member2/member_busy_ns", "member2/below/programs_host"} <= set(shown.columns)
+    again = ssdlab.Result.load(every.save(tmp_path)).device_series()
+    assert again is not None and again.equals(all_)
+    with pytest.raises(InputError, match="all_counters is for simulated drives"):
+        ssdlab.run(job + "filesize=8m\n", on=str(tmp_path / "file"), all_counters=True)
+
+
+def test_a_run_whose_counters_memory_cannot_hold_is_refused_before_it_begins() -> None:
+    array = ssdlab.Rig.array(0, ssdlab.Rig("demo-client").set(capacity="1536MiB"), 24)
+    job = "[w]\nrw=randwrite\nbs=4k\nrate_iops=1\ntime_based\nruntime=7d\n"
+    settings = Settings(memory_bytes=array.memory + (256 << 20), seed=1)
+    began = time.monotonic()
+    with pytest.raises(MemoryShortError, match="604800 intervals, for each of which 473 counters"):
+        array.target().run(read_job(job), settings)
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.large

@@ -248,7 +248,8 @@ class RunOutput:
     def latency(self) -> dict[str, npt.NDArray[Any] | list[str]]:
         """Columns of one length, and ``offsets`` (one more), ``bins`` and ``counts`` (flat)."""
     @property
-    def device_series(self) -> dict[str, npt.NDArray[np.float64] | npt.NDArray[np.uint64]]: ...
+    def device_series(self) -> dict[str, npt.NDArray[np.float64] | npt.NDArray[np.uint64] | int]:
+        """A counter that never changed is a number."""
     @property
     def logs(self) -> list[tuple[str, str]]: ...
     @property
@@ -304,6 +305,7 @@ class Drive:
         log_avg_msec: int | None = None,
         most_work: int | None = None,
         stages: tuple[int, int] | None = None,
+        all_counters: bool = False,
     ) -> RunOutput: ...
     def idle(self, seconds: float) -> None: ...
     def power_cut(self) -> float: ...

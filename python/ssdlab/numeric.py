@@ -5,3 +5,4 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.intp]

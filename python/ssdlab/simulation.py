@@ -59,12 +59,20 @@ def latency_frame(output: _core.RunOutput) -> pl.DataFrame:
     return pl.DataFrame(rows).select(asked)
 
 
+def device_frame(output: _core.RunOutput) -> pl.DataFrame:
+    """The device series of a simulated run. A counter that never changed takes no memory."""
+    columns = output.device_series
+    frame = pl.DataFrame({n: own for n, own in columns.items() if not isinstance(own, int)})
+    same = {n: pl.lit(own, pl.UInt64) for n, own in columns.items() if isinstance(own, int)}
+    return frame.with_columns(**same).select(list(columns))
+
+
 def sim_result(
     name: str, job: JobText, output: _core.RunOutput, shapes: Sequence[JobShape] = ()
 ) -> Result:
     """The result of what the core measured in virtual time; ``shapes`` are the sections whose logs
     are wanted."""
-    device = pl.DataFrame(output.device_series)
+    device = device_frame(output)
     document = json.loads(output.json)
     about = document["ssdlab"]
     counters, capacity = about["counters"], about["target"]["capacity_bytes"]

@@ -6,6 +6,7 @@ in bytes: units of different SSDs may differ in size, so they are never added up
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ssdlab.numeric import Floats
+from ssdlab.numeric import Floats, Indices
 
 if TYPE_CHECKING:
     import polars as pl
@@ -317,14 +318,22 @@ def grown(
     """By how much each counter of a device series grew between two instants of the run's clock."""
     if frame.is_empty():
         return {}
-    # All at once: a question for each of dozens of counters costs more than the answer.
-    values = np.nan_to_num(frame.to_numpy().astype(float))
-    time = values[:, frame.columns.index("time_s")]
+    time = frame["time_s"].to_numpy()
     ends = np.array([time[0] if from_s is None else from_s, time[-1] if to_s is None else to_s])
-    begin, to = at(time, values, ends)
+    # Between which rows they lie, alone: a long series of many counters should not be copied.
+    rows = np.unique([0, *itertools.chain(*_around(time, ends))])
+    # All at once: a question for each of dozens of counters costs more than the answer.
+    values = np.nan_to_num(frame[rows].to_numpy().astype(float))
+    begin, to = at(time[rows], values, ends)
     found = dict(zip(frame.columns, (to - begin).tolist(), strict=True))
     del found["time_s"]
     return found
+
+
+def _around(time: Floats, instants: Floats) -> tuple[Indices, Indices]:
+    """The rows before and after each instant, or twice the same at the end."""
+    before = np.clip(np.searchsorted(time, instants, side="right"), 1, max(len(time) - 1, 1)) - 1
+    return before, np.minimum(before + 1, len(time) - 1)
 
 
 def at(time: Floats, values: Floats, instants: Floats) -> Floats:
@@ -332,8 +341,7 @@ def at(time: Floats, values: Floats, instants: Floats) -> Floats:
     there is a row. ``values`` may have a column for each of several counters."""
     if time[0] > 0:
         time, values = np.append(0.0, time), np.append(np.zeros_like(values[:1]), values, axis=0)
-    row = np.clip(np.searchsorted(time, instants, side="right"), 1, max(len(time) - 1, 1)) - 1
-    after = np.minimum(row + 1, len(time) - 1)
+    row, after = _around(time, instants)
     spans, into = time[after] - time[row], np.maximum(instants - time[row], 0.0)
     each = (-1, *[1] * (values.ndim - 1))
     slope = (values[after] - values[row]) / np.where(spans > 0, spans, 1.0).reshape(each)

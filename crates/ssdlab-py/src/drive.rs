@@ -8,7 +8,7 @@ use crate::traces::Traces;
 use pyo3::prelude::*;
 use ssdlab::output::{Context, document};
 use ssdlab::rig::Rig;
-use ssdlab::run::{RunOptions, Session};
+use ssdlab::run::{Kept, RunOptions, Session};
 use ssdlab::units::Nanos;
 use ssdlab::{Error, Result};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn finish<T>(py: Python<'_>, outcome: Result<T>, observer: &mut PythonObserver) 
 ///
 /// `rig` is the text of a rig (TOML), `rig_name` stands in messages, `overrides` are keys and values as
 /// `--set` takes them; `seed` is that of the drive, of preparing it, and of jobs that are given none.
-/// `memory_bytes` is what is available: a rig that needs more is refused before it is built. The GIL is released while it works. A drive is
+/// `memory_bytes` is what is available: a rig that needs more is refused before it is built, and so are runs whose series do. The GIL is released while it works. A drive is
 /// used by one call at a time, and not from within `progress`.
 ///
 /// Every method raises `ssdlab.errors.InputError` for anything wrong in its input, and for a drive
@@ -39,6 +39,8 @@ fn finish<T>(py: Python<'_>, outcome: Result<T>, observer: &mut PythonObserver) 
 pub struct Drive {
     rig: Rig,
     capacity: u64,
+    /// Bytes of memory beside those of the rig, for what runs record.
+    memory_left: u64,
     session: Mutex<Session>,
 }
 
@@ -69,10 +71,11 @@ impl Drive {
     ) -> PyResult<Self> {
         let built = py.detach(|| {
             let rig = arguments::rig(rig, rig_name, &overrides)?;
-            rig.check_memory(memory_bytes.unwrap_or(u64::MAX))?;
+            let memory_left = rig.check_memory(memory_bytes.unwrap_or(u64::MAX))?;
             let device = rig.build(seed, false)?;
             let capacity = device.capacity();
-            Ok(Drive { rig, capacity, session: Mutex::new(Session::new(device, seed)) })
+            let session = Mutex::new(Session::new(device, seed));
+            Ok(Drive { rig, capacity, memory_left, session })
         });
         built.map_err(|error| to_python(py, error))
     }
@@ -121,8 +124,9 @@ impl Drive {
     /// the run: `ssdlab.errors.Interrupted`, and `KeyboardInterrupt` on Ctrl-C. What is more than `most_work`
     /// ends there, with what it has done as its result. `stages` (from, to) has those stages of the job run alone, counted
     /// from 0; the others are as if they were not in the file, but for what they say of sizes, places and files.
+    /// `all_counters` keeps those of the members of arrays over time that nothing shows, too.
     #[pyo3(signature = (job, *, job_name, seed=None, environment=None, include=None, traces=None,
-        progress=None, interval_ms=1000, log_avg_msec=None, most_work=None, stages=None))]
+        progress=None, interval_ms=1000, log_avg_msec=None, most_work=None, stages=None, all_counters=false))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments, for Python's eyes")]
     fn run(
         &self,
@@ -138,6 +142,7 @@ impl Drive {
         log_avg_msec: Option<u64>,
         most_work: Option<u64>,
         stages: Option<(u32, u32)>,
+        all_counters: bool,
     ) -> PyResult<RunOutput> {
         let traces = Traces::Read(&traces);
         let mut jobs = arguments::jobs(py, job, job_name, environment, include, traces, stages)?;
@@ -155,7 +160,18 @@ impl Drive {
                 preconditioning: session.state(),
             };
             let power_loss_ns = self.rig.power_loss.iter().map(|time| time.0).collect();
-            let options = RunOptions { seed, interval_ns, elapsed_ns: 0, power_loss_ns, most_work };
+            let memory_bytes = self.memory_left;
+            let kept = if all_counters { Kept::All } else { Kept::Shown };
+            let elapsed_ns = 0;
+            let options = RunOptions {
+                seed,
+                interval_ns,
+                elapsed_ns,
+                power_loss_ns,
+                most_work,
+                kept,
+                memory_bytes,
+            };
             let result = session.run(&jobs, &options, &mut observer)?;
             Ok((document(&result, &jobs, &context), result))
         });

@@ -3,7 +3,7 @@
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use ssdlab::run::{DeviceSeries, LogFile, RunResult};
+use ssdlab::run::{Column, DeviceSeries, LogFile, RunResult};
 use ssdlab::stats::{DIRECTIONS, KINDS, Latencies, PART_NAMES, Series};
 
 /// What a run left behind: the document, the series as columns, the logs, the rig as run.
@@ -19,7 +19,7 @@ pub struct RunOutput {
     /// each row's part of `bins` (fio's) and `counts` begins, with the end of the last one.
     #[pyo3(get)]
     latency: Py<PyDict>,
-    /// The device series: `time_s` and one column per counter, cumulative.
+    /// The device series: `time_s` and one column per counter that was kept, cumulative; a number where it never changed.
     #[pyo3(get)]
     device_series: Py<PyDict>,
     /// fio log files that the jobs asked for: name and text.
@@ -115,8 +115,11 @@ fn latency<'py>(py: Python<'py>, rows: Latencies, jobs: &[&str]) -> PyResult<Bou
 fn device_series(py: Python<'_>, series: DeviceSeries) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("time_s", series.time_s.into_pyarray(py))?;
-    for (name, column) in series.columns {
-        dict.set_item(name, column.into_pyarray(py))?;
+    for Column { name, values } in series.columns {
+        match values[..] {
+            [always] => dict.set_item(name, always)?,
+            _ => dict.set_item(name, values.into_pyarray(py))?,
+        }
     }
     Ok(dict)
 }

@@ -103,11 +103,12 @@ impl Rig {
         memory_of(self.device.clone()).map_err(|e| e.in_file(&self.file))
     }
 
-    /// Refuses a rig that needs more than `available` bytes of memory, before anything is built.
-    pub fn check_memory(&self, available: u64) -> Result<()> {
+    /// Refuses a rig that needs more than `available` bytes of memory, before anything is built;
+    /// what it leaves of them otherwise.
+    pub fn check_memory(&self, available: u64) -> Result<u64> {
         let needed = self.memory_bytes()?;
         if needed <= available {
-            return Ok(());
+            return Ok(available - needed);
         }
         let gigabytes = |bytes: u64| bytes as f64 / 1e9;
         let problem = format!(

@@ -1,5 +1,6 @@
 //! Wrong input is answered with one sentence: what, where, what would be right.
 
+use ssdlab::Error;
 use ssdlab::job::{JobFile, ParseSource, parse};
 use ssdlab::rig::Rig;
 use ssdlab::run::{RunOptions, run};
@@ -173,6 +174,28 @@ fn more_simulated_time_than_can_be_recorded_is_refused_before_or_when_it_is_reac
     // Nobody can tell beforehand how long a rate of 1 byte per second takes; it is soon too long when it begins late.
     let slow = said("[a]\nrw=write\nsize=1m\nrate=1\nstartdelay=1040\n");
     assert!(slow.starts_with("the run takes longer than the 1048 s of simulated"), "{slow}");
+}
+
+#[test]
+fn a_device_series_that_memory_cannot_hold_is_refused_before_or_when_it_is_reached() {
+    let null = "[device]\nkind=\"null\"\ncapacity=\"1GiB\"\n";
+    let run_in = |memory_bytes: u64, text: &str| {
+        let mut device = Rig::parse(null, "n").unwrap().build(1, false).unwrap();
+        let options = RunOptions { memory_bytes, ..RunOptions::default() };
+        run(device.as_mut(), &job(text).unwrap(), &options, &mut ())
+    };
+    let said = |text: &str| match run_in(9_000, text).err() {
+        Some(Error::Memory(said)) => said,
+        other => panic!("{other:?}"),
+    };
+    // One after the other; alone each is short enough.
+    let half = "rw=read\nsize=1m\ntime_based\nruntime=50\nrate_iops=2\n";
+    let both = said(&format!("[a]\n{half}[b]\nstonewall\n{half}"));
+    assert!(both.starts_with("the job has 100 intervals, for each of which 6 counters"), "{both}");
+    run_in(9_000, &format!("[a]\n{half}")).unwrap();
+    // Nobody can tell beforehand how long a rate takes.
+    let slow = said("[a]\nrw=read\nsize=1m\nbs=4k\nrate_iops=2\n");
+    assert!(slow.starts_with("the run has 94 intervals"), "{slow}");
 }
 
 #[test]

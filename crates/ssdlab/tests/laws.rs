@@ -15,7 +15,7 @@ use ssdlab::device::{Command, Completion, DEVICES, Device, Missed, Op};
 use ssdlab::persist::{Archive, Persist};
 use ssdlab::rig::Rig;
 use ssdlab::rng::Stream;
-use ssdlab::run::{Report, RunOptions, RunResult, Session};
+use ssdlab::run::{Kept, Report, RunOptions, RunResult, Session};
 use ssdlab::stats::{Part, PartSums, Parts};
 use ssdlab::units::Nanos;
 use std::collections::BTreeSet;
@@ -387,7 +387,7 @@ fn live(rig: &Rig) -> String {
     let mut look = |session: &Session, result: Option<RunResult>| {
         shown += &format!("{} {:?} {result:?}\n", session.now_ns(), session.counters());
     };
-    let options = RunOptions::default();
+    let options = RunOptions { kept: Kept::All, ..RunOptions::default() };
     let capacity = session.device().capacity();
     session.prepare(&"random:1".parse().unwrap(), &mut ()).unwrap();
     let first = session.run(&jobs(WRITES), &options, &mut ()).unwrap();
@@ -401,13 +401,14 @@ fn live(rig: &Rig) -> String {
     let before = session.counters();
     let second = session.run(&jobs(&format!("{TRIMS}{WRITES}")), &options, &mut ()).unwrap();
     assert_eq!(ios(&second), [60, 80, 700]);
-    for (n, (name, column)) in second.device_series.columns.iter().enumerate() {
-        let earlier = series.columns[n].1.last().copied().unwrap_or(0);
+    for (n, column) in second.device_series.columns.iter().enumerate() {
+        let (name, values) = (&column.name, &column.values);
+        let earlier = series.columns[n].values.last().copied().unwrap_or(0);
         let counts = ["host_", "programs_", "flash_", "busy_", "erases_", "commands"];
         if counts.iter().any(|c| name.rsplit('/').next().is_some_and(|n| n.starts_with(c))) {
-            assert!(earlier <= column[0] && column.is_sorted(), "{name} went back: {column:?}");
+            assert!(earlier <= values[0] && values.is_sorted(), "{name} went back: {values:?}");
         }
-        assert_eq!((name, column[0]), (&before[n].0, before[n].1), "at the start of a run");
+        assert_eq!((name, values[0]), (&before[n].0, before[n].1), "at the start of a run");
     }
     look(&session, Some(second));
     session.purge().unwrap();

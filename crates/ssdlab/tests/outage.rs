@@ -35,8 +35,8 @@ fn options(rig: &Rig) -> RunOptions {
 }
 
 fn counter(result: &RunResult, name: &str) -> u64 {
-    let last = result.device_series.last();
-    last.filter(|(of, _)| *of == name || of.ends_with(&format!("/{name}"))).map(|(_, n)| n).sum()
+    let is = |of: &str| of == name || of.ends_with(&format!("/{name}"));
+    result.counters.iter().filter(|(of, _)| is(of)).map(|(_, n)| n).sum()
 }
 
 fn worst_ns(result: &RunResult) -> u64 {
@@ -65,8 +65,8 @@ fn a_tree_loses_power_as_a_whole_as_often_as_its_rig_says() {
     let rig = rig(TREE);
     let mut session = session(&rig);
     let result = session.run(&jobs(MIXED), &options(&rig), &mut ()).unwrap();
-    let losses: Vec<(&str, u64)> =
-        result.device_series.last().filter(|(name, _)| name.ends_with("power_losses")).collect();
+    let losses: Vec<&(String, u64)> =
+        result.counters.iter().filter(|(name, _)| name.ends_with("power_losses")).collect();
     // The card, the array, two caches, and a pool and a cache device of each.
     assert_eq!(losses.len(), 8, "{losses:?}");
     assert!(losses.iter().all(|(_, count)| *count == 2), "{losses:?}");

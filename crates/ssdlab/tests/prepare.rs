@@ -4,7 +4,9 @@ use crate::support;
 
 use ssdlab::device::Device;
 use ssdlab::rig::Rig;
-use ssdlab::run::{Observer, Progress, RunOptions, RunResult, prepare, run, write_amplification};
+use ssdlab::run::{
+    Kept, Observer, Progress, RunOptions, RunResult, prepare, run, write_amplification,
+};
 use ssdlab::{Error, Result};
 use support::{jobs, null};
 
@@ -134,10 +136,53 @@ fn the_device_series_begins_before_the_run_and_ends_with_the_counters() {
     let result = run(device.as_mut(), &jobs(text), &RunOptions::default(), &mut ()).unwrap();
     let series = &result.device_series;
     assert_eq!(series.time_s[..4], [0.0, 1.0, 2.0, 3.0]);
-    let (_, column) = series.columns.iter().find(|(n, _)| n == "programs_collection").unwrap();
-    assert_eq!(column[0], before);
-    assert!(column.is_sorted());
-    assert_eq!(column.last(), Some(&counter(device.as_ref(), "programs_collection")));
+    let column = series.columns.iter().find(|c| c.name == "programs_collection").unwrap();
+    assert_eq!(column.at(0), before);
+    assert!(column.values.is_sorted());
+    assert_eq!(column.values.last(), Some(&counter(device.as_ref(), "programs_collection")));
+}
+
+/// Kept over time: name and value at the beginning and at the end of each counter, and how many values are held.
+fn over_time(kept: Kept) -> (RunResult, Vec<(String, u64, u64)>, usize) {
+    let member = REFERENCE.replace("[device", "[device.member");
+    let text = format!("{member}\n[device]\nkind = \"array\"\nlevel = \"raid0\"\ncount = 3\n");
+    let mut rig = Rig::parse(&text, "a").unwrap();
+    rig.set("member.capacity", "1GiB").unwrap();
+    let mut device = rig.build(1, false).unwrap();
+    let jobs = jobs("[a]\nrw=randwrite\nbs=4k\nrate_iops=500\ntime_based=1\nruntime=10\n");
+    let options = RunOptions { kept, ..RunOptions::default() };
+    let result = run(device.as_mut(), &jobs, &options, &mut ()).unwrap();
+    let columns = &result.device_series.columns;
+    let rows = result.device_series.time_s.len();
+    let ends = columns.iter().map(|c| (c.name.clone(), c.at(0), c.at(rows - 1))).collect();
+    let held = columns.iter().map(|c| c.values.len()).sum();
+    (result, ends, held)
+}
+
+#[test]
+fn of_the_members_of_an_array_what_is_shown_is_kept_over_time_and_all_where_it_is_asked_for() {
+    let (shown, few, held) = over_time(Kept::Shown);
+    let (all, every, held_of_all) = over_time(Kept::All);
+    assert_eq!(shown.counters, all.counters);
+    let at_the_end: Vec<_> = every.iter().map(|(name, _, last)| (name.clone(), *last)).collect();
+    assert_eq!(at_the_end, all.counters);
+    // The same values, in the same order.
+    let mut rest = every.iter();
+    assert!(few.iter().all(|one| rest.any(|other| other == one)));
+    let own = |columns: &[(String, u64, u64)]| {
+        columns.iter().filter(|(name, ..)| !name.contains('/')).count()
+    };
+    assert_eq!(own(&few), own(&every));
+    for name in ["member_busy_ns", "programs_host", "programs_collection", "free_superblocks"] {
+        assert_eq!(
+            few.iter().filter(|(of, ..)| of.ends_with(&format!("/{name}"))).count(),
+            3,
+            "{name}"
+        );
+    }
+    assert!(few.len() < every.len() / 3, "{} of {}", few.len(), every.len());
+    // What never changes is held once.
+    assert!(held_of_all < every.len() * 5 && held < few.len() * 8, "{held_of_all}, {held}");
 }
 
 #[test]

@@ -4,10 +4,9 @@ time."""
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from ssdlab.numeric import Floats
+from ssdlab.numeric import Floats, Indices
 from ssdlab.wear import at, written_over_time
 
 FREE = ("free_superblocks", "free_blocks")
@@ -37,13 +36,16 @@ def activity(frame: pl.DataFrame, bin_s: float = 1.0) -> pl.DataFrame | None:
     `erases` per second, and `free_blocks`; what the device does not count, and folding where
     nothing is ever folded, is left out.
     """
-    values = frame.fill_null(0).cast(pl.Float64)
+    if frame.is_empty():
+        return None
+    # Of the rows within a bin its end is enough.
+    values = frame[_bin_ends(frame["time_s"].to_numpy(), bin_s)].fill_null(0).cast(pl.Float64)
     written = written_over_time({name: values[name].to_numpy() for name in frame.columns})
-    if written is None or frame.is_empty():
+    if written is None:
         return None
     time = values["time_s"].to_numpy()
-    keep = _bin_ends(time, bin_s)
-    ends = np.concatenate(([0.0], time[keep]))
+    ended = time > 0
+    ends = np.concatenate(([0.0], time[ended]))
     steps = np.diff(ends)
 
     def grown(counted: Floats) -> Floats:
@@ -51,9 +53,9 @@ def activity(frame: pl.DataFrame, bin_s: float = 1.0) -> pl.DataFrame | None:
 
     host = grown(written.host)
     columns: dict[str, Floats] = {
-        "time_s": time[keep],
+        "time_s": time[ended],
         "wa": np.divide(
-            grown(written.programmed), host, out=np.full(len(keep), np.nan), where=host > 0
+            grown(written.programmed), host, out=np.full(len(host), np.nan), where=host > 0
         ),
     }
     for name, cause in (("relocated_bytes", "collection"), ("folded_bytes", "fold")):
@@ -65,12 +67,11 @@ def activity(frame: pl.DataFrame, bin_s: float = 1.0) -> pl.DataFrame | None:
         columns["erases"] = grown(erases) / steps
     free = _counter(values, *FREE)
     if free is not None:
-        columns["free_blocks"] = free[keep]
+        columns["free_blocks"] = free[ended]
     return pl.DataFrame(columns).with_columns(pl.col("wa").fill_nan(None))
 
 
-def _bin_ends(time: Floats, bin_s: float) -> npt.NDArray[np.intp]:
-    """Positions of the last row in each bin, the start left out."""
+def _bin_ends(time: Floats, bin_s: float) -> Indices:
+    """Positions of the last row in each bin, and of the start."""
     bins = np.ceil(time / bin_s - 1e-9)
-    ends = np.flatnonzero(np.append(np.diff(bins) > 0, True))
-    return ends[time[ends] > 0]
+    return np.flatnonzero(np.append(np.diff(bins) > 0, True))

@@ -37,6 +37,7 @@ def run(
     use_existing_file: bool = False,
     redact: bool = False,
     tbw: Size | None = None,
+    all_counters: bool = False,
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Result:
@@ -59,6 +60,8 @@ def run(
         use_existing_file: Whether a plain file that exists may be written.
         redact: Whether serial numbers and paths are left out of the result.
         tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
+        all_counters: Whether the device series has all counters of the members of a simulated
+            array; otherwise it has those that pages and answers show.
         progress: Who is told how far it is: a callback, called a few times a second, which stops
             the run by returning False; True for standard error; None for a notebook alone.
         notice: Called with a sentence for people, such as what will be lost.
@@ -77,7 +80,14 @@ def run(
     """
     target, rating = target_of(on, destroy, setup, use_existing_file, redact, tbw)
     settings = settings_of(
-        target, set=set, scale=scale, seed=seed, prepare=prepare, rating=rating, notice=notice
+        target,
+        set=set,
+        scale=scale,
+        seed=seed,
+        prepare=prepare,
+        rating=rating,
+        notice=notice,
+        all_counters=all_counters,
     )
     return watched(target, read_job(job), settings, progress)
 
@@ -92,6 +102,7 @@ def settings_of(
     rating: Rating | None = None,
     notice: Notice | None = None,
     logs: bool = False,
+    all_counters: bool = False,
 ) -> Settings:
     """How a job is run; keys are those of the drive at its scale. Raises InputError."""
     doubt = scale_doubt(target, scale)
@@ -103,6 +114,7 @@ def settings_of(
         overrides={**target.smaller(scale, fewest=SUPERBLOCKS_MIN), **keys(set)},
         notice=notice,
         logs=logs,
+        all_counters=all_counters,
         rating=rating,
     )
 

@@ -56,7 +56,7 @@ def place() -> Path | None:
 def question(target: Sim, job: JobText, settings: Settings) -> str | None:
     """All that the result of a run depends on, with the texts of rig and job as they are, since a
     result has them; None where it is not known or nothing is kept."""
-    if settings.logs:
+    if settings.logs or settings.all_counters:
         return None
     try:
         asked = [

@@ -19,6 +19,7 @@ from ssdlab.cli.options import (
     Seed,
     SetKeys,
     argument,
+    flag,
     keys,
 )
 from ssdlab.errors import InputError
@@ -48,6 +49,9 @@ def command(
     prepare: Prepare = None,
     out: KeptBelow = None,
     logs: LogFolder = None,
+    all_counters: bool = flag(
+        "Keep all counters of the members of an array over time, not only those that are shown."
+    ),
     plan: PlanOnly = False,
     drive: DriveOptions,
     view: View,
@@ -61,7 +65,13 @@ def command(
     texts = [read_job(job) for job in jobs]
     target, rating = target_of(on, **drive.given)
     settings = ask(
-        settings_of, target, set=keys(set_), rating=rating, notice=notice, logs=logs is not None
+        settings_of,
+        target,
+        set=keys(set_),
+        rating=rating,
+        notice=notice,
+        logs=logs is not None,
+        all_counters=all_counters,
     )
     if plan:
         _say_plans(target, texts, rating, view.json_)

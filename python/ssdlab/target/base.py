@@ -37,6 +37,8 @@ class Settings:
     """What a simulation may take; None for all that is available."""
     logs: bool = False
     """Whether all of fio's logs are wanted (:attr:`ssdlab.results.Result.job_logs`)."""
+    all_counters: bool = False
+    """Whether those of the members of a simulated array that nothing shows are kept over time."""
 
 
 @dataclass(frozen=True)

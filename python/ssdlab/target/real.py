@@ -104,6 +104,8 @@ class Fio:
             )
         if settings.interval_ms != 1000:
             raise InputError(f"{self.path}: the series of a real drive has intervals of 1000 ms")
+        if settings.all_counters:
+            raise InputError(f"{self.path}: --all-counters is for simulated drives")
         fio_run.find_fio()
         device = self.device()
         real_job = self._seen(job, settings, device)

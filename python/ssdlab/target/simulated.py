@@ -87,6 +87,7 @@ class Sim:
                 settings.progress,
                 interval_ms=settings.interval_ms,
                 logs=settings.logs,
+                all_counters=settings.all_counters,
                 phases=phases,
             )
 
@@ -150,14 +151,15 @@ class SimSession(AbstractContextManager["SimSession"]):
         seed: int | None = None,
         interval_ms: int = 1000,
         logs: bool = False,
+        all_counters: bool = False,
         phases: Sequence[str] = (),
     ) -> Result:
-        """Runs a job, with all of fio's logs if ``logs``; the drive goes on from where it was;
-        InputError, BrokenOffError where the job fails by its own terms (``max_latency``), and
-        Interrupted on Ctrl-C or where ``progress`` answers False."""
+        """Runs a job, with all of fio's logs if ``logs``, and with ``all_counters`` over time; the
+        drive goes on from where it was. InputError, BrokenOffError where the job fails by its own
+        terms (``max_latency``), and Interrupted on Ctrl-C or where ``progress`` answers False."""
         every_ms = log_interval(interval_ms) if logs else None
         how = {"seed": seed, "interval_ms": interval_ms, "log_avg_msec": every_ms}
-        output = self._play(job, progress, phases, **how)
+        output = self._play(job, progress, phases, all_counters=all_counters, **how)
         result = sim_result(self.name, job, output, self.target.shapes(job) if logs else [])
         failed = result.ssdlab.get("failed_jobs", [])
         for one in failed[:1]:

@@ -266,8 +266,7 @@ fn ssdlab(result: &RunResult, jobs: &JobFile, context: &Context) -> Value {
         }
         entry
     });
-    let counters = result.device_series.last();
-    let counters = counters.map(|(name, value)| (name.to_string(), value.into()));
+    let counters = result.counters.iter().map(|(name, value)| (name.clone(), (*value).into()));
     let mut entry = json!({
         "schema": 1,
         "version": env!("CARGO_PKG_VERSION"),

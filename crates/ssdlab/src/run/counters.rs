@@ -11,10 +11,17 @@ fn visit_places(device: &dyn Device, path: &str, visit: &mut dyn FnMut(&str, &dy
 }
 
 /// Visits every counter of the tree: the path of the place, name, value.
-pub(super) fn walk(device: &dyn Device, visit: &mut dyn FnMut(&str, &'static str, u64)) {
+fn walk(device: &dyn Device, visit: &mut dyn FnMut(&str, &'static str, u64)) {
     visit_places(device, "", &mut |path, device| {
         device.counters(&mut |name, value| visit(path, name, value));
     });
+}
+
+/// Every counter of the tree: the path of its place and its name, the value.
+pub(super) fn all(device: &dyn Device) -> Vec<(String, u64)> {
+    let mut all = Vec::new();
+    walk(device, &mut |path, name, value| all.push((format!("{path}{name}"), value)));
+    all
 }
 
 /// What was built of each SSD in the tree, by its path (`""`, `"below"`).
@@ -76,16 +83,105 @@ pub fn write_amplification(device: &dyn Device) -> Option<f64> {
     FlashWrites::of(device).amplification_since(FlashWrites::default())
 }
 
-/// All counters of a device tree over time, cumulative.
+/// Counters of the members of an array that a run keeps over time, beside `programs_*`: what pages and answers show of
+/// them. There may be dozens of members, each with dozens of counters that nobody looks at.
+const OF_MEMBERS: [&str; 13] = [
+    "member_reads",
+    "member_writes",
+    "member_bytes_written",
+    "member_busy_ns",
+    "host_units_written",
+    "host_bytes_written",
+    "flash_bytes_written",
+    "unit_bytes",
+    "buffer_overwrites",
+    "flash_erases",
+    "free_superblocks",
+    "slc_units_written",
+    "slc_static_erases_sum",
+];
+
+/// Whether the counter of a member of an array is one of those.
+fn shown_of_member(name: &str) -> bool {
+    name.starts_with("programs_") || OF_MEMBERS.contains(&name)
+}
+
+/// Whether the place is a member of an array, or below one.
+fn is_member(path: &str) -> bool {
+    path.split('/').any(|place| place.starts_with("member"))
+}
+
+/// Which counters of a device tree are kept over time. Those of the end are known of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kept {
+    /// All but those of the members of arrays, of which only what pages and answers show is kept.
+    #[default]
+    Shown,
+    /// All.
+    All,
+}
+
+impl Kept {
+    /// Visits every counter of the tree that is kept.
+    fn walk(self, device: &dyn Device, visit: &mut dyn FnMut(&str, &'static str, u64)) {
+        visit_places(device, "", &mut |path, device| {
+            let all = self == Kept::All || !is_member(path);
+            device.counters(&mut |name, value| {
+                if all || shown_of_member(name) {
+                    visit(path, name, value);
+                }
+            });
+        });
+    }
+
+    /// How many counters of the device are kept.
+    pub(super) fn count(self, device: &dyn Device) -> u64 {
+        let mut count = 0;
+        self.walk(device, &mut |_, _, _| count += 1);
+        count
+    }
+}
+
+/// A counter over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The path of its place and its name, as `below/programs_host`.
+    pub name: String,
+    /// Its value in each row, or, as long as it has never changed, in the first alone.
+    pub values: Vec<u64>,
+}
+
+impl Column {
+    /// Its value in a row of the series; 0 where there is none.
+    pub fn at(&self, row: usize) -> u64 {
+        let last = self.values.len().checked_sub(1);
+        last.map_or(0, |last| self.values[row.min(last)])
+    }
+
+    /// Adds its value of one more row to those of `rows`.
+    fn push(&mut self, value: u64, rows: usize) {
+        if self.values.len() == 1 && self.values[0] == value {
+            return;
+        }
+        self.values.resize(rows, self.at(0));
+        self.values.push(value);
+    }
+}
+/// Counters of a device tree over time, cumulative.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceSeries {
     /// When the counters were read, seconds of virtual time; the first row is the start.
     pub time_s: Vec<f64>,
-    /// Name of each counter (`below/programs_host`) and its values.
-    pub columns: Vec<(String, Vec<u64>)>,
+    /// Each counter that is kept.
+    pub columns: Vec<Column>,
+    kept: Kept,
 }
 
 impl DeviceSeries {
+    pub(super) fn new(kept: Kept) -> Self {
+        DeviceSeries { kept, ..DeviceSeries::default() }
+    }
+
     /// Whether the last row is of that instant.
     pub(super) fn has(&self, now_ns: u64) -> bool {
         self.time_s.last() == Some(&(now_ns as f64 / 1e9))
@@ -94,30 +190,25 @@ impl DeviceSeries {
     /// Adds a row, or replaces that of the same instant.
     pub(super) fn sample(&mut self, now_ns: u64, device: &dyn Device) {
         if self.has(now_ns) {
-            self.time_s.pop();
-            for (_, values) in &mut self.columns {
-                values.pop();
+            for column in &mut self.columns {
+                column.values.truncate(self.time_s.len() - 1);
             }
+            self.time_s.pop();
         }
         let before = self.time_s.len();
         self.time_s.push(now_ns as f64 / 1e9);
         let columns = &mut self.columns;
         let mut next = 0;
-        walk(device, &mut |path, name, value| {
-            let known =
-                columns.get(next).is_some_and(|(of, _)| of.strip_prefix(path) == Some(name));
+        self.kept.walk(device, &mut |path, name, value| {
+            let known = columns.get(next).is_some_and(|c| c.name.strip_prefix(path) == Some(name));
             if !known {
                 // Some counters show only when there is something to count.
-                columns.insert(next, (format!("{path}{name}"), vec![0; before]));
+                let values = vec![0; before.min(1)];
+                columns.insert(next, Column { name: format!("{path}{name}"), values });
             }
-            columns[next].1.push(value);
+            columns[next].push(value, before);
             next += 1;
         });
         assert_eq!(next, columns.len(), "a device has fewer counters, or in another order");
-    }
-    /// The counters at the end: name and value.
-    pub fn last(&self) -> impl Iterator<Item = (&str, u64)> {
-        let value = |values: &Vec<u64>| values.last().copied().unwrap_or(0);
-        self.columns.iter().map(move |(name, values)| (name.as_str(), value(values)))
     }
 }

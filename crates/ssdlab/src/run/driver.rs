@@ -10,7 +10,7 @@ mod power;
 mod search;
 mod watched;
 
-use super::counters::{FlashWrites, built};
+use super::counters::{self, FlashWrites, built};
 use super::flow;
 use super::process::{Next, Process, Stage, direction};
 use super::recorder::{Done, JobSpan, Recorder};
@@ -22,15 +22,12 @@ use crate::device::{Command, Completion, Device, Op};
 use crate::error::{Error, Result};
 use crate::job::{Generator, Io, JobFile};
 use crate::units::NEVER;
-use checks::{check_times, too_long};
+use checks::{Room, check_times};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// I/Os at one instant after which somebody asks whether time will ever pass.
 const IOS_PER_INSTANT: u64 = 1 << 22;
-
-/// Intervals of a run at most: every one is a row of the result in memory.
-const INTERVALS_MAX: u64 = 1 << 20;
 
 /// An I/O in flight; its index is the command's tag.
 #[derive(Clone, Copy)]
@@ -78,6 +75,7 @@ pub(super) struct Driver<'a> {
     job_states: Vec<JobState>,
     recorder: Recorder,
     device_series: DeviceSeries,
+    room: Room,
     timers: BinaryHeap<Reverse<(u64, u64, Timer)>>,
     timers_set: u64,
     interval_end: u64,
@@ -111,6 +109,8 @@ impl<'a> Driver<'a> {
     ) -> Result<Self> {
         let capacity = device.capacity();
         check_times(jobs, options.interval_ns)?;
+        let room = Room::of(device, options);
+        room.check(jobs)?;
         let mut processes = Vec::new();
         let mut slots: Vec<Slot> = Vec::new();
         for (job, spec) in jobs.jobs.iter().enumerate() {
@@ -155,7 +155,8 @@ impl<'a> Driver<'a> {
             slots,
             job_states,
             recorder,
-            device_series: DeviceSeries::default(),
+            device_series: DeviceSeries::new(options.kept),
+            room,
             timers: BinaryHeap::new(),
             timers_set: 0,
             running: 0,
@@ -201,9 +202,7 @@ impl<'a> Driver<'a> {
             }
             if now >= self.interval_end {
                 self.check_alive(done.is_empty())?;
-                if self.device_series.time_s.len() as u64 > INTERVALS_MAX {
-                    return Err(too_long("the run", self.interval_ns));
-                }
+                self.room.check_rows("the run", self.device_series.time_s.len() as u64)?;
                 self.close_interval(now);
                 self.check_overrun()?;
                 self.check_written()?;
@@ -241,6 +240,7 @@ impl<'a> Driver<'a> {
             series: recorded.series,
             latencies: recorded.latencies,
             device_series: self.device_series,
+            counters: counters::all(self.device),
             built: built(self.device),
             volatile: self.device.is_volatile(),
             attribution: recorded.attribution,

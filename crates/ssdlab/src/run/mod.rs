@@ -22,7 +22,7 @@ mod shifted;
 mod steady;
 mod watch;
 
-pub use counters::{DeviceSeries, write_amplification};
+pub use counters::{Column, DeviceSeries, Kept, write_amplification};
 pub use log::{LogFile, LogRow, LogRows};
 pub use prepare::{Preconditioning, Step, prepare};
 pub use recorder::{JobSpan, LatencyLevels, Report, ReportDirection};
@@ -49,6 +49,10 @@ pub struct RunOptions {
     /// The run ends, and what it has done is its result, as soon as it is seen to have been more
     /// work than this (see [`RunResult::work`]); a look is taken every 1,024 I/Os and intervals.
     pub most_work: Option<u64>,
+    /// Which counters of the device are kept over time.
+    pub kept: Kept,
+    /// Memory that they may take, bytes.
+    pub memory_bytes: u64,
 }
 
 impl Default for RunOptions {
@@ -59,6 +63,8 @@ impl Default for RunOptions {
             elapsed_ns: 0,
             power_loss_ns: Vec::new(),
             most_work: None,
+            kept: Kept::Shown,
+            memory_bytes: u64::MAX,
         }
     }
 }
@@ -110,9 +116,11 @@ pub struct RunResult {
     pub series: Series,
     /// Latency histograms of each segment of the run, by job and direction.
     pub latencies: Latencies,
-    /// One row per interval, and one wherever a job begins to be measured or ends: all counters of
-    /// the device and its parts, cumulative.
+    /// One row per interval, and one wherever a job begins to be measured or ends: the counters of
+    /// the device and its parts that are kept ([`RunOptions::kept`]), cumulative.
     pub device_series: DeviceSeries,
+    /// Every counter at the end: the path of its place and its name, the value.
+    pub counters: Vec<(String, u64)>,
     /// What was built of each SSD, by its path in the rig.
     pub built: Vec<(String, Built)>,
     /// Whether writes that were answered may be lost with the power until a flush.

@@ -176,11 +176,7 @@ impl Session {
 
     /// Every counter of the device and of its parts: the path of the place and the name, the value.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        let mut all = Vec::new();
-        counters::walk(self.device(), &mut |path, name, value| {
-            all.push((format!("{path}{name}"), value));
-        });
-        all
+        counters::all(self.device())
     }
 
     /// Refuses a session that broke off, or whose virtual time would come to an end in `more` ns.

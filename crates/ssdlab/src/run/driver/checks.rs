@@ -1,8 +1,10 @@
 //! Runs that cannot end, or not as they should: refused before they begin, or ended with the reason.
 
-use super::{Driver, INTERVALS_MAX, Timer};
+use super::{Driver, Timer};
+use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::job::{JobFile, OPEN_LOOP_DEPTH, too_many_written};
+use crate::job::{JobFile, JobSpec, OPEN_LOOP_DEPTH, too_many_written};
+use crate::run::RunOptions;
 use crate::run::flow::Share;
 use crate::run::process::{Process, Stage};
 use crate::units::{NEVER, Nanos};
@@ -79,15 +81,71 @@ impl Driver<'_> {
     }
 }
 
+/// Intervals of a run at most: every one is a row of the result in memory.
+const INTERVALS_MAX: u64 = 1 << 20;
+
+/// Bytes that a value of the device series takes at most, as vectors grow by doubling.
+const VALUE_BYTES: u64 = 16;
+
+/// What the device series of a run may take.
+pub(super) struct Room {
+    counters: u64,
+    interval_ns: u64,
+    bytes: u64,
+}
+
+impl Room {
+    pub fn of(device: &dyn Device, options: &RunOptions) -> Self {
+        let counters = options.kept.count(device);
+        Room { counters, interval_ns: options.interval_ns, bytes: options.memory_bytes }
+    }
+
+    /// Refuses, before they begin, jobs that surely need more.
+    pub fn check(&self, jobs: &JobFile) -> Result<()> {
+        let stages = jobs.stages();
+        let mut least = vec![0; stages.last().map_or(0, |last| *last as usize + 1)];
+        for (spec, stage) in jobs.jobs.iter().zip(stages) {
+            let own: &mut u64 = &mut least[stage as usize];
+            *own = (*own).max(least_ns(spec));
+        }
+        let whole = least.into_iter().fold(0, u64::saturating_add);
+        self.check_rows("the job", whole / self.interval_ns)
+    }
+
+    /// Refuses so many rows where they are more than there is room for.
+    pub fn check_rows(&self, what: &str, rows: u64) -> Result<()> {
+        if rows > INTERVALS_MAX {
+            return Err(too_long(what, self.interval_ns));
+        }
+        let needed = rows * self.counters * VALUE_BYTES;
+        if needed <= self.bytes {
+            return Ok(());
+        }
+        let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+        Err(Error::Memory(format!(
+            "{what} has {rows} intervals, for each of which {} counters of the device are kept: about {:.1} GB of \
+             memory, and {:.1} GB are available; let it run for a shorter time, or keep fewer counters",
+            self.counters,
+            gigabytes(needed),
+            gigabytes(self.bytes)
+        )))
+    }
+}
+
+/// The time that a job takes at least once it may start, ns.
+fn least_ns(spec: &JobSpec) -> u64 {
+    let schedule = &spec.schedule;
+    let runtime = schedule.runtime_ns.filter(|_| schedule.time_based).unwrap_or(0);
+    schedule.start_delay_ns.0.saturating_add(schedule.ramp_ns).saturating_add(runtime)
+}
+
 /// Refuses, before it begins, a job that cannot end within what a run can record.
 pub(super) fn check_times(jobs: &JobFile, interval_ns: u64) -> Result<()> {
     for spec in &jobs.jobs {
-        let schedule = &spec.schedule;
-        let runtime = schedule.runtime_ns.filter(|_| schedule.time_based).unwrap_or(0);
-        let delay = schedule.start_delay_ns.0;
-        let least = delay.saturating_add(schedule.ramp_ns).saturating_add(runtime);
-        if least / interval_ns > INTERVALS_MAX {
-            let of = if runtime > delay { "runtime" } else { "startdelay" };
+        if least_ns(spec) / interval_ns > INTERVALS_MAX {
+            let timed = spec.schedule.time_based
+                && spec.schedule.runtime_ns > Some(spec.schedule.start_delay_ns.0);
+            let of = if timed { "runtime" } else { "startdelay" };
             let error = too_long("the job", interval_ns);
             return Err(spec.error(of, error.to_string()));
         }
@@ -95,7 +153,7 @@ pub(super) fn check_times(jobs: &JobFile, interval_ns: u64) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn too_long(what: &str, interval_ns: u64) -> Error {
+fn too_long(what: &str, interval_ns: u64) -> Error {
     let span = match INTERVALS_MAX.saturating_mul(interval_ns) / 1_000_000_000 {
         seconds if seconds < 172_800 => format!("{seconds} s"),
         seconds => format!("{:.1} days", seconds as f64 / 86_400.0),
