@@ -409,6 +409,16 @@ def test_a_run_is_rows_of_a_table_in_the_states_that_its_steps_found(tmp_path: P
     assert all(one.measured["iops"] > 0 for one in rows)
 
 
+def test_reads_of_a_written_drive_do_not_wait_for_its_writes(tmp_path: Path) -> None:
+    """With its SLC cache still being emptied behind them they were ten times slower."""
+    text = KINDS["static SLC cache that is passed by"].rig
+    judged = run(text, tmp_path, parts="size,steady", writes="2")
+    rows = gather([str(judged.folder.path)]).observed
+    lone = [one for one in rows if one.load.rw == "randread" and one.load.depth == 1]
+    rates = {one.load.state: one.measured["iops"] for one in lone if one.load.bs == 4096}
+    assert rates["steady"] == pytest.approx(rates["filled"], rel=0.02)
+
+
 def test_a_twin_of_a_drive_without_an_slc_cache_has_none_and_its_spare_area(
     tmp_path: Path,
 ) -> None:

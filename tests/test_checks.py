@@ -386,6 +386,11 @@ def test_a_rate_that_rests_on_few_dips_says_within_what_it_is_known_and_what_it_
     alone = few_dips().records["run"]
     assert not of_name(examine(of_result(alone)), "noise")
     assert not of_name(examine(session(("a", alone))), "noise")
+    # So have not those that are measured for moments only in the state that rounds have reached.
+    steps = (StepEvidence("steady/a", "job", settled=True), StepEvidence("b", "job"))
+    after = session(("steady/a", alone), ("b", alone), steps=steps)
+    (found,) = of_name(examine(after), "noise")
+    assert found.status == "doubt" and found.affects == ("steady/a",)
 
 
 def test_how_sure_a_rate_is_is_not_asked_of_jobs_that_only_bring_the_drive_to_its_state() -> None:

@@ -49,7 +49,7 @@ def probes() -> tuple[Probe, ...]:
 
 def examine(evidence: Evidence) -> list[Check]:
     """What the checks say of a run, the worst first; those that cannot apply are left out."""
-    jobs = [step.key for step in evidence.steps if step.kind == "job"]
+    jobs = {step.key: step for step in evidence.steps if step.kind == "job"}
     taken = {
         key: facts(
             key,
@@ -58,9 +58,9 @@ def examine(evidence: Evidence) -> list[Check]:
             rig=evidence.rig,
             surroundings=evidence.surroundings,
             judged=evidence.single,
-            noise=evidence.prepared,
+            noise=evidence.prepared or step.settled,
         )
-        for key in jobs
+        for key, step in jobs.items()
         if key in evidence.records
     }
     case = Case(evidence, taken)
@@ -127,6 +127,7 @@ def of_execution(execution: Execution) -> Evidence:
                 offset=trim.offset if trim else 0,
                 length=trim.length if trim else None,
                 on_purpose=entry.key.partition("/")[0] in execution.protocol.on_purpose,
+                settled=entry.key.partition("/")[0] in execution.protocol.settled,
             )
         )
     made = session.kind == "sim" or execution.folder.manifest.made_file

@@ -41,6 +41,8 @@ class StepEvidence:
     """Bytes that a TRIM takes; None to the end. What jobs touch stands in their results."""
     on_purpose: bool = False
     """Whether it reads unwritten areas, or stays within a cache, because that is what it shows."""
+    settled: bool = False
+    """Whether its rate is one of a steady state, so that its series tells how sure that is."""
 
 
 @dataclass(frozen=True)

@@ -252,8 +252,9 @@ def _unsure(case: Case) -> Iterator[Symptom]:
                 continue
             known = f"±{units.percent(found.share)}" if found.share < 1 else "by ±100 % and more"
             text = f"{work.name}: IOPS {known} (95 %)"
+            key = of_job(facts.key, work.name) if case.evidence.prepared else facts.key
             if found.share <= UNSURE:
-                yield Symptom("good", text, of_job(facts.key, work.name))
+                yield Symptom("good", text, key)
                 continue
             dips = f", {units.duration(found.period_s)} from dip to dip" if found.period_s else ""
             more = found.times_longer(UNSURE)
@@ -261,7 +262,7 @@ def _unsure(case: Case) -> Iterator[Symptom]:
                 f" over {units.duration(found.seconds)}{dips}; ±{units.percent(UNSURE)} takes "
                 f"about {units.duration(more * found.seconds)}, or {math.ceil(more)} {repeats}"
             )
-            yield Symptom("doubt", text, of_job(facts.key, work.name))
+            yield Symptom("doubt", text, key)
 
 
 def _brief(case: Case) -> Iterator[Symptom]:
@@ -355,9 +356,9 @@ PROBES = (
     Probe(
         name=NOISE,
         title="noise of the rate",
-        looks_for=f"whether the rate of a job on a prepared drive, as `array` runs it, is known to "
-        f"{100 * UNSURE:g} %, by how its series varies (95 % interval, blocks of neighbours drawn "
-        "again)",
+        looks_for="whether the rate of a job on a prepared drive, as `array` and `characterise` "
+        f"run it, is known to {100 * UNSURE:g} %, by how its series varies (95 % interval, blocks "
+        "of neighbours drawn again)",
         why="of few dips, or seconds that differ, a run has some by chance: the next one gives "
         "another rate",
         look=lambda case: [*_unsure(case)],

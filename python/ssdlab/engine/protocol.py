@@ -52,6 +52,8 @@ class Protocol:
     on_purpose: Sequence[str] = ()
     """First parts of the keys of steps that read what was never written, or stay within a cache of
     the drive, because that is what they show."""
+    settled: Sequence[str] = ()
+    """First parts of the keys of steps whose rates are those of a steady state, however short."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """What it is made of, where the plan says what each part takes: titles by the first part of
     the keys of its steps."""

@@ -175,5 +175,6 @@ PROTOCOLS = procedure(
     quick_divisor=10.0,
     parts=PARTS,
     on_purpose=ON_PURPOSE,
+    settled=("steady",),
     reads_only=lambda values: values["gentle"] == "yes",
 )

@@ -329,6 +329,8 @@ def steady(setup: Setup) -> list[Step]:
             depth=32,
             read_percent=MIX,
         ),
+        # Reads would wait for what the flash still does for the writes: emptying an SLC cache.
+        Idle("steady/rest", "rest", seconds=10 * _rest(setup)),
         setup.timed("steady/read-qd1", "random reads, depth 1", "randread", "4k"),
         setup.timed("steady/read-qd32", "random reads, depth 32", "randread", "4k", depth=32),
     ]
