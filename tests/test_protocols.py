@@ -27,7 +27,7 @@ from ssdlab.engine.steps import Idle, Job, Step, Then
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.protocols import as_ssd, find, for_video, iometer, protocols
-from ssdlab.protocols.sustained_fill import FILL
+from ssdlab.protocols.sustained_fill import AGAIN, FILL
 from ssdlab.results import SERIES_SCHEMA, Result
 from ssdlab.target import Fio, Settings
 from ssdlab.wear import Stretch
@@ -545,6 +545,19 @@ def test_a_speed_that_wanders_is_not_told_as_a_cache_without_a_word() -> None:
     assert "once its fast cache is full" in found.sentences[0]
     assert "may vary by itself" in found.sentences[1]
     assert found.tables[0].note
+
+
+def test_a_cache_that_was_emptied_is_told_however_soon_it_is_full_again() -> None:
+    """The mean of the first quarter, 972 MB/s, was told as that at which the drive begins."""
+    fill = np.concatenate([np.full(40, 3000.0), np.full(300, 600.0)])
+    series = {FILL: fill, AGAIN: np.concatenate([np.full(4, 3000.0), np.full(96, 600.0)])}
+    jobs = {key: job_result("w", WRITE) for key in series}
+    records = recorded(jobs, {key: per_second(mbps) for key, mbps in series.items()})
+    found = judged("sustained-fill", records)
+    assert value(found, "begin after the rest") == pytest.approx(3000)
+    assert value(found, "mean after the rest") == records.mbps(AGAIN)
+    assert "begins at 3,000 MB/s for 12 GB: the cache has been emptied" in found.sentences[-1]
+    assert "Over 1 min 40 s it writes at 123 MB/s." in found.sentences[-1]
 
 
 def test_noise_is_no_cache() -> None:

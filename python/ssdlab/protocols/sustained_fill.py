@@ -65,7 +65,8 @@ def judge(records: Records, setup: Setup) -> Section:
         number("speed after that", of_fill(after), "MB/s", "higher"),
         number("slowest interval", of_fill(float(series.mbps.min())), "MB/s", "higher"),
         number("longest write", records.cell("max", FILL, "write"), "us", "lower"),
-        number("after the rest", records.cell("mbps", AGAIN, "write"), "MB/s", "higher"),
+        number("begin after the rest", Cell(_begin(again)[0], (AGAIN,)), "MB/s", "higher"),
+        number("mean after the rest", records.cell("mbps", AGAIN, "write"), "MB/s", "higher"),
     ]
     gigabytes = series.written / 1e9
     shown = [
@@ -144,15 +145,30 @@ def _said(
         if after and abs(tail - after) > changepoints.CHANGE_MIN * after:
             said.append(f"At the very end it writes at {units.speed(tail)}.")
     if again is not None:
-        first = float(again.mbps[: max(1, len(again.mbps) // 4)].mean())
+        first, end = _begin(again)
         rest = units.duration(setup.seconds(setup.number("rest_s")))
         end_speed = after if after is not None else records.mbps(FILL)
-        back = before is not None and end_speed is not None and first > (before + end_speed) / 2
+        fast = None if before is None or end_speed is None else (before + end_speed) / 2
+        back = first is not None and fast is not None and first > fast
+        until, length = "", units.duration(float(again.time[-1]))
+        if end is not None:
+            until = f" for {units.size_text(float(again.written[end - 1]))}"
         said.append(
-            f"After {rest} of rest it begins at {units.speed(first)}"
+            f"After {rest} of rest it begins at {units.speed(first)}{until}"
             + (": the cache has been emptied in the meantime." if back else ".")
+            + f" Over {length} it writes at {units.speed(records.mbps(AGAIN))}."
         )
     return said
+
+
+def _begin(again: Series | None) -> tuple[float | None, int | None]:
+    """The speed before the first lasting fall, and the interval in which that is; without one the
+    speed of all, and None."""
+    if again is None:
+        return None, None
+    enough = len(again.mbps) >= FEWEST
+    end = changepoints.fall(changepoints.stages(again.mbps)) if enough else None
+    return float(again.mbps[:end].mean()), end
 
 
 PROTOCOLS = procedure(
