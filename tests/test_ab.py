@@ -444,6 +444,9 @@ def test_a_change_that_fails_stops_everything(tmp_path: Path, cli: Cli) -> None:
     assert len(list((tmp_path / "runs").glob("*scratch*"))) == 2
 
 
+OTHER_SPARE = ("--set-b", "ftl.over_provisioning=0.5")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -461,6 +464,7 @@ def test_a_change_that_fails_stops_everything(tmp_path: Path, cli: Cli) -> None:
         (("-p", "consistency", "--set-b", "a"), "write it as KEY=VALUE"),
         (("-p", "consistency", "--set-b", "a=1", "--quick"), "a: unknown key"),
         (("-p", "consistency", "--set-b", "a=1", "--repeats", "1"), "'--repeats'"),
+        (("-p", "consistency", *OTHER_SPARE, "--cluster", "nonsense"), "is no address"),
     ],
 )
 def test_bad_input_is_one_sentence(

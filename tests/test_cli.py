@@ -166,6 +166,8 @@ def test_runs_are_listed_and_an_unknown_run_is_one_sentence(cli: Cli, tmp_path: 
 def test_an_unknown_list_and_an_unknown_name_are_answered_with_the_known(cli: Cli) -> None:
     assert 'did you mean "drives"?' in one_sentence(cli("list", "drive"), 2)
     assert 'did you mean "iodepth"?' in one_sentence(cli("show", "iodpeth"), 2)
+    said = one_sentence(cli("show", "demo-client", "--out", "nonsense"), 2)
+    assert "--out is where runs are kept, and demo-client is none" in said
 
 
 def test_devices_policies_and_options_are_listed_and_shown(cli: Cli) -> None:

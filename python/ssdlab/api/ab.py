@@ -182,6 +182,7 @@ def ab(
         order = order_of(protocol, on, rating, param=param, quick=quick, size=size, scale=scale)
     if cluster is not None and not on.simulated:
         raise InputError(f"{on.name}: --cluster is for simulated drives")
+    bench.cores(cluster)  # what is no address is refused before anything is said
     store = RunStore(out)
     wish = _Wish(
         target=on,

@@ -11,7 +11,7 @@ from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.answer import View, answering, print_rows
 from ssdlab.cli.options import Csv, Json, KeptWhere, Verbose, Wide, Xlsx, argument
-from ssdlab.errors import UnknownNameError, meant
+from ssdlab.errors import InputError, UnknownNameError, meant
 
 if light.BODIES:
     from ssdlab import knowledge, units
@@ -60,6 +60,8 @@ def command(
     view = View(json_=json_, csv=csv, xlsx=xlsx, verbose=verbose, wide=wide)
     view.check()
     things = list(_things(name))
+    if things and out is not None:
+        raise InputError(f"--out is where runs are kept, and {name} is none")
     if not things and (folder := RunStore(out).seek(name)) is not None:
         run = open_run(folder)
         view.show(kept.answer([run]), kept=folder, whole=run.is_job)
