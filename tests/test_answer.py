@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
@@ -519,6 +520,33 @@ def test_charts_have_their_points_as_a_table(page: Path, tab: browser.Tab) -> No
     assert rows[:2] == ["series\tblock, KiB\tIOPS", f"{NAMES[1]}\t1\t5"]
 
 
+SVG = "http://www.w3.org/2000/svg"
+
+
+@in_browser
+def test_a_chart_is_saved_as_svg_with_its_title_and_legend(page: Path, tab: browser.Tab) -> None:
+    themed(tab, "dark")
+    tab.open(page, 1400)
+    colour = "Bokeh.documents[0].roots()[0].left[0].major_label_text_color"
+    dark = tab.run(colour)
+    tab.run("window.made = []")
+    tab.run("URL.createObjectURL = (blob) => (made.push(blob), 'data:,')")
+    names = "HTMLAnchorElement.prototype.click = function () { made.push(this.download); }"
+    tab.run(names)
+    tab.run("document.querySelectorAll('button.svg').forEach((one) => one.click())")
+    found = tab.run("Promise.all(made.map((one) => one.text?.() ?? one))")
+    files, drawings = found[1::2], found[::2]
+    assert len(files) == tab.run("document.querySelectorAll('.chart').length") > 1
+    assert all(re.fullmatch(r"[a-z0-9-]+\.svg", one) for one in files)
+    texts = [ElementTree.fromstring(one).iter(f"{{{SVG}}}text") for one in drawings]
+    title, *shown = [one.text for one in texts[0]]
+    # The doubt goes with it.
+    assert title == "Latency †" and {*NAMES, "reads", "writes"} <= set(shown)
+    # Paper is light, and the page stays as it was.
+    assert not any(str(dark) in text for text in drawings) and tab.run(colour) == dark
+    themed(tab, "light")
+
+
 @in_browser
 def test_dark_pages_have_dark_charts_and_print_light_ones(page: Path, tab: browser.Tab) -> None:
     colours = (
@@ -537,6 +565,7 @@ def test_dark_pages_have_dark_charts_and_print_light_ones(page: Path, tab: brows
     assert tab.run(colours)[1] == light[1]
     pictures = "[...document.querySelectorAll('.chart > img.printed')].filter(i => i.offsetWidth)"
     assert tab.run(f"{pictures}.length") == 2
+    assert tab.run(f"{pictures}.every(i => i.src.startsWith('data:image/svg+xml,'))")
     assert tab.run("getComputedStyle(document.querySelector('.mark')).printColorAdjust") == "exact"
     assert tab.run("document.querySelector('details .tablebox table').offsetHeight") > 0
     tab.run("dispatchEvent(new Event('afterprint'))")

@@ -198,20 +198,59 @@
   };
   night.addEventListener("change", () => themed());
 
+  // A chart as SVG: lines and text stay sharp at any size.
+  const picture = (chart) => {
+    const root = Bokeh.documents[0].roots().find((one) => roots[one.id] === chart.id);
+    const view = Bokeh.index.get_by_id?.(root.id) ?? Bokeh.index[root.id];
+    for (const renderer of view.computed_renderer_views) renderer.set_visuals?.();
+    return view.export("svg").ctx.get_svg();
+  };
+  const inSvg = (name, attributes, text = "") => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.textContent = text;
+    return element;
+  };
+  // With its title and legend, which the page has around it.
+  const whole = (figure) => {
+    const chapter = figure.closest(".chapter");
+    const titles = [chapter?.querySelector("h3"), figure.querySelector("figcaption")];
+    const title = titles.filter(Boolean).map((one) => one.textContent.trim()).join(": ");
+    const entries = [...(figure.querySelector(".legend") ?? chapter?.querySelector(".legend"))?.children ?? []];
+    const chart = picture(figure.querySelector(".chart"));
+    const [width, height] = [Number(chart.getAttribute("width")), Number(chart.getAttribute("height"))];
+    const top = 30 + 18 * entries.length;
+    const size = { width, height: top + height, viewBox: `0 0 ${width} ${top + height}` };
+    const svg = inSvg("svg", { ...size, "font-family": "sans-serif" });
+    svg.append(inSvg("text", { x: 8, y: 20, "font-size": 15, "font-weight": "bold" }, title));
+    entries.forEach((entry, n) => {
+      const [y, fill] = [26 + 18 * n, entry.querySelector("i")?.style.getPropertyValue("--c")];
+      svg.append(inSvg("rect", { x: 8, y: y + 6, width: 18, height: 6, fill: fill || "none" }));
+      svg.append(inSvg("text", { x: 32, y: y + 13, "font-size": 12 }, entry.textContent.trim()));
+    });
+    chart.setAttribute("y", top);
+    svg.append(chart);
+    return { title, svg };
+  };
+  const text = (svg) => new XMLSerializer().serializeToString(svg);
+  const saveChart = (figure) => {
+    themed(true);
+    const { title, svg } = whole(figure);
+    themed();
+    const file = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+    download(new Blob([text(svg)], { type: "image/svg+xml" }), `${file || "chart"}.svg`);
+  };
+
   // Canvases do not fit themselves to paper; pictures of them do. Folded tables are unfolded.
   const folded = [];
   addEventListener("beforeprint", () => {
     themed(true);
-    for (const root of Bokeh.documents[0].roots()) {
-      const element = document.getElementById(roots[root.id]);
-      const view = Bokeh.index.get_by_id?.(root.id) ?? Bokeh.index[root.id];
-      if (!element || !view) continue;
-      for (const renderer of view.computed_renderer_views) renderer.set_visuals?.();
-      const picture = document.createElement("img");
-      picture.className = "printed";
-      picture.alt = element.getAttribute("aria-label") ?? "";
-      picture.src = view.export("png").canvas.toDataURL();
-      element.append(picture);
+    for (const chart of document.querySelectorAll(".chart")) {
+      const image = document.createElement("img");
+      image.className = "printed";
+      image.alt = chart.getAttribute("aria-label") ?? "";
+      image.src = `data:image/svg+xml,${encodeURIComponent(text(picture(chart)))}`;
+      chart.append(image);
     }
     for (const one of document.querySelectorAll("details:not([open]):not(.points)")) {
       const rows = one.querySelectorAll(".tablebox tbody tr").length;
@@ -234,6 +273,8 @@
     if (!button) return;
     if (button.classList.contains("copy")) {
       copy(button);
+    } else if (button.classList.contains("svg")) {
+      saveChart(button.closest("figure"));
     } else if (button.dataset.raw) {
       save(button);
     }
@@ -284,9 +325,12 @@
   };
   const save = async (button) => {
     const blob = await raw(document.getElementById(button.dataset.raw));
+    download(new Blob([blob], { type: button.dataset.mime }), button.dataset.file);
+  };
+  const download = (blob, file) => {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([blob], { type: button.dataset.mime }));
-    link.download = button.dataset.file;
+    link.href = URL.createObjectURL(blob);
+    link.download = file;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
@@ -335,5 +379,5 @@
   for (const details of document.querySelectorAll(".points")) {
     details.addEventListener("toggle", () => fillPoints(details), { once: true });
   }
-  window.ssdlab = { tsv, raw, lead };
+  window.ssdlab = { tsv, raw, lead, whole };
 })();
