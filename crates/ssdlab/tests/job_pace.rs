@@ -303,6 +303,17 @@ fn what_is_read_back_may_be_slow() {
 }
 
 #[test]
+fn measuring_begins_once_more_for_what_is_read_back_too() {
+    // The depth is sought during many passes; what is measured is the last window.
+    let text = "[a] rw=write size=400k loops=1000 verify=null iodepth=16 latency_target=850 latency_window=100ms \
+                latency_percentile=99";
+    let report = &play(null("100us", 1), &lines(text)).reports[0];
+    let [read, write, _] = report.runtime_ns;
+    assert_eq!(read + write, report.job_runtime_ns);
+    assert!((40_000_000..60_000_000).contains(&read), "{read} {write}");
+}
+
+#[test]
 fn a_share_holds_what_is_read_back_and_not_the_end() {
     // fio 3.33 takes 1.92 and 2.02 s for the two halves of the first job.
     let flow = "size=8m rw=write [a] flow=1 number_ios=100 verify=crc32c [b] flow=1 rate_iops=50 number_ios=300";

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Writes that a process remembers at most: 4 GiB of memory.
-const WRITES_MAX: u64 = 1 << 28;
+const WRITES_MAX: u64 = if cfg!(test) { 1000 } else { 1 << 28 };
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -144,5 +144,28 @@ impl Pattern {
     /// Whether what is written is read back.
     pub fn reads_back(&self) -> bool {
         self.verifies() && self.directions[1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{ParseSource, parse};
+    use crate::rig::Rig;
+    use crate::run::{RunOptions, run};
+
+    #[test]
+    fn a_run_that_writes_more_than_can_be_remembered_ends_with_the_reason() {
+        let rig = "[device]\nkind = \"null\"\ncapacity = \"64MiB\"\nservice_time = \"1ms\"\n";
+        let ran = |seconds: u64| {
+            let text = format!("[a]\nrw=randwrite\nverify=null\nsize=100%\nruntime={seconds}\n");
+            let include = |_: &str| Err(std::io::Error::other("none"));
+            let source = ParseSource { file: "x".into(), env: BTreeMap::new(), include: &include };
+            let mut device = Rig::parse(rig, "null").unwrap().build(1, false).unwrap();
+            run(device.as_mut(), &parse(&text, &source).unwrap(), &RunOptions::default(), &mut ())
+        };
+        assert!(ran(1).is_ok());
+        let error = ran(3).unwrap_err().to_string();
+        assert!(error.contains("[a] verify: remembers each write"), "{error}");
     }
 }

@@ -166,6 +166,7 @@ impl Process {
         self.generator.end_ramp();
         if let Some(watch) = &mut self.watch {
             watch.record_from = now;
+            watch.phase.restart();
         }
         if let Some(pacing) = &mut self.pacing {
             pacing.rate.restart(now - self.started);

@@ -77,6 +77,11 @@ impl Phase {
         }
     }
 
+    /// Measuring begins once more.
+    pub fn restart(&mut self) {
+        self.read_ns = 0;
+    }
+
     /// Measured time spent reading back, ns.
     pub fn spent(&self, now: u64, measure_from: u64) -> u64 {
         let reading = now.saturating_sub(self.since.max(measure_from));
