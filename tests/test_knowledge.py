@@ -30,7 +30,7 @@ PART_FILES = Path(__file__).parents[1] / "crates/ssdlab/src/nand/parts"
 ASSUMED_MAX = 0.4
 FITTED_MAX = 3
 MORE_ASSUMED: dict[str, int] = {
-    "seagate-enterprise-10k8-1800": 56,
+    "seagate-enterprise-10k8-1800": 50,
     "toshiba-mk4001grzb-400": 70,
     "toshiba-xg6-512": 45,
 }
