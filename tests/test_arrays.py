@@ -587,7 +587,7 @@ def test_a_run_says_that_verify_does_not_look_for_what_was_lost(cli: Cli, tmp_pa
     (checked := tmp_path / "v.fio").write_text(f"{job.read_text()}verify=crc32c\n")
     line = ("--on", "demo-client", "--set", "capacity=1GiB", "--out", tmp_path / "runs")
     cut = ("--set", 'power_loss=["10ms"]')
-    told = "verify did not look for what was lost"
+    told = "verify did not look for what was lost; fio fails where it reads back any of that."
     for path, more, says in ((checked, cut, True), (job, cut, False), (checked, (), False)):
         done = cli("run", path, *line, *more)
         assert done.status == 0, done.err

@@ -35,8 +35,8 @@ def losses_of_power(counters: Mapping[str, Any], verified: bool = False) -> list
     found = [f"{said}, devices were ready again after {units.latency(startup)}."]
     if verified and (exposed or all_of("power_lost_bytes")):
         found.append(
-            "Contents are not compared: verify did not look for what was lost, which fio would "
-            "find and fail at."
+            "Contents are not compared: verify did not look for what was lost; fio fails where it "
+            "reads back any of that."
         )
     return found
 
