@@ -13,7 +13,7 @@ import pytest
 from conftest import Outcome, needs_fio
 from ssdlab.analysis.differences import BIN_ERROR
 from ssdlab.analysis.paired import Effect, PairedValue, effect, order, together
-from ssdlab.answer import Check, Number
+from ssdlab.answer import Cell, Check, Number
 from ssdlab.answers import trial
 from ssdlab.errors import ExperimentError
 from ssdlab.studies import ab
@@ -242,6 +242,22 @@ def test_what_it_would_take_is_told_where_nothing_is_seen() -> None:
     said = ab.sentences(found, str)[0]
     assert said.startswith("No sign that the change mattered")
     assert "would mostly have been seen" in said and "runs of each" in said
+
+
+def test_a_difference_that_nothing_would_show_is_no_number() -> None:
+    values = {"A": (100.0, 180.0), "B": (170.0, 110.0)}
+    numbers = {side: iter(own) for side, own in values.items()}
+    runs = [
+        ab.TrialRun(side, place, "r", (Number("p99", next(numbers[side]), "us"),))
+        for place, side in enumerate("ABBA")
+    ]
+    found = ab.outcome("ABBA", runs, undoable=True, simulated=True)
+    visible = found.effects[0].visible
+    assert visible is not None and visible > 99
+    assert "In p99, not even a factor of 100 would mostly have been" in ab.sentences(found, str)[0]
+    cell = trial.answer(found, "A and B").sections[0].tables[0].rows[0][-1]
+    assert isinstance(cell, Cell)
+    assert cell.text == "more than x 100"
 
 
 # --- carrying it out

@@ -87,7 +87,10 @@ def _mean(values: tuple[float, ...]) -> Cell | None:
 
 def _least(effect: Effect) -> Cell:
     least = share_cell(effect.visible)
-    return replace(least, text="any") if effect.visible == 0 else least
+    if effect.visible == 0:
+        return replace(least, text="any")
+    blind = effect.visible is not None and effect.visible > ab.BLIND
+    return replace(least, text=f"more than x {1 + ab.BLIND:.0f}") if blind else least
 
 
 def _runs(outcome: ab.TrialOutcome) -> list[Figure]:

@@ -25,6 +25,9 @@ LOOKED_FOR = (0.01, 0.05, 0.10)
 """Differences for which it is told how many pairs would show them."""
 FACTOR = 2.0
 """Differences of more than three times are told as factors."""
+BLIND = 99.0
+"""Differences of more than a hundred times say no more than that hardly any would be seen: of two
+runs of each side they can be of hundreds of thousands."""
 SAID_MAX = 300
 """Characters of a failed command's last words that are passed on."""
 _PERCENTILE = re.compile(r"\bp\d+(\.\d+)?\b")
@@ -217,6 +220,8 @@ def _power(tested: Sequence[Effect]) -> str:
         else f"{100 * first.visible:.2g} %"
     )
     said = f" In {first.name}, {least} or more would mostly have been seen"
+    if first.visible > BLIND:
+        said = f" In {first.name}, not even a factor of {1 + BLIND:.0f} would mostly have been seen"
     smaller = [share for share in LOOKED_FOR if share < first.visible]
     if smaller and (count := first.needed(smaller[-1])) is not None:
         return f"{said}; {100 * smaller[-1]:.0f} % would take about {count} runs of each."
