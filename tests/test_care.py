@@ -373,6 +373,25 @@ def test_scattered_data_of_a_simulated_drive_show_in_its_scan() -> None:
     assert worn.bytes_per_s() < 0.8 * even.bytes_per_s()
 
 
+@pytest.mark.parametrize(
+    ("drive", "prepare", "empty"),
+    [
+        ("demo-client", "fob", True),
+        ("demo-client", "sequential,trim", True),
+        ("demo-client", "sequential", False),
+        ("seagate-constellation-500", "fob", False),  # disks read what was never written, too
+    ],
+)
+def test_a_scan_of_an_empty_simulated_drive_says_that_its_speed_is_no_flash(
+    drive: str, prepare: str, empty: bool
+) -> None:
+    target = resolve(drive)
+    assert isinstance(target, Sim)
+    found = scan_simulated(target, wanted_bytes=16 * MIB, prepare=prepare)
+    assert found.zero_share == float(empty)
+    assert ("without touching flash" in " ".join(scan_answer.sentences(found))) == empty
+
+
 def test_a_simulated_scan_says_what_it_cannot_know(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("scan", "demo-client", "--whole", "--set", "capacity=2GiB", "--json", "-")
     assert outcome.status == 0, outcome.err

@@ -387,7 +387,8 @@ def test_what_gives_all_that_is_needed_is_said_first() -> None:
     life = found[0].life
     years = None if life is None else life.years
     assert years is not None
-    lacking = f"None of the candidates gives 1,000 years: A gives {units.number(years)} years; B"
+    known = f"a life of {units.number(years)} years"
+    lacking = f"None of the candidates gives 1,000 years: A gives {known}; B"
     assert said(years=1000)[0].startswith(lacking)
     assert said(iops=20e3 * 1.004)[0].startswith("For 20,080 IOPS take A"), "it rounds to that"
     nothing = advise(found, ["read", "write"], prices(), 100e9)

@@ -47,7 +47,7 @@ class Needs:
             if life.years is None:
                 found["life"] = "a life that is not known"
             elif life.years < self.years * (1 - SHOWN):
-                found["life"] = f"{units.number(life.years)} years"
+                found["life"] = f"a life of {units.number(life.years)} years"
         return found
 
 
