@@ -478,6 +478,11 @@ def test_what_was_written_before_the_run_does_not_count() -> None:
     assert found["erases"].to_list() == [1, 2]
     assert found["free_blocks"].to_list() == [8, 7]
     assert Stretch(last(frame), grown(frame)).amplification == pytest.approx(550 / 300)
+    # Nor where there is a row just after the start, as of a job that begins then.
+    soon = pl.concat([frame[:1], frame]).with_columns(time_s=pl.Series([0.0, 1e-8, 60.0, 120.0]))
+    again = flash.activity(soon, 60.0)
+    assert again is not None
+    assert again["wa"].to_list() == [None, 1.5, 2.0]
 
 
 def last(frame: pl.DataFrame) -> dict[str, Any]:

@@ -72,6 +72,7 @@ def activity(frame: pl.DataFrame, bin_s: float = 1.0) -> pl.DataFrame | None:
 
 
 def _bin_ends(time: Floats, bin_s: float) -> Indices:
-    """Positions of the last row in each bin, and of the start."""
+    """Positions of the last row in each bin, and of that of time 0, from which all grows."""
     bins = np.ceil(time / bin_s - 1e-9)
-    return np.flatnonzero(np.append(np.diff(bins) > 0, True))
+    # A row just after the start counts to its bin.
+    return np.flatnonzero(np.append(np.diff(bins) > 0, True) | (time == 0))
