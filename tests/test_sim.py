@@ -123,7 +123,8 @@ def test_a_simulated_run_is_stored_and_read_back_whole(tmp_path: Path) -> None:
 def test_all_counters_of_the_members_of_an_array_are_kept_over_time_where_asked_for(
     tmp_path: Path,
 ) -> None:
-    array = ssdlab.Rig.array(0, ssdlab.Rig("demo-client").set(capacity="1536MiB"), 3)
+    drive = ssdlab.Rig("demo-client").set(capacity="1536MiB")
+    array = ssdlab.Rig.array(5, drive, 3).set(spares=1)
     job = "[w]\nrw=randwrite\nbs=4k\nrate_iops=500\ntime_based\nruntime=5\n"
     few, every = ssdlab.run(job, on=array), ssdlab.run(job, on=array, all_counters=True)
     shown, all_ = few.device_series(), every.device_series()
@@ -132,6 +133,7 @@ def test_all_counters_of_the_members_of_an_array_are_kept_over_time_where_asked_
     assert set(all_.columns) == {"time_s", *few.ssdlab["counters"]}
     assert shown.width < all_.width / 2 and shown.equals(all_.select(shown.columns))
     assert {"member2/member_busy_ns", "member2/below/programs_host"} <= set(shown.columns)
+    assert "spare0/below/erases_max" in set(all_.columns) - set(shown.columns)
     again = ssdlab.Result.load(every.save(tmp_path)).device_series()
     assert again is not None and again.equals(all_)
     with pytest.raises(InputError, match="all_counters is for simulated drives"):
@@ -146,6 +148,31 @@ def test_a_run_whose_counters_memory_cannot_hold_is_refused_before_it_begins() -
     with pytest.raises(MemoryShortError, match="604800 intervals, for each of which 473 counters"):
         array.target().run(read_job(job), settings)
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "ss=iops:50%\nss_dur=5\n",
+        "exitall\n[b]\nrw=read\nruntime=5\n",
+        "latency_target=1s\nlatency_window=100ms\niodepth=2\n",
+    ],
+    ids=["steady", "exitall", "latency_target"],
+)
+def test_jobs_that_end_before_their_time_is_up_are_not_refused_for_it(ends: str) -> None:
+    drive = ssdlab.Rig("demo-client").set(capacity="1536MiB")
+    job = "[global]\nrw=randwrite\nbs=4k\nrate_iops=50\ntime_based\nruntime=300\n[a]\n"
+    settings = Settings(memory_bytes=drive.memory + 100_000, seed=1)
+    with pytest.raises(MemoryShortError, match=r"300 intervals.* for a shorter time$"):
+        drive.target().run(read_job(job), settings)
+    assert drive.target().run(read_job(job + ends), settings).ssdlab["simulated_seconds"] < 60
+
+
+def test_many_jobs_that_end_in_steady_state_may_have_days_each() -> None:
+    job = "[global]\nrw=randread\nbs=4k\nrate_iops=50\nstonewall\ntime_based\nruntime=3d\n"
+    job += "ss=iops:50%\nss_dur=5\n" + "".join(f"[{name}]\n" for name in "abcde")
+    result = ssdlab.run(job, on=ssdlab.Rig("demo-client").set(capacity="1536MiB"))
+    assert result.ssdlab["simulated_seconds"] == pytest.approx(25, abs=1)
 
 
 @pytest.mark.large

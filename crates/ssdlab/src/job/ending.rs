@@ -98,6 +98,12 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// Whether the job, which need not fail for it, may end before its time is up.
+    pub fn may_be_early(&self) -> bool {
+        let finds_depth = self.latency.target_ns > 0 && !self.latency.goes_on;
+        self.exitall || self.steady.duration_s > 0 || finds_depth
+    }
+
     /// Reads an option; whether it is one of these.
     pub(super) fn option(&mut self, name: &str, value: &str) -> Result<bool> {
         match name {

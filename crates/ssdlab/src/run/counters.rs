@@ -106,9 +106,9 @@ fn shown_of_member(name: &str) -> bool {
     name.starts_with("programs_") || OF_MEMBERS.contains(&name)
 }
 
-/// Whether the place is a member of an array, or below one.
+/// Whether the place is a member of an array or a spare of one, or below such.
 fn is_member(path: &str) -> bool {
-    path.split('/').any(|place| place.starts_with("member"))
+    path.split('/').any(|place| place.starts_with("member") || place.starts_with("spare"))
 }
 
 /// Which counters of a device tree are kept over time. Those of the end are known of all.

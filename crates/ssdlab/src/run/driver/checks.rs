@@ -4,9 +4,9 @@ use super::{Driver, Timer};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::job::{JobFile, JobSpec, OPEN_LOOP_DEPTH, too_many_written};
-use crate::run::RunOptions;
 use crate::run::flow::Share;
 use crate::run::process::{Process, Stage};
+use crate::run::{Kept, RunOptions};
 use crate::units::{NEVER, Nanos};
 use std::cmp::Reverse;
 
@@ -90,6 +90,7 @@ const VALUE_BYTES: u64 = 16;
 /// What the device series of a run may take.
 pub(super) struct Room {
     counters: u64,
+    fewer: &'static str,
     interval_ns: u64,
     bytes: u64,
 }
@@ -97,14 +98,18 @@ pub(super) struct Room {
 impl Room {
     pub fn of(device: &dyn Device, options: &RunOptions) -> Self {
         let counters = options.kept.count(device);
-        Room { counters, interval_ns: options.interval_ns, bytes: options.memory_bytes }
+        let fewer = if options.kept == Kept::All { ", or keep fewer counters" } else { "" };
+        Room { counters, fewer, interval_ns: options.interval_ns, bytes: options.memory_bytes }
     }
 
-    /// Refuses, before they begin, jobs that surely need more.
+    /// Refuses, before they begin, jobs that need more unless they fail.
     pub fn check(&self, jobs: &JobFile) -> Result<()> {
         let stages = jobs.stages();
         let mut least = vec![0; stages.last().map_or(0, |last| *last as usize + 1)];
         for (spec, stage) in jobs.jobs.iter().zip(stages) {
+            if spec.schedule.ending.may_be_early() {
+                continue;
+            }
             let own: &mut u64 = &mut least[stage as usize];
             *own = (*own).max(least_ns(spec));
         }
@@ -124,10 +129,11 @@ impl Room {
         let gigabytes = |bytes: u64| bytes as f64 / 1e9;
         Err(Error::Memory(format!(
             "{what} has {rows} intervals, for each of which {} counters of the device are kept: about {:.1} GB of \
-             memory, and {:.1} GB are available; let it run for a shorter time, or keep fewer counters",
+             memory, and {:.1} GB are available; let it run for a shorter time{}",
             self.counters,
             gigabytes(needed),
-            gigabytes(self.bytes)
+            gigabytes(self.bytes),
+            self.fewer
         )))
     }
 }
