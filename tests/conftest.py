@@ -42,6 +42,18 @@ class Outcome:
     err: str
 
 
+Cli = Callable[..., Outcome]
+
+
+def one_sentence(outcome: Outcome, status: int = 2) -> str:
+    """The sentence of a command that failed as it should."""
+    assert outcome.status == status, outcome.err
+    assert outcome.out == ""
+    assert outcome.err.startswith("ssdlab: ")
+    assert outcome.err.count("\n") == 1, outcome.err
+    return outcome.err.removeprefix("ssdlab: ").strip()
+
+
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As pytest's own, which reads the names of all that there are to find the next number."""
@@ -57,7 +69,7 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
     """Runs ssdlab with arguments; its status and what it printed."""
 
     def run(*arguments: object) -> Outcome:

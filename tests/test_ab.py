@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from conftest import Outcome, needs_fio
+from conftest import Cli, needs_fio
 from ssdlab.analysis.differences import BIN_ERROR
 from ssdlab.analysis.paired import Effect, PairedValue, effect, order, together
 from ssdlab.answer import Cell, Check, Number
@@ -20,7 +19,6 @@ from ssdlab.studies import ab
 
 pytestmark = pytest.mark.usefixtures("short_fio")
 
-Cli = Callable[..., Outcome]
 NOISE = 0.03
 TRIALS = 1500
 

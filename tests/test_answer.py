@@ -8,7 +8,7 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 import browser
-from conftest import Outcome
+from conftest import Cli
 from ssdlab.answer import (
     INTERVAL,
     MARK_NOTE,
@@ -44,7 +44,6 @@ from ssdlab.report import answer_page, drawing
 from ssdlab.report.drawing import recoloured
 from ssdlab.tables import file_values, named_tables
 
-Cli = Callable[..., Outcome]
 in_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "-")
 NAMES = ("a drive with a long name", "another drive with a long name")
 

@@ -26,7 +26,7 @@ from polars.testing import assert_frame_equal
 
 import foreign_samples
 import ssdlab
-from conftest import Outcome, make_result
+from conftest import Cli, make_result
 from ssdlab.answer import Answer, Cell, Curve, Figure, Number, Section, Table, columns
 from ssdlab.answers import run as run_answer
 from ssdlab.api.report import Report
@@ -40,7 +40,6 @@ from ssdlab.report.cell import first_screen
 from ssdlab.rig import resolve
 from ssdlab.units import SEED_MAX
 
-Cli = Callable[..., Outcome]
 Vary = dict[str, Any]
 
 JOB = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\ntime_based\nruntime=3\n"

@@ -6,7 +6,6 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 
 import browser
 import ssdlab
-from conftest import Outcome, histogram_of
+from conftest import Cli, histogram_of
 from ssdlab import _core
 from ssdlab.arrays import predict, studies
 from ssdlab.arrays.advice import advise
@@ -32,8 +31,6 @@ from ssdlab.jobfile import JobText
 from ssdlab.rig import profiles
 from ssdlab.target import Settings, Sim
 from ssdlab.units import for_page
-
-Cli = Callable[..., Outcome]
 
 
 def null(ms: float = 1.0, capacity: str = "64MiB") -> Sim:

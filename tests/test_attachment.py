@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conftest import Outcome
+from conftest import Cli
 from ssdlab import _core
 from ssdlab.arrays.attachment import Attachment, attachment, shipped_attachments, with_bus
 from ssdlab.arrays.grid import ArrayCase, DriveSetup
@@ -17,8 +16,6 @@ from ssdlab.arrays.rigs import ArrayShape, array_rig, shipped
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.target import Settings, Sim
-
-Cli = Callable[..., Outcome]
 
 NULL = Sim(
     "null",

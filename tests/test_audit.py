@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conftest import Loop, Outcome
+from conftest import Cli, Loop
 from recorded import DISK_QUEUE, GIB, SSD_QUEUE, Recorded
 from ssdlab.audits import CHECKS, FileSystemSpace, Finding, Status, System, audit_path
 from ssdlab.errors import InputError
-
-Cli = Callable[..., Outcome]
 
 
 def found(

@@ -11,29 +11,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ssdlab
-from conftest import Outcome, make_result, needs_fio
+from conftest import Cli, make_result, needs_fio, one_sentence
 from ssdlab import memory, units
 from ssdlab.rig import profile
 from ssdlab.store import RunStore
 
-Cli = Callable[..., Outcome]
-
 SMALL = ("--set", "capacity=64MiB")
-
-
-def one_sentence(outcome: Outcome, status: int = 2) -> str:
-    """The sentence of a command that failed as it should."""
-    assert outcome.status == status, outcome.err
-    assert outcome.out == ""
-    assert outcome.err.startswith("ssdlab: ")
-    assert outcome.err.count("\n") == 1, outcome.err
-    return outcome.err.removeprefix("ssdlab: ").strip()
 
 
 def files_below(folder: Path) -> list[Path]:

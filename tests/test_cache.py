@@ -14,13 +14,11 @@ import polars as pl
 import pytest
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli
 from ssdlab import _core, units
 from ssdlab.answers.cache import answer
 from ssdlab.studies.caches import MissRatioPoint, MissRatios, known_policies
 from test_traces import SHARED
-
-Cli = Callable[..., Outcome]
 
 OBJECTS = {
     "lru": ((19728, 199969308), (17969, 184092808), (13687, 140805897), (6392, 65877187)),

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import numpy as np
 import pytest
 
 import browser
-from conftest import MIB, Loop, Outcome
+from conftest import MIB, Cli, Loop
 from ssdlab.answers import scan as scan_answer
 from ssdlab.answers import scan as scansay
 from ssdlab.care.blockio import all_zero, reading
@@ -33,7 +32,6 @@ from ssdlab.rig import resolve
 from ssdlab.simscan import scan_simulated
 from ssdlab.target import Sim
 
-Cli = Callable[..., Outcome]
 BLOCK = 4096
 PIECE_NS = 2_000_000
 

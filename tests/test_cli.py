@@ -20,14 +20,12 @@ from typing import Any
 import pytest
 
 import ssdlab.cli
-from conftest import Outcome, make_result
+from conftest import Cli, make_result, one_sentence
 from ssdlab import rig
 from ssdlab.cli.answer import Ask, View
 from ssdlab.cli.app import COMMANDS, load
 from ssdlab.rig import Profile
 from ssdlab.store import RunStore
-
-Cli = Callable[..., Outcome]
 
 JOB = "[w]\nrw=write\nsize=1m\n"
 PROFILE = Profile("test-drive", 'name = "test-drive"\nsummary = "a drive for tests"\n')
@@ -38,15 +36,6 @@ def job(tmp_path: Path) -> Path:
     path = tmp_path / "job.fio"
     path.write_text(JOB)
     return path
-
-
-def one_sentence(outcome: Outcome, status: int) -> str:
-    """The sentence of a command that failed as it should."""
-    assert outcome.status == status, outcome.err
-    assert outcome.out == ""
-    assert outcome.err.startswith("ssdlab: ")
-    assert outcome.err.count("\n") == 1, outcome.err
-    return outcome.err
 
 
 def nothing_kept(tmp_path: Path) -> bool:
@@ -62,77 +51,77 @@ def test_an_unknown_profile_is_answered_with_the_nearest(
     cli: Cli, job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rig, "profiles", lambda: [PROFILE])
-    said = one_sentence(cli("run", job, "--on", "tset-drive"), 2)
+    said = one_sentence(cli("run", job, "--on", "tset-drive"))
     assert 'did you mean "test-drive"?' in said
 
 
 def test_a_missing_job_file_is_named(cli: Cli, tmp_path: Path) -> None:
-    said = one_sentence(cli("run", tmp_path / "gone.fio", "--on", "./s"), 2)
+    said = one_sentence(cli("run", tmp_path / "gone.fio", "--on", "./s"))
     assert "gone.fio: there is no such job file" in said
 
 
 def test_a_folder_is_no_job_file(cli: Cli, tmp_path: Path) -> None:
-    assert "is a folder, not a job file" in one_sentence(cli("run", tmp_path, "--on", "./s"), 2)
+    assert "is a folder, not a job file" in one_sentence(cli("run", tmp_path, "--on", "./s"))
 
 
 def test_a_job_file_that_is_not_utf8_is_told_where(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "latin.fio"
     path.write_bytes(b"[w]\n; gr\xfc\xdfe\n")
-    said = one_sentence(cli("run", path, "--on", "./s"), 2)
+    said = one_sentence(cli("run", path, "--on", "./s"))
     assert "not a text file in UTF-8 (byte 8 " in said
 
 
 def test_a_missing_include_is_told_with_the_places(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "job.fio"
     path.write_text("[w]\ninclude more.fio\n")
-    said = one_sentence(cli("run", path, "--on", tmp_path / "s"), 2)
+    said = one_sentence(cli("run", path, "--on", tmp_path / "s"))
     assert "job.fio:2: include: cannot read more.fio: there is no" in said
 
 
 def test_a_folder_is_no_target(cli: Cli, job: Path, tmp_path: Path) -> None:
-    assert "name a file in it" in one_sentence(cli("run", job, "--on", tmp_path), 2)
+    assert "name a file in it" in one_sentence(cli("run", job, "--on", tmp_path))
 
 
 def test_a_character_device_is_no_target(cli: Cli, job: Path) -> None:
-    said = one_sentence(cli("run", job, "--on", "/dev/null"), 2)
+    said = one_sentence(cli("run", job, "--on", "/dev/null"))
     assert "neither a plain file nor a block device" in said
 
 
 def test_a_device_that_is_not_there_is_not_made_a_file(cli: Cli, job: Path) -> None:
-    said = one_sentence(cli("run", job, "--on", "/dev/nvme77n1"), 2)
+    said = one_sentence(cli("run", job, "--on", "/dev/nvme77n1"))
     assert "there is no such device" in said
 
 
 def test_a_missing_rig_file_is_named(cli: Cli, job: Path) -> None:
-    assert "no such rig file" in one_sentence(cli("run", job, "--on", "array.toml"), 2)
+    assert "no such rig file" in one_sentence(cli("run", job, "--on", "array.toml"))
 
 
 def test_set_wants_a_key_and_a_value(cli: Cli, job: Path) -> None:
-    said = one_sentence(cli("run", job, "--on", "./s", "--set", "capacity"), 2)
+    said = one_sentence(cli("run", job, "--on", "./s", "--set", "capacity"))
     assert "KEY=VALUE" in said
 
 
 def test_set_and_prepare_are_for_simulated_drives(cli: Cli, job: Path, tmp_path: Path) -> None:
-    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--set", "a=1"), 2)
+    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--set", "a=1"))
     assert "a real one is as it is" in said
-    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--prepare", "steady"), 2)
+    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--prepare", "steady"))
     assert "put the filling into the job" in said
 
 
 def test_a_wrong_option_of_the_command_is_one_sentence(cli: Cli, job: Path) -> None:
-    assert "--oon" in one_sentence(cli("run", job, "--oon", "x"), 2)
+    assert "--oon" in one_sentence(cli("run", job, "--oon", "x"))
 
 
 def test_an_unknown_command_is_one_sentence(cli: Cli) -> None:
-    assert "rnu" in one_sentence(cli("rnu"), 2)
+    assert "rnu" in one_sentence(cli("rnu"))
 
 
 def test_json_to_a_folder_or_of_two_jobs_is_refused_before_the_run(
     cli: Cli, job: Path, tmp_path: Path
 ) -> None:
-    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--json", tmp_path), 2)
+    said = one_sentence(cli("run", job, "--on", tmp_path / "s", "--json", tmp_path))
     assert "is a folder; give the name of a file" in said
-    said = one_sentence(cli("run", job, job, "--on", tmp_path / "s", "--json", "x"), 2)
+    said = one_sentence(cli("run", job, job, "--on", tmp_path / "s", "--json", "x"))
     assert "one job" in said
 
 
@@ -140,7 +129,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_run(
     cli: Cli, job: Path, tmp_path: Path
 ) -> None:
     for arguments in (("--out", "/proc/runs"), ("--json", "/proc/x.json")):
-        said = one_sentence(cli("run", job, "--on", tmp_path / "s", *arguments), 2)
+        said = one_sentence(cli("run", job, "--on", tmp_path / "s", *arguments))
         assert "/proc" in said
     assert not (tmp_path / "s").exists()
 
@@ -148,7 +137,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_run(
 def test_a_file_in_a_folder_that_is_not_there_is_one_sentence(
     cli: Cli, job: Path, tmp_path: Path
 ) -> None:
-    said = one_sentence(cli("run", job, "--on", tmp_path / "gone" / "s"), 2)
+    said = one_sentence(cli("run", job, "--on", tmp_path / "gone" / "s"))
     assert "there is no folder" in said
     assert nothing_kept(tmp_path)
 
@@ -158,15 +147,15 @@ def test_runs_are_listed_and_an_unknown_run_is_one_sentence(cli: Cli, tmp_path: 
     assert "there are no runs yet" in cli("list", "runs", "--out", out).out
     folder = RunStore(out).save(make_result("drive"))
     assert folder.name in cli("list", "runs", "--out", out).out
-    said = one_sentence(cli("report", "gone", "--out", out, "-o", tmp_path / "r.html"), 2)
+    said = one_sentence(cli("report", "gone", "--out", out, "-o", tmp_path / "r.html"))
     assert 'no run is called "gone"' in said
     assert not (tmp_path / "r.html").exists()
 
 
 def test_an_unknown_list_and_an_unknown_name_are_answered_with_the_known(cli: Cli) -> None:
-    assert 'did you mean "drives"?' in one_sentence(cli("list", "drive"), 2)
-    assert 'did you mean "iodepth"?' in one_sentence(cli("show", "iodpeth"), 2)
-    said = one_sentence(cli("show", "demo-client", "--out", "nonsense"), 2)
+    assert 'did you mean "drives"?' in one_sentence(cli("list", "drive"))
+    assert 'did you mean "iodepth"?' in one_sentence(cli("show", "iodpeth"))
+    said = one_sentence(cli("show", "demo-client", "--out", "nonsense"))
     assert "--out is where runs are kept, and demo-client is none" in said
 
 
@@ -184,7 +173,7 @@ def test_what_is_shown_can_be_had_as_json(cli: Cli) -> None:
         (found,) = json.loads(cli("show", name, "--json", "-").out)
         assert found["name"] == name and found["summary"] in shown.out
         assert all(next(iter(row.values())) in shown.out for row in found["rows"])
-    one_sentence(cli("show", "greedy", "--json", "/no/such/folder/x.json"), 2)
+    one_sentence(cli("show", "greedy", "--json", "/no/such/folder/x.json"))
 
 
 def test_what_is_shown_can_be_had_as_tables(cli: Cli, tmp_path: Path) -> None:
@@ -274,11 +263,11 @@ def taking_two() -> Iterator[tuple[list[str], str, str]]:
 def test_two_documents_on_standard_output_are_refused_before_anything_begins(cli: Cli) -> None:
     refused = set()
     for given, one, other in taking_two():
-        said = one_sentence(cli(*given, one, "-", other, "-"), 2)
+        said = one_sentence(cli(*given, one, "-", other, "-"))
         assert f"{one} - and {other} both write to standard output" in said, given
         refused.add(given[0])
     for words in (("convert", "x", "-", "--to", "csv"), ("to-fio", "x", "-", "--fit")):
-        said = one_sentence(cli("trace", *words, "--json", "-"), 2)
+        said = one_sentence(cli("trace", *words, "--json", "-"))
         assert "- and --json both write to standard output" in said
     assert {"run", "test", "compare", "explain", "array", "plan", "trim", "health"} <= refused
 

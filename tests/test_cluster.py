@@ -18,7 +18,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli
 from ssdlab import bench
 from ssdlab.bench import Seat, Variant, WorkerLostError, cluster
 from ssdlab.bench.cluster import Cluster, connected
@@ -31,8 +31,6 @@ from ssdlab.store import RunStore
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
 from ssdlab.sweeps.carry import SweepOutcome as Outcome_
 from ssdlab.target import Settings, Sim
-
-Cli = Callable[..., Outcome]
 
 
 def echo(value: int, seat: Seat) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 
 import browser
 import ssdlab
-from conftest import Outcome, make_result
+from conftest import Cli, make_result
 from ssdlab import histogram
 from ssdlab.analysis import noise, steady
 from ssdlab.analysis.differences import (
@@ -45,7 +45,6 @@ from ssdlab.results import Result
 from ssdlab.store import RunStore
 from ssdlab.studies import compare
 
-Cli = Callable[..., Outcome]
 SMALL = {"capacity": "256MiB"}
 JOB = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nioengine=libaio\nnorandommap\ntime_based\nruntime=60\n"
 

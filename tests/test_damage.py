@@ -14,13 +14,12 @@ import polars as pl
 import pytest
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli, Outcome
 from ssdlab.cli import run_command
 from ssdlab.errors import InputError
 from ssdlab.results import Result
 from ssdlab.store import RunStore
 
-Cli = Callable[..., Outcome]
 Damage = Callable[[Path], None]
 
 OLD_RUN = Path(__file__).parent / "old_runs" / "job"

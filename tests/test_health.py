@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli
 from health_samples import (
     INTEL_ROWS,
     JANUARY,
@@ -30,7 +29,6 @@ from ssdlab.smart import Health, Severity, compare, from_wear, judge, parse, pro
 from ssdlab.smart.attributes import meanings
 from ssdlab.store import RunStore
 
-Cli = Callable[..., Outcome]
 SAMPLES = os.environ.get("SSDLAB_HEALTH_SAMPLES")
 MIB32 = 32 << 20
 

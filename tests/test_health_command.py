@@ -6,13 +6,12 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Loop, Outcome, make_result
+from conftest import Cli, Loop, make_result, one_sentence
 from health_samples import (
     INTEL_ROWS,
     PHISON_ROWS,
@@ -31,16 +30,6 @@ from ssdlab.results import Result
 from ssdlab.smart import judge, parse, project, read_document
 from ssdlab.smart.report import HealthReport
 from ssdlab.store import RunStore
-
-Cli = Callable[..., Outcome]
-
-
-def one_sentence(outcome: Outcome, status: int = 2) -> str:
-    assert outcome.status == status, outcome.err
-    assert outcome.out == ""
-    assert outcome.err.startswith("ssdlab: ")
-    assert outcome.err.count("\n") == 1, outcome.err
-    return outcome.err
 
 
 def stored(path: Path, document: dict[str, Any]) -> Path:

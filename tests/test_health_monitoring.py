@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from conftest import MIB, Loop, Outcome
+from conftest import MIB, Cli, Loop
 from health_samples import INTEL_ROWS, later, nvme, sas, sata, smartctl
 from ssdlab.fio import surroundings
 from ssdlab.smart.prometheus import METRICS
 from ssdlab.smart.verdict import SPARE_NEAR, USED_WATCH
 
-Cli = Callable[..., Outcome]
 SAMPLES = os.environ.get("SSDLAB_HEALTH_SAMPLES")
 
 GOOD = nvme()

@@ -9,13 +9,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ssdlab
-from conftest import MIB, Loop, Outcome, needs_fio
+from conftest import MIB, Cli, Loop, needs_fio
 from ssdlab import safety
 from ssdlab.care.blockio import all_zero
 from ssdlab.errors import ExperimentError, InputError, RefusedError
@@ -25,8 +25,6 @@ from ssdlab.system import System
 WORK = safety.Work("the job", "writes")
 WRITES = "[w]\nrw=write\nbs=64k\nsize=4m\nioengine=psync\n"
 READS = "[r]\nrw=randread\nbs=4k\nsize=1m\nioengine=psync\n"
-
-Cli = Callable[..., Outcome]
 
 
 @pytest.fixture

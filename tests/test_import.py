@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import foreign_samples as samples
-from conftest import Outcome, needs_fio
+from conftest import Cli, needs_fio
 from foreign_samples import BINS, IDLE, RANDREAD, direction, document, job, old, simple, write
 from ssdlab import documents
 from ssdlab.checks import examine, of_result
@@ -28,8 +28,6 @@ from ssdlab.imports import ForeignDocument, imported_runs, scan
 from ssdlab.imports.reading import documents_in
 from ssdlab.results import Result
 from ssdlab.store import RunStore
-
-Cli = Callable[..., Outcome]
 
 
 def one(path: Path) -> ForeignDocument:

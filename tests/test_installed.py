@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import distribution, metadata
 from pathlib import Path
 
@@ -18,10 +18,9 @@ import pytest
 from packaging.requirements import Requirement
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli
 from scheduling import WHEEL
 
-Cli = Callable[..., Outcome]
 ROOT = Path(__file__).parent.parent
 SHARE = ROOT / "python" / "ssdlab.data" / "data" / "share"
 SYSTEM = "/usr/bin:/bin"

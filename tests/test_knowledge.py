@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conftest import Outcome
+from conftest import Cli
 from ssdlab import _core, knowledge
 from ssdlab.knowledge import KnownValue
 from ssdlab.rig import Profile, profile, profiles
 
-Cli = Callable[..., Outcome]
 GENERIC = ("demo-client", "demo-enterprise", "lab-reference")
 """No drives: their capacities and reserves are chosen."""
 SHIPPED = [one for one in profiles() if one.name not in GENERIC]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from conftest import Outcome
+from conftest import Cli
 from ssdlab.errors import InputError
 from ssdlab.experiments import find, measured
 from ssdlab.experiments.base import Kind, Line
@@ -23,7 +23,6 @@ from ssdlab.rig import is_profile, profile
 from ssdlab.units import percent
 from test_reproduce import HEADLINES
 
-Cli = Callable[..., Outcome]
 DISK = "toshiba-al15seb120ny-1200"
 """Costs next to nothing."""
 EVERY = pytest.mark.parametrize("drive", measured.DRIVES)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import MIB, Loop, Outcome
+from conftest import MIB, Cli, Loop, Outcome
 from health_samples import nvme
 from recorded import Recorded
 from ssdlab import units
@@ -20,7 +20,6 @@ from ssdlab.audits import audit_path
 from ssdlab.care.trim import way_down
 from ssdlab.system import FileSystemSpace, Mount, System, holding, mounts, plain
 
-Cli = Callable[..., Outcome]
 ODD = os.fsdecode(b"m\xff")
 """A name that is not UTF-8."""
 

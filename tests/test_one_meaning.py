@@ -18,7 +18,7 @@ import pytest
 
 import foreign_samples as samples
 import ssdlab
-from conftest import Outcome, histogram_of, make_result
+from conftest import Cli, histogram_of, make_result
 from ssdlab import units
 from ssdlab.analysis import attribution, noise
 from ssdlab.analysis.stats import around
@@ -33,8 +33,6 @@ from ssdlab.imports import logs
 from ssdlab.jobfile import JobText
 from ssdlab.results import LATENCY_SCHEMA, Result
 from ssdlab.store import RunStore
-
-Cli = Callable[..., Outcome]
 
 FILL_THEN_RANDOM = """[global]
 direct=1

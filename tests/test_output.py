@@ -12,18 +12,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ssdlab
-from conftest import Loop, Outcome
+from conftest import Cli, Loop
 from ssdlab.errors import ExperimentError, InputError, RefusedError
 from ssdlab.output import Output, make_folder, write_to
 from ssdlab.traces.convert import convert
 
-Cli = Callable[..., Outcome]
 LIST = ("list", "drives", "--json")
 ROOT = os.geteuid() == 0
 

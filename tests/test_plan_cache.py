@@ -15,7 +15,7 @@ import pytest
 
 import browser
 import ssdlab.traces
-from conftest import Outcome
+from conftest import Cli
 from scheduling import LONG
 from ssdlab import _core, bench
 from ssdlab.bench import Seat
@@ -32,7 +32,6 @@ from ssdlab.target import Sim, Terms
 from ssdlab.tracefile import Reading
 from ssdlab.units import for_page
 
-Cli = Callable[..., Outcome]
 SEAT = Seat(lambda _: True)
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 POOL = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import browser
-from conftest import Outcome
+from conftest import Cli
 from scheduling import LONG
 from ssdlab import _core, units
 from ssdlab.answer import Curve, Figure, Section
@@ -37,7 +37,6 @@ from ssdlab.plan.stores import store
 from ssdlab.progress import ProgressCallback
 from ssdlab.rig import capacity_of, profile
 
-Cli = Callable[..., Outcome]
 DISKS = "raid1:2:seagate-constellation-es3-1000"
 SSDS = "raid1:2:intel-dc-s3700-200"
 HOT_MIB = 256 if LONG else 64

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 import small_protocol
-from conftest import Loop, Outcome, needs_fio
+from conftest import Cli, Loop, needs_fio
 from scheduling import LONG
 from ssdlab import safety
 from ssdlab.engine import estimate, ratings, rehearsal, sources
@@ -37,7 +36,6 @@ from ssdlab.target.simulated import Begun
 
 pytestmark = pytest.mark.usefixtures("short_fio")
 
-Cli = Callable[..., Outcome]
 
 NULL = """
 [device]

@@ -10,12 +10,11 @@ import json
 import os
 import stat
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conftest import MIB, Loop, Outcome
+from conftest import MIB, Cli, Loop
 from scripted import Scripted
 from ssdlab import admin as identify
 from ssdlab import safety
@@ -25,8 +24,6 @@ from ssdlab.errors import ExperimentError, InputError, Interrupted, RefusedError
 from ssdlab.progress import Progress
 from ssdlab.safety import BlockDevice
 from ssdlab.system import System
-
-Cli = Callable[..., Outcome]
 
 ID_CTRL = """
 {{

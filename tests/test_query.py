@@ -6,19 +6,17 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli
 from ssdlab.jobfile import read_job
 from ssdlab.store import RunStore
 from ssdlab.sweeps import Dataset, Sweep, axis, carry_out
 from ssdlab.units import SEED_MAX
 
-Cli = Callable[..., Outcome]
 DRIVE = "lab-reference"
 SMALL = {"capacity": "256MiB"}
 JOB = "[a]\nrw=randwrite\nbs=4k\nsize=100%\nruntime=2\ntime_based=1\n"

@@ -11,13 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conftest import MIB, Loop, Outcome
+from conftest import MIB, Cli, Loop
 from ssdlab import safety
 from ssdlab.care.extents import stretches_of
 from ssdlab.care.livewrite import PAGE_BYTES, step_bytes, write_past_cache
@@ -28,8 +28,6 @@ from ssdlab.freeze import Freezer
 from ssdlab.progress import Progress
 from ssdlab.safety import Work
 from ssdlab.system import Swap, System
-
-Cli = Callable[..., Outcome]
 
 
 def run(*command: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli
 from scheduling import LONG
 from ssdlab.analysis.endurance import WearOut
 from ssdlab.analysis.losses import UNREADABLE, WORN, Losses, simulate
@@ -35,8 +34,6 @@ from ssdlab.progress import Progress
 from ssdlab.rig import capacity_of, profile, profiles, registered
 from ssdlab.studies.reliability import Question, chance_text, study
 from ssdlab.units import for_page
-
-Cli = Callable[..., Outcome]
 
 TB = 1e12
 TEXTBOOK = Hazards(0.01, 2.0, one_at_a_time=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pytest
 
 import browser
-from conftest import Outcome
+from conftest import Cli
 from scheduling import LONG
 from ssdlab import _core, bench
 from ssdlab.answers import reproduction
@@ -42,7 +42,6 @@ from ssdlab.report import answer_page
 from ssdlab.rig import profile
 from ssdlab.tables import named_tables
 
-Cli = Callable[..., Outcome]
 KEYS = {
     "experiment", "drive", "quantity", "unit", "published", "simulated", "ratio", "agreement",
     "kind", "why", "at_least", "at_most",

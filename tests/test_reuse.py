@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from conftest import Outcome
+from conftest import Cli
 from ssdlab import bench
 from ssdlab._version import VERSION
 from ssdlab.api.working import working
@@ -22,8 +21,6 @@ from ssdlab.jobfile import JobText
 from ssdlab.results import Result
 from ssdlab.rig import profile
 from ssdlab.target import Settings, Sim, SimSession, Terms
-
-Cli = Callable[..., Outcome]
 
 TEXT = "[w]\nrw=randwrite\nbs=4k\nsize=16m\nnumber_ios=500\nwrite_lat_log=own\nlog_offset=1\n"
 SETTINGS = Settings(seed=3, prepare="random:1", interval_ms=50)

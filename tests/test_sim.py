@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli, Outcome
 from ssdlab.errors import BrokenOffError, InputError, Interrupted, MemoryShortError
 from ssdlab.jobfile import read_job
 from ssdlab.results import SERIES_SCHEMA
@@ -41,8 +41,6 @@ time_based
 runtime=3
 """
 ENDLESS = "[w]\nrw=randwrite\nbs=4k\nsize=100%\ntime_based\nruntime=1000000\n"
-
-Cli = Callable[..., Outcome]
 
 
 def run(job: str = JOB, seed: int = 1) -> ssdlab.Result:

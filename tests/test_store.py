@@ -14,21 +14,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from conftest import Outcome, make_result
+from conftest import Cli, make_result
 from ssdlab import errors
 from ssdlab.errors import ExperimentError, InputError
 from ssdlab.results import Result
 from ssdlab.store import RunStore, open_run
 from ssdlab.store.folder import RunFolder
-
-Cli = Callable[..., Outcome]
 
 
 def test_a_run_comes_back_as_it_was_saved(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import ssdlab
-from conftest import Outcome
+from conftest import Cli
 from ssdlab import _core
 from ssdlab.errors import InputError
 from ssdlab.jobfile import read_job
@@ -20,7 +19,6 @@ from ssdlab.sweeps.formula import FormulaValue, condition, value
 from ssdlab.sweeps.sample import sample, sampled
 from ssdlab.target import sim
 
-Cli = Callable[..., Outcome]
 DRIVE = "lab-reference"
 JOB = "[w]\nrw=randwrite\nbs=4k\nsize=100%\nruntime=1\ntime_based=1\n"
 FILE = '''

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from conftest import Outcome
+from conftest import Cli
 from ssdlab.answers.search import answer
 from ssdlab.errors import InputError, Interrupted
 from ssdlab.jobfile import read_job
@@ -19,7 +19,6 @@ from ssdlab.sweeps import Dataset, Sweep, SweepOrder, axis
 from ssdlab.sweeps.measures import goal, measured, unit
 from ssdlab.sweeps.search import AGAIN, Search, SearchResult, SearchTrial
 
-Cli = Callable[..., Outcome]
 DRIVE = "lab-reference"
 SMALL = {"capacity": "256MiB"}
 JOB = "[w]\nrw=randwrite\nbs=4k\nsize=100%\nruntime=4\ntime_based=1\n"

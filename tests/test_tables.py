@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Outcome
+from conftest import Cli
 from health_samples import nvme
 from ssdlab.answer import Answer, table_heads
 from ssdlab.cli.answer import View
@@ -19,7 +19,6 @@ from ssdlab.store import RunStore
 from ssdlab.tables import file_values, named_tables, settings_table
 from test_plan_cache import POOL, hot, write_trace
 
-Cli = Callable[..., Outcome]
 SMALL = ("--set", "capacity=512MiB")
 JOB = """[w]
 rw=randwrite

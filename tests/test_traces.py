@@ -7,7 +7,6 @@ import json
 import os
 import struct
 import subprocess
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import pytest
 import browser
 import ssdlab
 import ssdlab.traces
-from conftest import Outcome, needs_fio
+from conftest import Cli, needs_fio
 from ssdlab import _core
 from ssdlab.api.traces import reading
 from ssdlab.errors import InputError
@@ -30,7 +29,6 @@ from ssdlab.traces import fit, profile
 from ssdlab.traces.convert import convert
 from test_report import COLOURED
 
-Cli = Callable[..., Outcome]
 SHARED = Path(os.environ.get("SSDLAB_TRACES", "no-such-folder"))
 COUNTED = [
     # file, format, reads, writes, span s, footprint MiB: as published with them.

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import ssdlab
-from conftest import Loop, Outcome, needs_fio
+from conftest import Cli, Loop, needs_fio
 from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.errors import ExperimentError, InputError, Interrupted
@@ -38,7 +38,6 @@ pytestmark = [
     needs_fio(),
 ]
 
-Cli = Callable[..., Outcome]
 
 SETUP = "pts,nr-requests=64,read-ahead=256"
 JOB = "[a]\nrw=randwrite\nbs=4k\nioengine=psync\nsize=8m\n"
