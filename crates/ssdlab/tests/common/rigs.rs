@@ -31,405 +31,331 @@ pub struct Sample {
     pub kind: &'static str,
     pub below: bool,
     pub keys: &'static str,
-    pub tables: &'static [(&'static str, &'static str)],
+    pub tables: Tables,
 }
+
+/// Tables inside that of a device, by name.
+type Tables = &'static [(&'static str, &'static str)];
 
 /// See [`Sample`].
 pub const SAMPLES: &[Sample] = &[
-    Sample {
-        kind: "null",
-        below: false,
-        keys: "capacity = \"4MiB\"\nservice_time = \"20us\"\nservers = 3",
-        tables: &[],
-    },
-    Sample {
-        kind: "hdd",
-        below: false,
-        keys: "capacity = \"6MiB\"\nrpm = 7200\nseek_average = \"8.5ms\"\nwrite_settle = \"1ms\"\n\
-               sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nzones = 3\n\
-               buffer = \"512KiB\"\nsegments = 4\nqueue_depth = 8",
-        tables: &[],
-    },
-    Sample {
-        kind: "hdd",
-        below: false,
-        keys: "capacity = \"6MiB\"\nrpm = 15000\nseek_average = \"3ms\"\nseek_full = \"6ms\"\nheads = 3\n\
-               sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nwait_limit = \"60ms\"\n\
-               buffer = \"256KiB\"\nsegments = 2\nwrite_cache_enabled = true",
-        tables: &[],
-    },
-    Sample {
-        kind: "measured",
-        below: false,
-        keys: "capacity = \"4MiB\"\nconcurrency = 3\n\
-               read = [{ size = \"4KiB\", bins = [[80000, 90], [95000, 9], [2000000, 1]] }, \
-               { size = \"64KiB\", mean = \"200us\", distribution = \"lognormal\", spread = 0.5 }]\n\
-               write = [{ series = [30000, 31000, 29000, 30000, 900000, 700000], block = 3 }]",
-        tables: &[],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
-                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.3"),
-            ("ftl.gc", "pace = \"blocking\"\nidle_after = \"5ms\""),
-            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
-            (
-                "controller",
-                "command_time = \"4us\"\nwrite_time = \"3us\"\nrelocate_time = \"5us\"\ncores = 2",
-            ),
-            ("controller.read_ahead", "size = \"128KiB\""),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
-                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.3\nmapping_unit = \"1KiB\""),
-            ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
-            (
-                "write_buffer",
-                "size = \"256KiB\"\npower_loss_protected = false\n\
-                 drain = \"watermark\"\nwatermark = 0.4\nidle_after = \"3ms\"",
-            ),
-            ("controller", "relocate_time = \"3us\"\nmap_update_time = \"9us\""),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 16\n\
-                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\n\
-                 transfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.6"),
-            ("ftl.map", "kind = \"extent\"\nentries = 500\nsegment = \"64KiB\"\nchunk = \"16KiB\""),
-            ("ftl.gc", "pace = \"blocking\"\nscope = \"drive\""),
-        ],
-    },
+    alone("null", "capacity = \"4MiB\"\nservice_time = \"20us\"\nservers = 3", &[]),
+    alone(
+        "hdd",
+        "capacity = \"6MiB\"\nrpm = 7200\nseek_average = \"8.5ms\"\nwrite_settle = \"1ms\"\n\
+         sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nzones = 3\n\
+         buffer = \"512KiB\"\nsegments = 4\nqueue_depth = 8",
+        &[],
+    ),
+    alone(
+        "hdd",
+        "capacity = \"6MiB\"\nrpm = 15000\nseek_average = \"3ms\"\nseek_full = \"6ms\"\nheads = 3\n\
+         sustained_outer = \"2MB/s\"\nsustained_inner = \"1MB/s\"\nwait_limit = \"60ms\"\n\
+         buffer = \"256KiB\"\nsegments = 2\nwrite_cache_enabled = true",
+        &[],
+    ),
+    alone(
+        "measured",
+        "capacity = \"4MiB\"\nconcurrency = 3\n\
+         read = [{ size = \"4KiB\", bins = [[80000, 90], [95000, 9], [2000000, 1]] }, \
+         { size = \"64KiB\", mean = \"200us\", distribution = \"lognormal\", spread = 0.5 }]\n\
+         write = [{ series = [30000, 31000, 29000, 30000, 900000, 700000], block = 3 }]",
+        &[],
+    ),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+             t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.3"),
+        ("ftl.gc", "pace = \"blocking\"\nidle_after = \"5ms\""),
+        ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+        (
+            "controller",
+            "command_time = \"4us\"\nwrite_time = \"3us\"\nrelocate_time = \"5us\"\ncores = 2",
+        ),
+        ("controller.read_ahead", "size = \"128KiB\""),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+             t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.3\nmapping_unit = \"1KiB\""),
+        ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
+        (
+            "write_buffer",
+            "size = \"256KiB\"\npower_loss_protected = false\n\
+             drain = \"watermark\"\nwatermark = 0.4\nidle_after = \"3ms\"",
+        ),
+        ("controller", "relocate_time = \"3us\"\nmap_update_time = \"9us\""),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 16\n\
+             t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\n\
+             transfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.6"),
+        ("ftl.map", "kind = \"extent\"\nentries = 500\nsegment = \"64KiB\"\nchunk = \"16KiB\""),
+        ("ftl.gc", "pace = \"blocking\"\nscope = \"drive\""),
+    ]),
     // Flash of a part, made smaller; over-provisioning by its dies.
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "part = \"imft-25nm-mlc\"\nchannels = 2\nways = 2\nplanes = 1\npages_per_block = 16\n\
-                 die_size = \"2MiB\"\nreserve = 0.03",
-            ),
-            ("ftl.gc", "idle_after = \"2ms\""),
-        ],
-    },
+    ssd(&[
+        (
+            "nand",
+            "part = \"imft-25nm-mlc\"\nchannels = 2\nways = 2\nplanes = 1\npages_per_block = 16\n\
+             die_size = \"2MiB\"\nreserve = 0.03",
+        ),
+        ("ftl.gc", "idle_after = \"2ms\""),
+    ]),
     // SLC caches: static and folded, of two-bit cells with a cached map; dynamic and folded in time;
     // static, QLC, past it when full; both parts, with wear levelling.
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nbits_per_cell = 2\n\
-                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.5\nmapping_unit = \"1KiB\""),
-            ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
-            ("ftl.gc", "pace = \"blocking\"\nscope = \"drive\"\nidle_after = \"5ms\""),
-            (
-                "ftl.slc_cache",
-                "static_size = \"1MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
-                 fold_idle_after = \"8ms\"",
-            ),
-            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 12\n\
-                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.4"),
-            ("ftl.gc", "pace = \"paced\"\nidle_after = \"5ms\""),
-            (
-                "ftl.slc_cache",
-                "dynamic_size = \"2MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
-                 fold_idle_after = \"2ms\"",
-            ),
-            (
-                "write_buffer",
-                "size = \"256KiB\"\npower_loss_protected = true\n\
-                 drain = \"least-recent\"\nwatermark = 0.8",
-            ),
-            ("controller.read_ahead", "size = \"128KiB\""),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\npage = \"4KiB\"\npages_per_block = 32\nbits_per_cell = 4\n\
-                 t_read = \"140us\"\nt_program = \"2ms\"\nt_erase = \"9ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.4"),
-            (
-                "ftl.slc_cache",
-                "static_size = \"512KiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
-                 when_full = \"direct\"\nfold_idle_after = \"4ms\"",
-            ),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 12\n\
-                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.6"),
-            ("ftl.gc", "scope = \"channel\"\npace = \"paced\"\nseparate_frontier = true"),
-            ("ftl.wear_leveling", "policy = \"threshold\"\nspread = 3"),
-            (
-                "ftl.slc_cache",
-                "static_size = \"512KiB\"\ndynamic_size = \"1MiB\"\nt_read = \"25us\"\n\
-                 t_program = \"200us\"\nwhen_full = \"direct\"",
-            ),
-            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 32\n\
-                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\n\
-                 transfer_mts = 400\nmulti_plane_read = false",
-            ),
-            ("ftl", "over_provisioning = 0.5\nplacement = \"least-busy\""),
-            ("ftl.compression", "granule = \"512B\""),
-            ("ftl.gc", "pace = \"paced\"\nidle_after = \"5ms\""),
-            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
-            ("controller.read_ahead", "size = \"128KiB\""),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
-                 t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.6"),
-            ("ftl.gc", "pace = \"periodic\"\nidle_after = \"5ms\"\nidle_superblocks = 3"),
-            ("ftl.gc.batch", "start = 3\nend = 5.5\ncopies = 2.5"),
-            ("ftl.parity", "stripe = 5"),
-            ("controller", "write_limit = \"20MB/s\""),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\npage = \"12KiB\"\npages_per_block = 16\n\
-                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.4"),
-            ("ftl.compression", "granule = \"1KiB\""),
-            ("ftl.parity", "stripe = 5"),
-            ("ftl.map", "kind = \"cached\"\ncache = \"4KiB\""),
-            (
-                "ftl.gc",
-                "scope = \"channel\"\nvictim = \"fifo\"\npace = \"paced\"\n\
-                 separate_frontier = true",
-            ),
-            ("ftl.wear_leveling", "policy = \"threshold\"\nspread = 3"),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\nplanes = 2\npage = \"8KiB\"\npages_per_block = 16\n\
-                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
-            ),
-            ("ftl", "over_provisioning = 0.5"),
-            ("ftl.map", "kind = \"cached\"\ncache = \"4KiB\""),
-            ("ftl.gc", "scope = \"channel\"\npace = \"periodic\""),
-            ("ftl.gc.batch", "start = 1.5\nend = 3\ncopies = 4\nbetween = 0.5"),
-            ("ftl.parity", "stripe = 4"),
-            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
-            ("controller", "command_time = \"4us\"\nwrite_limit = \"40MB/s\""),
-        ],
-    },
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nbits_per_cell = 2\n\
+             t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.5\nmapping_unit = \"1KiB\""),
+        ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
+        ("ftl.gc", "pace = \"blocking\"\nscope = \"drive\"\nidle_after = \"5ms\""),
+        (
+            "ftl.slc_cache",
+            "static_size = \"1MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
+             fold_idle_after = \"8ms\"",
+        ),
+        ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 12\n\
+             t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.4"),
+        ("ftl.gc", "pace = \"paced\"\nidle_after = \"5ms\""),
+        (
+            "ftl.slc_cache",
+            "dynamic_size = \"2MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
+             fold_idle_after = \"2ms\"",
+        ),
+        (
+            "write_buffer",
+            "size = \"256KiB\"\npower_loss_protected = true\n\
+             drain = \"least-recent\"\nwatermark = 0.8",
+        ),
+        ("controller.read_ahead", "size = \"128KiB\""),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\npage = \"4KiB\"\npages_per_block = 32\nbits_per_cell = 4\n\
+             t_read = \"140us\"\nt_program = \"2ms\"\nt_erase = \"9ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.4"),
+        (
+            "ftl.slc_cache",
+            "static_size = \"512KiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
+             when_full = \"direct\"\nfold_idle_after = \"4ms\"",
+        ),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 12\n\
+             t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.6"),
+        ("ftl.gc", "scope = \"channel\"\npace = \"paced\"\nseparate_frontier = true"),
+        ("ftl.wear_leveling", "policy = \"threshold\"\nspread = 3"),
+        (
+            "ftl.slc_cache",
+            "static_size = \"512KiB\"\ndynamic_size = \"1MiB\"\nt_read = \"25us\"\n\
+             t_program = \"200us\"\nwhen_full = \"direct\"",
+        ),
+        ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 32\n\
+             t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\n\
+             transfer_mts = 400\nmulti_plane_read = false",
+        ),
+        ("ftl", "over_provisioning = 0.5\nplacement = \"least-busy\""),
+        ("ftl.compression", "granule = \"512B\""),
+        ("ftl.gc", "pace = \"paced\"\nidle_after = \"5ms\""),
+        ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+        ("controller.read_ahead", "size = \"128KiB\""),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\npage = \"8KiB\"\npages_per_block = 16\nt_read = \"60us\"\n\
+             t_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.6"),
+        ("ftl.gc", "pace = \"periodic\"\nidle_after = \"5ms\"\nidle_superblocks = 3"),
+        ("ftl.gc.batch", "start = 3\nend = 5.5\ncopies = 2.5"),
+        ("ftl.parity", "stripe = 5"),
+        ("controller", "write_limit = \"20MB/s\""),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\npage = \"12KiB\"\npages_per_block = 16\n\
+             t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.4"),
+        ("ftl.compression", "granule = \"1KiB\""),
+        ("ftl.parity", "stripe = 5"),
+        ("ftl.map", "kind = \"cached\"\ncache = \"4KiB\""),
+        (
+            "ftl.gc",
+            "scope = \"channel\"\nvictim = \"fifo\"\npace = \"paced\"\n\
+             separate_frontier = true",
+        ),
+        ("ftl.wear_leveling", "policy = \"threshold\"\nspread = 3"),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\nplanes = 2\npage = \"8KiB\"\npages_per_block = 16\n\
+             t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400",
+        ),
+        ("ftl", "over_provisioning = 0.5"),
+        ("ftl.map", "kind = \"cached\"\ncache = \"4KiB\""),
+        ("ftl.gc", "scope = \"channel\"\npace = \"periodic\""),
+        ("ftl.gc.batch", "start = 1.5\nend = 3\ncopies = 4\nbetween = 0.5"),
+        ("ftl.parity", "stripe = 4"),
+        ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+        ("controller", "command_time = \"4us\"\nwrite_limit = \"40MB/s\""),
+    ]),
     // Flash with types of pages: programmed one by one on planes that read by themselves, with both registers; in one
     // shot, kept in one register.
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 16\n\
-                 t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400\n\
-                 read_times = [\"45us\", \"60us\", \"75us\"]\n\
-                 program_times = [\"300us\", \"500us\", \"900us\"]\ntime_variation = 0.05\n\
-                 read_retries = { share = 0.2, at_once = 2 }\n\
-                 independent_plane_reads = true\npage_register = true\ncache_operations = true\n\
-                 suspend = { erase = true, program = true, enter = \"9us\", resume = \"7us\" }",
-            ),
-            ("ftl", "over_provisioning = 0.5"),
-            ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
-            ("ftl.gc", "pace = \"paced\"\nidle_after = \"5ms\""),
-            ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
-        ],
-    },
-    Sample {
-        kind: "ssd",
-        below: false,
-        keys: "capacity = \"6MiB\"",
-        tables: &[
-            (
-                "nand",
-                "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 16\n\
-                 bits_per_cell = 2\none_shot = true\nt_read = \"60us\"\nt_program = \"900us\"\n\
-                 t_erase = \"3ms\"\ntransfer_mts = 400\nread_times = [\"50us\", \"70us\"]\n\
-                 page_register = true",
-            ),
-            ("ftl", "over_provisioning = 0.5"),
-            ("ftl.gc", "pace = \"blocking\"\nscope = \"channel\"\nidle_after = \"5ms\""),
-            (
-                "ftl.slc_cache",
-                "static_size = \"1MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
-                 fold_idle_after = \"8ms\"",
-            ),
-            ("ftl.parity", "stripe = 4"),
-            ("controller.read_ahead", "size = \"128KiB\""),
-        ],
-    },
-    Sample {
-        kind: "partition",
-        below: true,
-        keys: "offset = \"1MiB\"\nsize = \"2560KiB\"",
-        tables: &[],
-    },
-    Sample {
-        kind: "link",
-        below: true,
-        keys: "bandwidth = \"550MB/s\"\ncommand_time = \"2us\"\nqueue_slots = 8",
-        tables: &[],
-    },
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 16\n\
+             t_read = \"60us\"\nt_program = \"600us\"\nt_erase = \"3ms\"\ntransfer_mts = 400\n\
+             read_times = [\"45us\", \"60us\", \"75us\"]\n\
+             program_times = [\"300us\", \"500us\", \"900us\"]\ntime_variation = 0.05\n\
+             read_retries = { share = 0.2, at_once = 2 }\n\
+             independent_plane_reads = true\npage_register = true\ncache_operations = true\n\
+             suspend = { erase = true, program = true, enter = \"9us\", resume = \"7us\" }",
+        ),
+        ("ftl", "over_provisioning = 0.5"),
+        ("ftl.map", "kind = \"cached\"\ncache = \"8KiB\""),
+        ("ftl.gc", "pace = \"paced\"\nidle_after = \"5ms\""),
+        ("write_buffer", "size = \"256KiB\"\npower_loss_protected = false"),
+    ]),
+    ssd(&[
+        (
+            "nand",
+            "channels = 2\nways = 2\nplanes = 2\npage = \"4KiB\"\npages_per_block = 16\n\
+             bits_per_cell = 2\none_shot = true\nt_read = \"60us\"\nt_program = \"900us\"\n\
+             t_erase = \"3ms\"\ntransfer_mts = 400\nread_times = [\"50us\", \"70us\"]\n\
+             page_register = true",
+        ),
+        ("ftl", "over_provisioning = 0.5"),
+        ("ftl.gc", "pace = \"blocking\"\nscope = \"channel\"\nidle_after = \"5ms\""),
+        (
+            "ftl.slc_cache",
+            "static_size = \"1MiB\"\nt_read = \"25us\"\nt_program = \"200us\"\n\
+             fold_idle_after = \"8ms\"",
+        ),
+        ("ftl.parity", "stripe = 4"),
+        ("controller.read_ahead", "size = \"128KiB\""),
+    ]),
+    above("partition", "offset = \"1MiB\"\nsize = \"2560KiB\""),
+    above("link", "bandwidth = \"550MB/s\"\ncommand_time = \"2us\"\nqueue_slots = 8"),
     // Arrays of equal members: every level, layouts by turns.
-    array("level = \"linear\"\ncount = 2"),
-    array("level = \"raid0\"\ncount = 3\nchunk = \"16KiB\""),
-    array("level = \"raid1\"\ncount = 2\nread_balance = \"round-robin\""),
-    array("level = \"raid10\"\ncount = 3\nchunk = \"8KiB\"\ntrim = false"),
-    array(
+    above("array", "level = \"linear\"\ncount = 2"),
+    above("array", "level = \"raid0\"\ncount = 3\nchunk = \"16KiB\""),
+    above("array", "level = \"raid1\"\ncount = 2\nread_balance = \"round-robin\""),
+    above("array", "level = \"raid10\"\ncount = 3\nchunk = \"8KiB\"\ntrim = false"),
+    above(
+        "array",
         "level = \"raid10\"\ncount = 4\nchunk = \"16KiB\"\nlayout = \"f2\"\nread_balance = \"nearest\"",
     ),
-    array("level = \"raid10\"\ncount = 3\nchunk = \"16KiB\"\nlayout = \"o3\""),
-    array("level = \"raid5\"\ncount = 4\nchunk = \"16KiB\""),
-    array(
+    above("array", "level = \"raid10\"\ncount = 3\nchunk = \"16KiB\"\nlayout = \"o3\""),
+    above("array", "level = \"raid5\"\ncount = 4\nchunk = \"16KiB\""),
+    above(
+        "array",
         "level = \"raid5\"\ncount = 3\nchunk = \"8KiB\"\nlayout = \"right-asymmetric\"\ntrim = true\nstripe_cache = 17",
     ),
-    array(
+    above(
+        "array",
         "level = \"raid6\"\ncount = 5\nchunk = \"64KiB\"\nlayout = \"left-asymmetric\"\nstripe_cache = 40",
     ),
-    array("level = \"raid6\"\ncount = 7\nchunk = \"4KiB\"\ntrim = true"),
+    above("array", "level = \"raid6\"\ncount = 7\nchunk = \"4KiB\"\ntrim = true"),
     // Members that fail, with and without a spare.
-    array(
+    above(
+        "array",
         "level = \"raid6\"\ncount = 5\nchunk = \"16KiB\"\nspares = 1\n\
          fail = [{ member = 1, at = \"3ms\" }, { member = 4, at = \"40ms\" }]",
     ),
-    array(
+    above(
+        "array",
         "level = \"raid1\"\ncount = 2\nspares = 1\nchunk = \"64KiB\"\nrebuild_min = \"9MB/s\"\n\
          fail = [{ member = 0, at = \"5ms\" }]",
     ),
     // Write-intent bitmaps.
-    array("level = \"raid1\"\ncount = 2\nbitmap = \"256KiB\"\nbitmap_delay = \"2ms\""),
-    array(
+    above("array", "level = \"raid1\"\ncount = 2\nbitmap = \"256KiB\"\nbitmap_delay = \"2ms\""),
+    above(
+        "array",
         "level = \"raid5\"\ncount = 4\nchunk = \"16KiB\"\nbitmap = \"1MiB\"\nbitmap_delay = \"30ms\"\n\
          spares = 1\nfail = [{ member = 2, at = \"7ms\" }]",
     ),
     // Members that share a bandwidth, and fail behind it.
-    array(
+    above(
+        "array",
         "level = \"raid5\"\ncount = 3\nchunk = \"16KiB\"\n\
          bus = { bandwidth = \"400MB/s\", command_time = \"2us\" }",
     ),
-    array(
+    above(
+        "array",
         "level = \"raid10\"\ncount = 4\nchunk = \"8KiB\"\nspares = 1\n\
          bus = { bandwidth = \"150MB/s\", duplex = \"half\" }\n\
          fail = [{ member = 1, at = \"6ms\" }]",
     ),
     // Links through something with a latency.
-    Sample {
-        kind: "link",
-        below: true,
-        keys: "bandwidth = \"1GB/s\"\nqueue_slots = 9\nduplex = \"full\"\n\
-               latency = { mean = \"90us\", distribution = \"exponential\" }",
-        tables: &[],
-    },
+    above(
+        "link",
+        "bandwidth = \"1GB/s\"\nqueue_slots = 9\nduplex = \"full\"\n\
+         latency = { mean = \"90us\", distribution = \"exponential\" }",
+    ),
     // Controller cards: without RAM, writing through, writing back with and without a battery.
-    controller("bandwidth = \"900MB/s\"\ncommand_time = \"3us\"\ncores = 2\nqueue = 5"),
-    controller(
+    above("controller", "bandwidth = \"900MB/s\"\ncommand_time = \"3us\"\ncores = 2\nqueue = 5"),
+    above(
+        "controller",
         "bandwidth = \"2GB/s\"\ncommand_time = \"1us\"\n\
          cache = { size = \"300KiB\", line = \"2KiB\" }",
     ),
-    controller(
+    above(
+        "controller",
         "bandwidth = \"3GB/s\"\ncommand_time = \"2us\"\ncores = 3\n\
          cache = { size = \"200KiB\", line = \"8KiB\", battery = true, destage_depth = 3, \
          destage_size = \"64KiB\", destage_delay = \"3ms\" }",
     ),
-    controller(
+    above(
+        "controller",
         "bandwidth = \"1GB/s\"\n\
          cache = { size = \"1MiB\", force = true, dirty_high = 0.4, dirty_low = 0.0, \
          destage_depth = 2, destage_order = \"age\", keep_reads = false }",
     ),
     // RAID cards, whose firmware takes the cores for commands of drives too: with and without RAM.
-    controller(
+    above(
+        "controller",
         "bandwidth = \"900MB/s\"\ncommand_time = \"2us\"\ncores = 2\n\
          firmware = { command_time = \"9us\", member_command_time = \"4us\" }",
     ),
-    controller(
+    above(
+        "controller",
         "bandwidth = \"2GB/s\"\ncommand_time = \"1us\"\n\
          firmware = { command_time = \"5us\", member_command_time = \"7us\", fast_path = false }\n\
          cache = { size = \"200KiB\", battery = true, destage_depth = 3, destage_delay = \"3ms\" }",
@@ -497,12 +423,11 @@ pub const SAMPLES: &[Sample] = &[
          move_rate = \"20MB/s\"\nplacement = \"below-first\"\nmetadata = \"written\"\n\
          heat_of = \"writes\"\ntrim_unit = \"0B\"",
     ),
-    Sample {
-        kind: "tier",
-        below: false,
-        keys: "extent = \"128KiB\"\nmove_size = \"8KiB\"\nperiod = \"1ms\"\nhalf_life = \"20ms\"\n\
-               promote_after = 1\nmargin = 0.1\nmoves = 4\nmetadata = \"written\"",
-        tables: &[
+    alone(
+        "tier",
+        "extent = \"128KiB\"\nmove_size = \"8KiB\"\nperiod = \"1ms\"\nhalf_life = \"20ms\"\n\
+         promote_after = 1\nmargin = 0.1\nmoves = 4\nmetadata = \"written\"",
+        &[
             ("fast", "kind = \"null\"\ncapacity = \"1500KiB\"\nservice_time = \"30us\""),
             ("below", "kind = \"ssd\"\ncapacity = \"4MiB\""),
             (
@@ -512,47 +437,50 @@ pub const SAMPLES: &[Sample] = &[
             ),
             ("below.ftl", "over_provisioning = 0.6"),
         ],
-    },
+    ),
     // Members of different size and kind.
-    Sample {
-        kind: "array",
-        below: false,
-        keys: "level = \"raid5\"\nchunk = \"32KiB\"\naccept_waste = true\nmembers = [\
-               { kind = \"null\", capacity = \"4MiB\" }, \
-               { kind = \"link\", bandwidth = \"300MB/s\", queue_slots = 4, \
-                 below = { kind = \"null\", capacity = \"5MiB\", servers = 2 } }, \
-               { kind = \"array\", level = \"raid0\", count = 2, chunk = \"8KiB\", \
-                 member = { kind = \"null\", capacity = \"2500KiB\", service_time = \"90us\" } }, \
-               { kind = \"partition\", offset = \"8KiB\", size = \"4MiB\", \
-                 below = { kind = \"null\", capacity = \"5MiB\", service_time = \"35us\" } }]",
-        tables: &[],
-    },
+    alone(
+        "array",
+        "level = \"raid5\"\nchunk = \"32KiB\"\naccept_waste = true\nmembers = [\
+         { kind = \"null\", capacity = \"4MiB\" }, \
+         { kind = \"link\", bandwidth = \"300MB/s\", queue_slots = 4, \
+           below = { kind = \"null\", capacity = \"5MiB\", servers = 2 } }, \
+         { kind = \"array\", level = \"raid0\", count = 2, chunk = \"8KiB\", \
+           member = { kind = \"null\", capacity = \"2500KiB\", service_time = \"90us\" } }, \
+         { kind = \"partition\", offset = \"8KiB\", size = \"4MiB\", \
+           below = { kind = \"null\", capacity = \"5MiB\", service_time = \"35us\" } }]",
+        &[],
+    ),
 ];
 
 /// A small device that is faster than any of those below.
-const NULL_CACHE: &[(&str, &str)] =
+const NULL_CACHE: Tables =
     &[("cache", "kind = \"null\"\ncapacity = \"700KiB\"\nservice_time = \"7us\"\nservers = 2")];
 
 /// A cache before the device below.
-const fn cache(keys: &'static str, tables: &'static [(&'static str, &'static str)]) -> Sample {
+const fn cache(keys: &'static str, tables: Tables) -> Sample {
     Sample { kind: "cache", below: true, keys, tables }
 }
 
 /// A tier above the device below.
 const fn tier(keys: &'static str) -> Sample {
-    const FAST: &[(&str, &str)] =
+    const FAST: Tables =
         &[("fast", "kind = \"null\"\ncapacity = \"1MiB\"\nservice_time = \"9us\"\nservers = 2")];
     Sample { kind: "tier", below: true, keys, tables: FAST }
 }
 
-/// An array of the device below.
-const fn array(keys: &'static str) -> Sample {
-    Sample { kind: "array", below: true, keys, tables: &[] }
+/// A device above another, with nothing but its keys.
+const fn above(kind: &'static str, keys: &'static str) -> Sample {
+    Sample { kind, below: true, keys, tables: &[] }
 }
 
-/// A controller card above the device below.
-const fn controller(keys: &'static str) -> Sample {
-    Sample { kind: "controller", below: true, keys, tables: &[] }
+/// A device of its own.
+const fn alone(kind: &'static str, keys: &'static str, tables: Tables) -> Sample {
+    Sample { kind, below: false, keys, tables }
+}
+
+const fn ssd(tables: Tables) -> Sample {
+    alone("ssd", "capacity = \"6MiB\"", tables)
 }
 
 impl Sample {
