@@ -4,13 +4,12 @@
 
 mod arc;
 mod clock;
-mod fifo;
 mod gdsf;
+mod in_order;
 mod lfu;
 mod lhd;
 mod lirs;
 mod lirs_libcachesim;
-mod lru;
 mod optimal;
 mod random;
 mod s3_fifo;
@@ -225,13 +224,13 @@ pub const REPLACEMENTS: Registry<BuildReplacement> = Registry {
             name: "lru",
             summary: "the block not used for the longest time",
             reference: "Mattson et al., Evaluation techniques for storage hierarchies, IBM Systems Journal 9 (1970)",
-            build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, lru::Lru::new(n))),
+            build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, in_order::Lru::new(n))),
         },
         Entry {
             name: "fifo",
             summary: "the block that came first, used or not",
             reference: "Belady, A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5 (1966)",
-            build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, fifo::Fifo::new(n))),
+            build: BuildReplacement::Online(|n, _, _| Cache::boxed(n, 0, in_order::Fifo::new(n))),
         },
         Entry {
             name: "clock",

@@ -1,31 +1,41 @@
-//! LRU: the frame not used for the longest time.
+//! LRU: the frame not used for the longest time; FIFO: the frame that was filled first, used since or not.
 //!
-//! Mattson et al. (1970). Cost: constant, a list is relinked at every hit; 8 bytes per frame, 16 in a device that
-//! pins frames.
+//! Mattson et al. (1970), Belady (1966). Cost: constant; of LRU a list is relinked at every hit, of FIFO nothing is
+//! done then; 8 bytes per frame, 16 in a device that pins frames.
 
 use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
 use crate::cache::queue::Queue;
-use crate::persist::persistent;
+use crate::persist::{Persist, persistent};
 
-pub struct Lru {
+/// Frames in the order in which they came; used ones come anew where it `RENEWS` them.
+pub struct InOrder<const RENEWS: bool> {
     queue: Queue,
 }
 
-persistent!(Lru { state { queue } });
+pub type Lru = InOrder<true>;
+pub type Fifo = InOrder<false>;
 
-impl Lru {
+persistent!(Lru { state { queue } });
+persistent!(Fifo { state { queue } });
+
+impl<const RENEWS: bool> InOrder<RENEWS> {
     pub fn new(capacity: u32) -> Self {
-        Lru { queue: Queue::new(capacity) }
+        InOrder { queue: Queue::new(capacity) }
     }
 }
 
-impl Policy for Lru {
+impl<const RENEWS: bool> Policy for InOrder<RENEWS>
+where
+    Self: Persist,
+{
     const SIZES: Sizes = Sizes::Any;
 
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
-        self.queue.renew(slot);
+        if RENEWS {
+            self.queue.renew(slot);
+        }
     }
 
     #[inline]
