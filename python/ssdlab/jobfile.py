@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -62,30 +62,22 @@ class JobText:
             name: value for name, value in known.items() if as_text(name + value) == name + value
         }
 
-    def traces(self) -> Callable[[str], tuple[str, ReadingOptions, str, bool]]:
-        """Where the traces are that the job replays (``read_iolog``), and how they are read."""
+    def trace(self, name: str) -> tuple[str, ReadingOptions, str, bool]:
+        """Where a trace is that the job replays (``read_iolog``), and how it is read."""
+        there = None if self.carried is None else self.carried.traces.get(name)
+        return self.replay.of(there or name, self.folder)
 
-        def find(name: str) -> tuple[str, ReadingOptions, str, bool]:
-            there = None if self.carried is None else self.carried.traces.get(name)
-            return self.replay.of(there or name, self.folder)
-
-        return find
-
-    def include(self) -> Callable[[str], str]:
-        """A reader of included files; like fio it looks here first, then in ``folder``."""
-
-        def read(path: str) -> str:
-            if self.carried is not None and path in self.carried.includes:
-                return self.carried.includes[path]
-            given = Path(path)
-            places = [given] if given.is_absolute() else [given, self.folder / given]
-            found = next((place for place in places if _exists(place)), None)
-            if found is None:
-                tried = " or ".join(str(place.absolute()) for place in dict.fromkeys(places))
-                raise InputError(f"there is no {tried}")
-            return read_text(found, "included job file")
-
-        return read
+    def include(self, path: str) -> str:
+        """The text of an included file; like fio it looks here first, then in ``folder``."""
+        if self.carried is not None and path in self.carried.includes:
+            return self.carried.includes[path]
+        given = Path(path)
+        places = [given] if given.is_absolute() else [given, self.folder / given]
+        found = next((place for place in places if _exists(place)), None)
+        if found is None:
+            tried = " or ".join(str(place.absolute()) for place in dict.fromkeys(places))
+            raise InputError(f"there is no {tried}")
+        return read_text(found, "included job file")
 
     def read(self) -> dict[str, Any]:
         """What the core reads in it: the sections of its stages and their options; InputError where
@@ -95,8 +87,8 @@ class JobText:
                 self.text,
                 job_name=self.name,
                 environment=self.environment(),
-                include=self.include(),
-                traces=self.traces(),
+                include=self.include,
+                traces=self.trace,
                 stages=self.stages,
             )
         )
@@ -116,14 +108,13 @@ class JobText:
             return None
         includes: dict[str, str] = {}
         traces: dict[str, Path] = {}
-        read, find = self.include(), self.traces()
 
         def include(path: str) -> str:
-            includes[path] = read(path)
+            includes[path] = self.include(path)
             return includes[path]
 
         def trace(name: str) -> tuple[str, ReadingOptions, str, bool]:
-            found = find(name)
+            found = self.trace(name)
             traces[name] = Path(found[0])
             return found
 

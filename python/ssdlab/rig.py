@@ -133,18 +133,16 @@ def _card_with_much_ram(rig: _core.Rig, factor: int) -> str | None:
     return units.size_text(max(much)) if much else None
 
 
-def smaller(drive: str, factor: int, *, fewest: int = SUPERBLOCKS_MIN) -> dict[str, str]:
+def smaller(drive: str, factor: int) -> dict[str, str]:
     """As :func:`reduced`, but less where too few superblocks would be left for the reserve."""
-    return smaller_rig(profile(drive).text, drive, factor, fewest=fewest)
+    return smaller_rig(profile(drive).text, drive, factor)
 
 
-def smaller_rig(
-    text: str, name: str, factor: int, *, fewest: int = SUPERBLOCKS_MIN
-) -> dict[str, str]:
+def smaller_rig(text: str, name: str, factor: int) -> dict[str, str]:
     """As :func:`smaller`, of a rig as text."""
     while factor > 1:
         try:
-            found = dict(_core.Rig(text, rig_name=name).scale(factor, fewest=fewest))
+            found = dict(_core.Rig(text, rig_name=name).scale(factor, fewest=SUPERBLOCKS_MIN))
             _core.rig_check(text, rig_name=name, overrides=list(found.items()))
         except InputError:
             factor //= 2

@@ -50,20 +50,17 @@ class Stage:
         return self.end - self.start
 
 
-def stages(
-    values: npt.ArrayLike, *, change: float = CHANGE_MIN, shortest: int | None = None
-) -> list[Stage]:
+def stages(values: npt.ArrayLike, *, change: float = CHANGE_MIN) -> list[Stage]:
     """The series as stages of constant level, in order; empty for an empty series.
 
     Args:
         values: Equally spaced samples, not negative.
         change: Smallest difference of neighbouring levels, as a share of the higher one.
-        shortest: Fewest samples of a stage; None: 1 % of the series, at least 2.
     """
     y = np.asarray(values, dtype=np.float64)
     if len(y) == 0:
         return []
-    fewest = shortest or max(2, round(len(y) * SHORTEST_SHARE))
+    fewest = max(2, round(len(y) * SHORTEST_SHARE))
     width = max(1, -(-len(y) // BINS_MAX))
     edges = [*range(0, len(y), width), len(y)]
     total = np.concatenate(([0.0], np.cumsum(y)))

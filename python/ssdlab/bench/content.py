@@ -41,14 +41,14 @@ def _beside(job: JobText, text: str, depth: int) -> Iterator[str]:
     for name in sorted(set(_VARIABLE.findall(text))):
         yield f"{name}={environment.get(name)}"
     for path in _INCLUDED.findall(text):
-        inner = job.include()(path)
+        inner = job.include(path)
         yield inner
         yield from (_hash(job, one) for one in _REPLAYED.findall(inner))
         yield from _beside(job, inner, depth - 1)
 
 
 def _hash(job: JobText, name: str) -> str:
-    path = Path(job.traces()(name)[0])
+    path = Path(job.trace(name)[0])
     status = path.stat()
     return _of_file(path, status.st_size, status.st_mtime_ns)
 

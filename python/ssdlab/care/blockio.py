@@ -96,9 +96,9 @@ class PathReader:
 
 
 @contextlib.contextmanager
-def reading(path: Path, buffer_bytes: int = PIECE_BYTES) -> Iterator[PathReader]:
+def reading(path: Path) -> Iterator[PathReader]:
     """A reader that is closed at the end."""
-    reader = PathReader(path, buffer_bytes)
+    reader = PathReader(path)
     try:
         yield reader
     finally:

@@ -12,6 +12,7 @@ from ssdlab.answer import (
     NOT_DECIDED,
     Better,
     Cell,
+    Cells,
     Check,
     Column,
     Curve,
@@ -197,18 +198,13 @@ class CellGrid:
         """The cells of a column by row."""
         return {row: self.cells[row, key] for row in self.rows}
 
-    def table(self, title: str, corner: str, unit: str, note: str = "") -> Table:
+    def table(self, title: str, corner: str, unit: str) -> Table:
         """As it is, every column in the same unit."""
         heads = [Column(corner), *(Column(name, unit) for name in self.columns.values())]
-        return Table(
-            title,
-            heads,
-            [
-                (name, *(self.cells[row, at] for at in self.columns))
-                for row, name in self.rows.items()
-            ],
-            note,
-        )
+        rows: list[Cells] = [
+            [name, *(self.cells[row, at] for at in self.columns)] for row, name in self.rows.items()
+        ]
+        return Table(title, heads, rows)
 
     def figure(
         self,

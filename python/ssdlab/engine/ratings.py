@@ -12,7 +12,7 @@ from ssdlab.fio import surroundings
 from ssdlab.jobfile import JobText
 from ssdlab.progress import ProgressCallback
 from ssdlab.rating import Rating
-from ssdlab.rig import SUPERBLOCKS_MIN, Profile, capacity_of, profiles, smaller_rig
+from ssdlab.rig import Profile, capacity_of, profiles, smaller_rig
 from ssdlab.smart import smartctl
 from ssdlab.system import System
 from ssdlab.target import Sim, SimSession, Target, Terms, real
@@ -112,7 +112,7 @@ def under_random_writes(
     where no SSD alone is written to, and Interrupted."""
     name = drive.source or drive.name
     factor = max(1, capacity // SIMULATED_BYTES)
-    keys = smaller_rig(drive.rig, name, factor, fewest=SUPERBLOCKS_MIN)
+    keys = smaller_rig(drive.rig, name, factor)
     with drive.open(Terms(keys, seed)) as session:
         rating = of_flash(session)
         if rating is None:

@@ -108,13 +108,13 @@ class Setup:
         where = f"--param {name}={text}:"
         return units.counts(where, text, expected, lambda number: 1 <= number <= most)
 
-    def blocks(self, name: str) -> list[int]:
-        """A parameter of block sizes in bytes (:mod:`ssdlab.units` says how), each once, ascending,
-        without those below the target's logical block, which no I/O can have; InputError where it
-        is no such list, or nothing remains of it."""
-        text = self.text(name)
+    def blocks(self) -> list[int]:
+        """The parameter ``blocks``: sizes in bytes (:mod:`ssdlab.units` says how), each once,
+        ascending, without those below the target's logical block, which no I/O can have;
+        InputError where it is no such list, or nothing remains of it."""
+        text = self.text("blocks")
         expected = "block sizes in whole sectors of 512 bytes, such as 512,4k,1m or 4k..1mx2"
-        where = f"--param {name}={text}:"
+        where = f"--param blocks={text}:"
         sizes = units.sizes(where, text, expected, lambda size: size >= 512 and size % 512 == 0)
         found = [size for size in sizes if size % self.block == 0]
         if not found:

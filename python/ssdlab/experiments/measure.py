@@ -73,17 +73,17 @@ class Batches:
     """From the beginning of one batch to that of the next."""
 
 
-def over_batches(result: Result, path: str = "below") -> Batches | None:
-    """The same of the drive at that path; None where fewer than three batches begin."""
+def over_batches(result: Result) -> Batches | None:
+    """The same of the drive below a link; None where fewer than three batches begin."""
     series = result.device_series()
-    if series is None or f"{path}/collection_batches" not in series.columns:
+    if series is None or "below/collection_batches" not in series.columns:
         return None
-    begins = series.filter(pl.col(f"{path}/collection_batches").diff() > 0)
+    begins = series.filter(pl.col("below/collection_batches").diff() > 0)
     if len(begins) < 3:
         return None
     seconds, host, copied = (
         float(begins[name][-1] - begins[name][0])
-        for name in ("time_s", f"{path}/host_units_written", f"{path}/programs_collection")
+        for name in ("time_s", "below/host_units_written", "below/programs_collection")
     )
     return Batches(host / seconds, 1 + copied / host, seconds / (len(begins) - 1))
 

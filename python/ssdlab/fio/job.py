@@ -177,7 +177,7 @@ def rewrite(
     """
     env = os.environ if environment is None else environment
     found = _Rewriting(job, _escaped(target), capacity or file_bytes or None, logs=logs)
-    for place, raw in _lines(job.name, job.text, job.include(), depth=0):
+    for place, raw in _lines(job.name, job.text, job.include, depth=0):
         if raw.startswith("["):
             found.begin(place, raw)
         elif found.current is not None:  # fio skips what comes before the first section

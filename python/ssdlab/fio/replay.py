@@ -99,7 +99,7 @@ def plan_trace(
     name = options["read_iolog"]
     if not name:
         raise InputError(f"{job.name}: read_iolog: needs a value, the name of a trace")
-    path, reading, fit, _ = job.traces()(name)
+    path, reading, fit, _ = job.trace(name)
     place: dict[str, Any] = {
         "capacity": capacity or job.replay.capacity_bytes,
         "fit": fit,

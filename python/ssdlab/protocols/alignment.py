@@ -40,7 +40,7 @@ def plan(setup: Setup) -> list[Step]:
             Idle(f"turn{turn}/rest", "let it finish what it is doing", seconds=setup.seconds(60))
         )
         for way, rw in WAYS:
-            for size in setup.blocks("blocks"):
+            for size in setup.blocks():
                 # Each case is first once in three turns: what went before must not favour one.
                 first = (turn - 1) % len(CASES)
                 order = (*CASES[first:], *CASES[:first])
@@ -70,7 +70,7 @@ def _job(setup: Setup, turn: int, way: str, rw: str, size: int, case: str) -> Jo
 
 def judge(records: Records, setup: Setup) -> Section:
     """What each case loses against requests on boundaries."""
-    sizes = setup.blocks("blocks")
+    sizes = setup.blocks()
     numbers, parts = [], []
     lost, spreads = {}, {}
     told: dict[str, list[tuple[float, str]]] = {}

@@ -26,7 +26,7 @@ PEOPLE = 4 * KIB
 def plan(setup: Setup) -> list[Step]:
     """Writing new, a purge before each size; then use the drive, and sweep thrice."""
     steps: list[Step] = []
-    for size in setup.blocks("blocks"):
+    for size in setup.blocks():
         steps.append(Purge(f"purge-{short(size)}", "purge"))
         steps.append(_job(setup, "new-write", "write", size))
     steps.append(Purge("purge-use", "purge"))
@@ -41,7 +41,7 @@ def plan(setup: Setup) -> list[Step]:
         )
     )
     for prefix, rw, _ in SWEEPS[1:]:
-        steps += [_job(setup, prefix, rw, size) for size in setup.blocks("blocks")]
+        steps += [_job(setup, prefix, rw, size) for size in setup.blocks()]
     return steps
 
 
@@ -58,7 +58,7 @@ def _job(setup: Setup, prefix: str, rw: str, size: int) -> Step:
 
 def judge(records: Records, setup: Setup) -> Section:
     """Tops, from which block on they are reached, and what use has cost."""
-    sizes = {size: units.binary(size) for size in setup.blocks("blocks")}
+    sizes = {size: units.binary(size) for size in setup.blocks()}
     sweeps = {prefix: title for prefix, _, title in SWEEPS}
     speed = grid(sizes, sweeps, lambda size, prefix: records.cell("mbps", _key(prefix, size)))
     rates = grid(sizes, sweeps, lambda size, prefix: records.cell("iops", _key(prefix, size)))

@@ -71,7 +71,7 @@ def planes(setup: Setup) -> list[Plane]:
     InputError where a list is none, or nothing remains that the target can do."""
     given: dict[str, Any] = {}
     if setup.text("blocks"):
-        given["blocks"] = setup.blocks("blocks")
+        given["blocks"] = setup.blocks()
     for name, most in (("depths", DEPTH_MAX), ("jobs", JOBS_MAX)):
         if setup.text(name):
             given[name] = setup.counts(name, most=most)

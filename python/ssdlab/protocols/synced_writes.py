@@ -50,14 +50,14 @@ def plan(setup: Setup) -> list[Step]:
                 options={mode: 1},
             )
             for mode in MODES
-            for size in setup.blocks("blocks")
+            for size in setup.blocks()
         ),
     ]
 
 
 def judge(records: Records, setup: Setup) -> Section:
     """Commits a second and their latency; fit for the log of a database or not."""
-    sizes = setup.blocks("blocks")
+    sizes = setup.blocks()
     rows: list[Cells] = []
     numbers = []
     for mode, size in itertools.product(MODES, sizes):

@@ -24,7 +24,7 @@ SAME = 0.1
 def plan(setup: Setup) -> list[Step]:
     """For each block size: purge, lay out if asked for, write at random."""
     steps: list[Step] = []
-    for size in setup.blocks("blocks"):
+    for size in setup.blocks():
         name = short(size)
         steps.append(Purge(f"purge-{name}", "purge"))
         if setup.text("layout") == "filled":
@@ -52,7 +52,7 @@ def judge(records: Records, setup: Setup) -> Section:
     finals: list[tuple[int, float]] = []
     least = np.inf
     marks = [mark for mark in MARKS_MIN if mark * 60 <= whole]
-    for size in setup.blocks("blocks"):
+    for size in setup.blocks():
         name, key = units.binary(size), f"write-{short(size)}"
         series = records.series(key, "write")
         if series is None:

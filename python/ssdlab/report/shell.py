@@ -18,15 +18,13 @@ from ssdlab.report.embed import bokeh_script, portable, script_json
 HERE = Path(__file__).parent
 
 
-def filled(
-    template: str, title: str, figures: Mapping[str, figure], *, version: str = VERSION, **own: Any
-) -> str:
+def filled(template: str, title: str, figures: Mapping[str, figure], **own: Any) -> str:
     """A page from its template; ``figures`` by the element that they stand in, ``own`` as the
     template names it."""
     charts, roots = portable(figures)
     return template_called(template).render(
         title=title,
-        version=version,
+        version=VERSION,
         css=_own("page.css"),
         script=_own("page.js"),
         bokeh=bokeh_script(),

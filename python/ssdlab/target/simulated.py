@@ -186,8 +186,8 @@ class SimSession(AbstractContextManager["SimSession"]):
                 job.text,
                 job_name=job.name,
                 environment=job.environment(),
-                include=job.include(),
-                traces=job.traces(),
+                include=job.include,
+                traces=job.trace,
                 progress=report,  # also without a listener: it is where Ctrl-C arrives
                 stages=job.stages,
                 **how,

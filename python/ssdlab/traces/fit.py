@@ -82,7 +82,7 @@ def _left_out(found: dict[str, Any], theta: float | None) -> list[str]:
     if found["requests_by_kind"]["trim"] or found["requests_by_kind"]["flush"]:
         said.append("trims and flushes are left out")
     if theta is not None:
-        hot = _zipf_share(theta, found["footprint"]["blocks"], 0.1)
+        hot = _zipf_share(theta, found["footprint"]["blocks"])
         told = {
             h["percent_of_blocks"]: h["share_of_touches"] for h in found["footprint"]["hottest"]
         }
@@ -129,14 +129,14 @@ def zipf(foot: dict[str, Any]) -> float | None:
     low, high = 0.01, 3.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if _zipf_share(middle, blocks, 0.1) < wanted else (low, middle)
+        low, high = (middle, high) if _zipf_share(middle, blocks) < wanted else (low, middle)
     # fio refuses an exponent of exactly 1.
     return 1.01 if abs(low - 1) < 0.005 else round(low, 2)
 
 
-def _zipf_share(theta: float, blocks: int, share: float) -> float:
-    """Share of touches on the hottest ``share`` of ``blocks`` under a Zipf law."""
-    return _harmonic(max(1, round(blocks * share)), theta) / _harmonic(blocks, theta)
+def _zipf_share(theta: float, blocks: int) -> float:
+    """Share of touches on the hottest tenth of ``blocks`` under a Zipf law."""
+    return _harmonic(max(1, round(blocks * 0.1)), theta) / _harmonic(blocks, theta)
 
 
 def _harmonic(n: int, theta: float) -> float:

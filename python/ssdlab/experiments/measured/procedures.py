@@ -63,7 +63,7 @@ class Bench:
         """How many times smaller the drive is."""
         if self.factor == 1 or self.procedure == "position":
             return 1
-        held = self._full("capacity")
+        held = self._full()
         if self.procedure == "latency":
             more = round(held / LATENCY_BYTES)
         else:
@@ -80,7 +80,7 @@ class Bench:
     def whole(self) -> int:
         """Bytes of all of it."""
         size = self.small.get("capacity")
-        return int(size.removesuffix("B")) if size else self._full("capacity")
+        return int(size.removesuffix("B")) if size else self._full()
 
     @cached_property
     def capacity(self) -> int:
@@ -88,7 +88,7 @@ class Bench:
         namespace = self.keys.get("namespace_gib")
         if namespace is None:
             return self.whole
-        share = int(namespace) * GIB / self._full("capacity")
+        share = int(namespace) * GIB / self._full()
         return int(self.whole * share) // MIB * MIB
 
     @property
@@ -109,8 +109,8 @@ class Bench:
         rig = profile(self.drive).rig()
         return int(rig.get("nand.channels") or 1) * int(rig.get("nand.ways") or 1)
 
-    def _full(self, key: str) -> int:
-        return profile(self.drive).rig().bytes(key) or 0
+    def _full(self) -> int:
+        return profile(self.drive).rig().bytes("capacity") or 0
 
     def seconds(self, least: float = SECONDS_MIN) -> str:
         """How long a point lasts, as fio writes it."""

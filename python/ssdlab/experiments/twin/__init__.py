@@ -66,15 +66,14 @@ class TwinOutcome:
 
 
 def carry_out(
-    cases: Sequence[TwinCase] = CASES, *, quick: bool = False, seed: int = 1,
-    progress: ProgressCallback | None = None,
-) -> list[TwinOutcome]:  # fmt: skip
+    *, quick: bool = False, seed: int = 1, progress: ProgressCallback | None = None
+) -> list[TwinOutcome]:
     """Fits and predicts each case, in their order; raises Interrupted on Ctrl-C."""
     outcomes = []
-    for nth, case in enumerate(cases):
+    for nth, case in enumerate(CASES):
         shares = (nth, nth + FIT_SHARE, nth + 1.0)
         heard = [
-            within(progress, low / len(cases), high / len(cases), f"{case.name}: {case.drive}")
+            within(progress, low / len(CASES), high / len(CASES), f"{case.name}: {case.drive}")
             for low, high in pairwise(shares)
         ]
         outcomes.append(_outcome(case, quick, seed, heard))
