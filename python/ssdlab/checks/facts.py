@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -365,7 +365,7 @@ def _moved(ddir: str, stats: list[Mapping[str, Any]], sampled: Sampling | None) 
 
 def sampling(rows: pl.DataFrame, interval_s: float) -> Sampling | None:
     """What a job's series of one direction looks like; None without rows."""
-    spans = list(_spans(rows, interval_s))
+    spans = _spans(rows, interval_s)
     if not spans:
         return None
     zero = sum(end - begin for begin, end, ios in spans if ios == 0)
@@ -394,20 +394,21 @@ def _rate(spans: list[tuple[float, float, int]]) -> float:
     return sum(ios for _, _, ios in spans) / length if length > 0 else 0.0
 
 
-def _spans(rows: pl.DataFrame, interval_s: float) -> Iterator[tuple[float, float, int]]:
+def _spans(rows: pl.DataFrame, interval_s: float) -> list[tuple[float, float, int]]:
     """(begin, end, I/Os) of the rows in order, those of several workers together."""
     if rows.is_empty():
-        return
+        return []
     ordered = rows.sort("time_s")
     ends = ordered["time_s"].cast(pl.Float64).to_numpy()
     ios = ordered["ios"].cast(pl.Int64).to_numpy()
     rate = ordered["iops"].cast(pl.Float64).to_numpy()
     with np.errstate(divide="ignore", invalid="ignore"):
         length = np.where((ios > 0) & (rate > 0), ios / rate, interval_s)
-    cuts = np.flatnonzero(np.diff(ends) > TOGETHER * interval_s) + 1
-    for part in np.split(np.arange(len(ends)), cuts):
-        # Of several workers that were late together, one is enough to cover the time.
-        yield float((ends - length)[part].max()), float(ends[part].max()), int(ios[part].sum())
+    starts = np.append(0, np.flatnonzero(np.diff(ends) > TOGETHER * interval_s) + 1)
+    # Of several workers that were late together, one is enough to cover the time.
+    begin = np.maximum.reduceat(ends - length, starts)
+    end, sums = np.maximum.reduceat(ends, starts), np.add.reduceat(ios, starts)
+    return list(zip(begin.tolist(), end.tolist(), sums.tolist(), strict=True))
 
 
 def _rig(text: str | None) -> RigFacts | None:
