@@ -224,6 +224,31 @@ def test_an_exception_in_the_callback_comes_through() -> None:
         ssdlab.run(ENDLESS, on="lab-reference", set=SMALL, progress=broken)
 
 
+@pytest.mark.parametrize(
+    ("on", "option", "value"),
+    [
+        ("demo-client", "--set", "nonsense=1"),
+        ("demo-client", "--set", "below.capacity=1000TiB"),
+        ("demo-client", "--prepare", "stedy"),
+        ("file", "--set", "below.capacity=1GiB"),
+        ("file", "--prepare", "steady"),
+        ("file", "--all-counters", None),
+    ],
+)
+def test_a_plan_refuses_what_the_run_would_refuse(
+    cli: Cli, tmp_path: Path, on: str, option: str, value: str | None
+) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text("[w]\nrw=write\nsize=64k\n")
+    target = tmp_path / on if on == "file" else on
+    told = [
+        cli("run", job, "--on", target, option, *([] if value is None else [value]), *plan)
+        for plan in ([], ["-n"])
+    ]
+    assert told[0].status == told[1].status == 2 and told[0].err == told[1].err
+    assert told[0].err.count("\n") == 1 and not (tmp_path / "file").exists()
+
+
 def test_an_included_file_is_read_and_an_error_in_it_is_placed(tmp_path: Path) -> None:
     (tmp_path / "common.fio").write_text("bs=8k\nsize=64k\n")
     job = tmp_path / "job.fio"

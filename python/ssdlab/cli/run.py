@@ -32,7 +32,6 @@ if light.BODIES:
     from ssdlab.api.target import target_of
     from ssdlab.cli.output import keeping, notice, results, say, write_json
     from ssdlab.jobfile import JobText, read_job
-    from ssdlab.rating import Rating
     from ssdlab.results import Result
     from ssdlab.store import RunStore, called, label
     from ssdlab.target import Settings, Target
@@ -74,7 +73,7 @@ def command(
         all_counters=all_counters,
     )
     if plan:
-        _say_plans(target, texts, rating, view.json_)
+        _say_plans(target, texts, settings, view.json_)
         return
     store = RunStore(out)
     store.prepare()
@@ -104,10 +103,10 @@ def command(
 
 
 def _say_plans(
-    target: Target, texts: list[JobText], rating: Rating | None, json_: Output | None
+    target: Target, texts: list[JobText], settings: Settings, json_: Output | None
 ) -> None:
     """What each job would do; nothing is run, and nothing opened for writing."""
-    plans = [asdict(target.preview(text, Settings(rating=rating))) for text in texts]
+    plans = [asdict(target.preview(text, settings)) for text in texts]
     write_json(json_, [{"job": text.name, **plan} for text, plan in zip(texts, plans, strict=True)])
     console = results(json_)
     for text, plan in zip(texts, plans, strict=True):

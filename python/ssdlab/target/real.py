@@ -95,17 +95,7 @@ class Fio:
             Interrupted: Ctrl-C, or the progress callback returned False; fio has ended. With the
                 Result until then where a job had begun.
         """
-        if settings.overrides:
-            raise InputError(f"{self.path}: --set changes simulated drives; a real one is as it is")
-        if settings.prepare not in (None, "none"):
-            raise InputError(
-                f"{self.path}: --prepare is for simulated drives; "
-                "on a real one, put the filling into the job as its first section"
-            )
-        if settings.interval_ms != 1000:
-            raise InputError(f"{self.path}: the series of a real drive has intervals of 1000 ms")
-        if settings.all_counters:
-            raise InputError(f"{self.path}: --all-counters is for simulated drives")
+        self._check(settings)
         fio_run.find_fio()
         device = self.device()
         real_job = self._seen(job, settings, device)
@@ -117,6 +107,20 @@ class Fio:
                 # What was never written is read faster than data.
                 _lay_out(held, settings)
             return session.run(job, settings.progress, logs=settings.logs)
+
+    def _check(self, settings: Settings) -> None:
+        """Raises InputError where ``settings`` has what only simulated drives know."""
+        if settings.overrides:
+            raise InputError(f"{self.path}: --set changes simulated drives; a real one is as it is")
+        if settings.prepare not in (None, "none"):
+            raise InputError(
+                f"{self.path}: --prepare is for simulated drives; "
+                "on a real one, put the filling into the job as its first section"
+            )
+        if settings.interval_ms != 1000:
+            raise InputError(f"{self.path}: the series of a real drive has intervals of 1000 ms")
+        if settings.all_counters:
+            raise InputError(f"{self.path}: --all-counters is for simulated drives")
 
     def device(self) -> safety.BlockDevice | None:
         """What it is where it is a block device."""
@@ -150,8 +154,9 @@ class Fio:
     def preview(self, job: JobText, settings: Settings) -> Preview:
         """What :meth:`run` would do and what would be refused; changes nothing.
 
-        Raises InputError where the job is wrong, or a value of the setup is none.
+        Raises InputError where the job or a setting is wrong, or a value of the setup is none.
         """
+        self._check(settings)
         tuning.preview(System().disk_below(self.path), self.setup)
         device = self.device()
         plan = self._seen(job, settings, device).plan

@@ -48,13 +48,24 @@ class Sim:
         return self
 
     def preview(self, job: JobText, settings: Settings) -> Preview:
-        """That no drive is written; raises as :meth:`check`."""
-        self.check(job)
+        """That no drive is written; raises as :meth:`run` for job, rig and settings."""
+        self._check(job, settings)
+        overrides = list(settings.overrides.items())
+        _core.rig_check(self.rig, rig_name=self.source or self.name, overrides=overrides)
         return Preview(f"{self.name}: is simulated, so no drive is written", 0, 0, 0.0, None)
 
     def check(self, job: JobText) -> None:
         """Raises InputError where ``job`` is no job for a simulated drive."""
         self.shapes(job)
+
+    def _check(self, job: JobText, settings: Settings) -> str:
+        """The steps that prepare the drive; raises as :meth:`run`."""
+        if not 0 <= settings.seed <= SEED_MAX:
+            raise InputError(f"seed: found {settings.seed}, expected a number from 0 to 2^64 - 1")
+        steps = settings.prepare or "fob"
+        _core.steps_check(steps)
+        self.check(job)
+        return steps
 
     def shapes(self, job: JobText) -> list[JobShape]:
         """The sections of ``job``; raises as :meth:`check`."""
@@ -74,12 +85,9 @@ class Sim:
             InputError: the core's sentence about the rig, the job, or one not fitting the other.
             Interrupted: Ctrl-C, or the progress callback returned False.
         """
-        if not 0 <= settings.seed <= SEED_MAX:
-            raise InputError(f"seed: found {settings.seed}, expected a number from 0 to 2^64 - 1")
-        steps = settings.prepare or "fob"
-        phases = [*phases_of(steps), "run"]
         # A job that is none should not take the time of preparing for it.
-        self.check(job)
+        steps = self._check(job, settings)
+        phases = [*phases_of(steps), "run"]
         with self.open(Terms(settings.overrides, settings.seed, settings.memory_bytes)) as session:
             session.prepare(steps, settings.progress, phases)
             return session.run(
