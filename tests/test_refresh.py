@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import mmap
@@ -147,21 +148,32 @@ def test_a_refresh_is_written_in_every_form(file: Path, cli: Cli, tmp_path: Path
         assert book.stat().st_size > 0
 
 
-@pytest.mark.parametrize("flags", [os.O_RDWR, os.O_WRONLY, os.O_RDONLY])
-def test_a_file_that_another_program_has_open_is_refused_and_the_program_named(
-    file: Path, flags: int
-) -> None:
-    hold = "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print(1, flush=True); input()"
-    command = [sys.executable, "-c", hold, str(file), str(flags)]
+OPENS = "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print(1, flush=True); input()"
+
+
+@contextlib.contextmanager
+def held_by(program: str, *arguments: str) -> Iterator[int]:
+    """The number of a process in which ``program`` has said that it is ready."""
+    command = [sys.executable, "-c", program, *arguments]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
-        with pytest.raises(RefusedError, match=rf"is open in .*process {holder.pid}"):
-            refresh_file(file)
+        yield holder.pid
     finally:
         holder.kill()
         holder.communicate()
+
+
+@pytest.mark.parametrize("flags", [os.O_RDWR, os.O_WRONLY, os.O_RDONLY])
+def test_a_file_that_another_program_has_open_is_refused_and_the_program_named(
+    file: Path, flags: int
+) -> None:
+    with (
+        held_by(OPENS, str(file), str(flags)) as pid,
+        pytest.raises(RefusedError, match=rf"is open in .*process {pid}"),
+    ):
+        refresh_file(file)
 
 
 def test_a_file_that_another_program_maps_for_writing_is_refused(file: Path) -> None:
@@ -169,16 +181,11 @@ def test_a_file_that_another_program_maps_for_writing_is_refused(file: Path) -> 
         "import mmap, os, sys; f = os.open(sys.argv[1], os.O_RDWR); m = mmap.mmap(f, 4096); "
         "os.close(f); print(1, flush=True); input()"
     )
-    command = [sys.executable, "-c", hold, str(file)]
-    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert holder.stdout is not None
-        holder.stdout.readline()
-        with pytest.raises(RefusedError, match=rf"process {holder.pid}"):
-            refresh_file(file)
-    finally:
-        holder.kill()
-        holder.communicate()
+    with (
+        held_by(hold, str(file)) as number,
+        pytest.raises(RefusedError, match=rf"process {number}"),
+    ):
+        refresh_file(file)
 
 
 @pytest.mark.root
@@ -508,19 +515,11 @@ def test_a_drive_with_partitions_is_refused_and_a_partition_is_rewritten(
 @pytest.mark.root
 def test_a_device_in_use_or_open_for_writing_is_refused(loop: Loop) -> None:
     for flags, words in ((os.O_EXCL, "is in use"), (os.O_RDWR, "open for writing by")):
-        hold = (
-            "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print(1, flush=True); input()"
-        )
-        command = [sys.executable, "-c", hold, str(loop.path), str(flags)]
-        holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        try:
-            assert holder.stdout is not None
-            holder.stdout.readline()
-            with pytest.raises(RefusedError, match=words):
-                refresh_device(loop.path, rewrite=loop.name)
-        finally:
-            holder.kill()
-            holder.communicate()
+        with (
+            held_by(OPENS, str(loop.path), str(flags)),
+            pytest.raises(RefusedError, match=words),
+        ):
+            refresh_device(loop.path, rewrite=loop.name)
 
 
 @pytest.mark.root

@@ -138,33 +138,11 @@ def test_the_command_shows_writes_and_goes_on(cli: Cli, tmp_path: Path) -> None:
     assert planned.status == 0 and "2 runs" in planned.out and not out.exists()
     forms = ("-o", out, "--report", page, "--csv", tmp_path / "csv", "--json", tmp_path / "s.json")
     args = ["--vary", "ftl.over_provisioning=0.1,0.3", "--vary", "job.iodepth=1..16x4"]
-    first = cli(
-        "sweep",
-        tmp_path / "j.fio",
-        "--on",
-        DRIVE,
-        "--prepare",
-        "sequential",
-        "--set",
-        "capacity=256MiB",
-        *args,
-        *forms,
-    )
+    how = ("--on", DRIVE, "--prepare", "sequential", "--set", "capacity=256MiB", *args)
+    first = cli("sweep", tmp_path / "j.fio", *how, *forms)
     assert first.status == 0, first.err
     assert "6 combinations: 6 runs now" in first.out
-    again = cli(
-        "sweep",
-        tmp_path / "j.fio",
-        "--on",
-        DRIVE,
-        "--prepare",
-        "sequential",
-        "--set",
-        "capacity=256MiB",
-        *args,
-        "-o",
-        out,
-    )
+    again = cli("sweep", tmp_path / "j.fio", *how, "-o", out)
     assert "0 runs now, 6 done before" in again.out
     told = json.loads((tmp_path / "s.json").read_text())
     assert (told["study"], told["runs"], told["verdict"]["code"]) == ("sweep", 6, "swept")
