@@ -1,5 +1,6 @@
 //! What the translation layer counts.
 
+use super::PageMap;
 use crate::nand::Cause;
 use crate::persist::persistent;
 
@@ -64,3 +65,27 @@ persistent!(FtlCounters {
         units_trimmed, units_mapped, collections, batches, wear_moves, superblocks_erased,
     }
 });
+
+impl PageMap {
+    /// Physical units, those of the map included.
+    pub fn physical_units(&self) -> u64 {
+        self.layout.units() + self.mapping.table().map_or(0, |t| t.layout.units())
+    }
+
+    /// Free superblocks in all regions.
+    pub fn free_superblocks(&self) -> u64 {
+        u64::from(self.space.free())
+    }
+
+    /// Units placed in program units that are not full yet: counted as programs, not yet in flash.
+    pub fn open_units(&self) -> u64 {
+        self.space.open_programs().map(|(.., placed)| placed.len() as u64).sum()
+    }
+
+    /// Program units of superblocks that are being written, up to where that has come.
+    pub fn programs_of_open_superblocks(&self) -> u64 {
+        let per_program = self.layout.units_per_program();
+        let programs = |offset: u32| u64::from(offset.div_ceil(per_program));
+        self.space.frontiers().map(|(.., frontier)| programs(frontier.offset)).sum()
+    }
+}

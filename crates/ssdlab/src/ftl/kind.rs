@@ -1,6 +1,6 @@
 //! Kinds of drives: what is asked of every unit, though it was decided when the drive was built, is compiled for each.
 
-use super::{PageMap, Sink, SlcCache, UnitWrite};
+use super::{PageMap, SlcCache};
 
 /// What units are like.
 pub(super) trait Kind {
@@ -31,24 +31,6 @@ impl Kind for Bare {
 }
 
 impl PageMap {
-    /// Places one unit of host data; answers its first physical unit.
-    #[inline(always)]
-    pub fn write<S: Sink>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
-        if self.bare && write.sectors == self.sectors_per_unit {
-            self.write_unit::<S, Bare>(*write, sink)
-        } else if self.map.packs() {
-            self.write_packed(*write, sink)
-        } else {
-            self.write_unit::<S, Whole>(*write, sink)
-        }
-    }
-
-    /// By itself, so that the other way has all registers.
-    #[inline(never)]
-    fn write_packed<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
-        self.write_unit::<S, Packed>(write, sink)
-    }
-
     /// Physical units of a program unit.
     #[inline(always)]
     pub(super) fn per_program<K: Kind>(&self) -> u32 {

@@ -7,7 +7,7 @@ use super::collect::Pace;
 use super::compression::compressed;
 use super::content::{Contents, Sectors};
 use super::counters::FtlCounters;
-use super::kind::Kind;
+use super::kind::{Bare, Kind, Packed, Whole};
 use super::layout::Layout;
 use super::map::Map;
 use super::mapping::{MapCounters, Mapping};
@@ -309,28 +309,6 @@ impl PageMap {
         self.cache.as_ref().map(|cache| cache.counters())
     }
 
-    /// Physical units, those of the map included.
-    pub fn physical_units(&self) -> u64 {
-        self.layout.units() + self.mapping.table().map_or(0, |t| t.layout.units())
-    }
-
-    /// Free superblocks in all regions.
-    pub fn free_superblocks(&self) -> u64 {
-        u64::from(self.space.free())
-    }
-
-    /// Units placed in program units that are not full yet: counted as programs, not yet in flash.
-    pub fn open_units(&self) -> u64 {
-        self.space.open_programs().map(|(.., placed)| placed.len() as u64).sum()
-    }
-
-    /// Program units of superblocks that are being written, up to where that has come.
-    pub fn programs_of_open_superblocks(&self) -> u64 {
-        let per_program = self.layout.units_per_program();
-        let programs = |offset: u32| u64::from(offset.div_ceil(per_program));
-        self.space.frontiers().map(|(.., frontier)| programs(frontier.offset)).sum()
-    }
-
     /// Sees to it that the entry of `lpn` is in RAM for a read; answers the flash read that brings it,
     /// or [`NONE`].
     #[inline]
@@ -382,9 +360,27 @@ impl PageMap {
         self.note_trim(lpn, old);
     }
 
+    /// Places one unit of host data; answers its first physical unit.
+    #[inline(always)]
+    pub fn write<S: Sink>(&mut self, write: &UnitWrite, sink: &mut S) -> u32 {
+        if self.bare && write.sectors == self.sectors_per_unit {
+            self.write_unit::<S, Bare>(*write, sink)
+        } else if self.map.packs() {
+            self.write_packed(*write, sink)
+        } else {
+            self.write_unit::<S, Whole>(*write, sink)
+        }
+    }
+
+    /// By itself, so that the other way has all registers.
+    #[inline(never)]
+    fn write_packed<S: Sink>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+        self.write_unit::<S, Packed>(write, sink)
+    }
+
     /// Places one unit of host data on a drive of this kind; answers its first physical unit.
     #[inline(always)]
-    pub(super) fn write_unit<S: Sink, K: Kind>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
+    fn write_unit<S: Sink, K: Kind>(&mut self, write: UnitWrite, sink: &mut S) -> u32 {
         let lpn = write.lpn;
         let mut reads = [NONE; 2];
         if !K::BARE {

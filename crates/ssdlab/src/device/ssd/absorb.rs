@@ -1,7 +1,7 @@
 //! The way of host data through the write buffer: in, over what is there already, and out to the flash.
 
 use super::{DRAIN, Ssd};
-use crate::ftl::{Sink, UnitWrite};
+use crate::ftl::UnitWrite;
 use crate::nand::{Finished, NONE};
 use crate::units::NEVER;
 
@@ -94,19 +94,6 @@ impl Ssd {
             self.ftl.contents.replace(ppn, &content);
         }
         Some(length)
-    }
-
-    /// Places a unit that takes so many physical ones, and is in RAM until it has been programmed.
-    #[inline(always)]
-    pub(super) fn place(&mut self, write: &UnitWrite, length: u32) -> u32 {
-        let ppn = self.ftl.write(write, &mut self.engine);
-        if length == 1 {
-            self.engine.hold(ppn, 1);
-        } else {
-            let parts = self.ftl.layout.program_units(ppn, length);
-            parts.for_each(|(ppn, units)| self.engine.hold(ppn, units));
-        }
-        ppn
     }
 
     /// A write waits for room. A full buffer whose units all wait for their program units to fill would wait

@@ -263,6 +263,19 @@ impl Ssd {
         bytes
     }
 
+    /// Places a unit that takes so many physical ones, and is in RAM until it has been programmed.
+    #[inline(always)]
+    pub(super) fn place(&mut self, write: &UnitWrite, length: u32) -> u32 {
+        let ppn = self.ftl.write(write, &mut self.engine);
+        if length == 1 {
+            self.engine.hold(ppn, 1);
+        } else {
+            let parts = self.ftl.layout.program_units(ppn, length);
+            parts.for_each(|(ppn, units)| self.engine.hold(ppn, units));
+        }
+        ppn
+    }
+
     /// What was read ahead of a unit is not what a read of it would find now.
     #[inline]
     fn forget_ahead(&mut self, lpn: u32) {
