@@ -24,12 +24,6 @@ impl Request {
     pub fn one(key: u64, write: bool) -> Self {
         Request { key, blocks: 1, write }
     }
-
-    /// The blocks of `bytes` bytes from `offset` on; whoever reads nothing reads a byte, as trace simulators have it.
-    pub fn of_bytes(offset: u64, bytes: u64, block_bytes: u64, write: bool) -> Self {
-        let (first, last) = (offset / block_bytes, (offset + bytes.max(1) - 1) / block_bytes);
-        Request { key: first, blocks: (last - first + 1) as u32, write }
-    }
 }
 
 /// Blocks found in the cache and not, reads and writes apart.

@@ -429,28 +429,9 @@ impl Model for S3Fifo {
     }
 }
 
-/// Fewest misses, by looking through the rest of the trace at every eviction.
-pub fn fewest_misses(keys: &[u64], capacity: usize) -> u64 {
-    let mut cache: Vec<u64> = Vec::new();
-    let mut misses = 0;
-    for (now, &key) in keys.iter().enumerate() {
-        if cache.contains(&key) {
-            continue;
-        }
-        misses += 1;
-        if cache.len() == capacity {
-            let next =
-                |k: u64| keys[now..].iter().position(|&other| other == k).unwrap_or(usize::MAX);
-            let far = (0..cache.len()).max_by_key(|&at| next(cache[at])).unwrap();
-            cache.remove(far);
-        }
-        cache.push(key);
-    }
-    misses
-}
-
-/// The same where what misses need not come in.
-pub fn fewest_misses_passing(keys: &[u64], capacity: usize) -> u64 {
+/// Fewest misses, by looking through the rest of the trace at every eviction; where what misses `may_pass`, it need
+/// not come in.
+pub fn fewest_misses(keys: &[u64], capacity: usize, may_pass: bool) -> u64 {
     let mut cache: Vec<u64> = Vec::new();
     let mut misses = 0;
     for (now, &key) in keys.iter().enumerate() {
@@ -462,7 +443,8 @@ pub fn fewest_misses_passing(keys: &[u64], capacity: usize) -> u64 {
         if cache.len() > capacity {
             let rest = &keys[now + 1..];
             let next = |k: u64| rest.iter().position(|&other| other == k).unwrap_or(usize::MAX);
-            let far = (0..cache.len()).max_by_key(|&at| next(cache[at])).unwrap();
+            let candidates = if may_pass { cache.len() } else { capacity };
+            let far = (0..candidates).max_by_key(|&at| next(cache[at])).unwrap();
             cache.remove(far);
         }
     }

@@ -41,8 +41,11 @@ pub fn as_objects(records: &[(u64, u64, bool)]) -> Vec<Request> {
     records.iter().map(|&(sector, _, write)| Request::one(sector, write)).collect()
 }
 
-/// The 4 KiB blocks of each request.
+/// The 4 KiB blocks of each request; whoever reads nothing reads a byte, as trace simulators have it.
 pub fn as_blocks(records: &[(u64, u64, bool)]) -> Vec<Request> {
-    let blocks = |&(sector, bytes, write)| Request::of_bytes(sector * 512, bytes, 4096, write);
+    let blocks = |&(sector, bytes, write): &(u64, u64, bool)| {
+        let (offset, end) = (sector * 512, sector * 512 + bytes.max(1) - 1);
+        Request { key: offset / 4096, blocks: (end / 4096 - offset / 4096 + 1) as u32, write }
+    };
     records.iter().map(blocks).collect()
 }
