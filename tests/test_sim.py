@@ -20,6 +20,7 @@ import pytest
 
 import ssdlab
 from conftest import Cli, Outcome
+from ssdlab.answers.run import answer
 from ssdlab.errors import BrokenOffError, InputError, Interrupted, MemoryShortError
 from ssdlab.jobfile import read_job
 from ssdlab.results import SERIES_SCHEMA
@@ -124,10 +125,13 @@ def test_all_counters_of_the_members_of_an_array_are_kept_over_time_where_asked_
     drive = ssdlab.Rig("demo-client").set(capacity="1536MiB")
     array = ssdlab.Rig.array(5, drive, 3).set(spares=1)
     job = "[w]\nrw=randwrite\nbs=4k\nrate_iops=500\ntime_based\nruntime=5\n"
-    few, every = ssdlab.run(job, on=array), ssdlab.run(job, on=array, all_counters=True)
+    few = ssdlab.run(job, on=array, prepare="steady")
+    every = ssdlab.run(job, on=array, prepare="steady", all_counters=True)
     shown, all_ = few.device_series(), every.device_series()
     assert shown is not None and all_ is not None
+    # Nothing that is shown asks for more.
     assert few.told() == every.told()
+    assert answer([few]).as_json() == answer([every]).as_json()
     assert set(all_.columns) == {"time_s", *few.ssdlab["counters"]}
     assert shown.width < all_.width / 2 and shown.equals(all_.select(shown.columns))
     assert {"member2/member_busy_ns", "member2/below/programs_host"} <= set(shown.columns)
