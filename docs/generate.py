@@ -228,7 +228,13 @@ def commands() -> Iterator[str]:
 
 def headlines(experiment: str) -> Iterator[Line]:
     """The numbers of an article beside what a quick run finds."""
-    for key, own in tomllib.loads(HEADLINES.read_text("utf-8"))[experiment].items():
+    known = tomllib.loads(HEADLINES.read_text("utf-8"))
+    if experiment not in known:
+        raise SystemExit(
+            f"tests/headlines.toml: has no [{experiment}]; expected what "
+            f"`ssdlab reproduce {experiment} --quick` finds"
+        )
+    for key, own in known[experiment].items():
         bound = {name: own[name] for name in ("at_least", "at_most") if name in own}
         if bound or "published" in own:
             drive, _, what = key.partition(": ")

@@ -23,7 +23,7 @@ from ssdlab.arrays.attachment import (
 from ssdlab.arrays.compare import study as compared
 from ssdlab.arrays.grid import DriveSetup, depends_on_size, shapes, state_for
 from ssdlab.arrays.measured import measured_drive
-from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, named, profile_of
+from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, level_of, named, profile_of
 from ssdlab.arrays.workloads import DEPTH, SEEDS, NamedLoad, workload
 from ssdlab.errors import InputError, known_name
 from ssdlab.given import Many, Size, keys, listed, several, text
@@ -290,7 +290,7 @@ def _used(given: Sequence[str], studies_: Sequence[str]) -> None:
 
 
 def _levels(text: str) -> list[str]:
-    found = [word.lower().removeprefix("raid") for word in units.words("--levels", text)]
+    found = map(level_of, units.words("--levels", text))
     return list(dict.fromkeys(known_name("RAID level", one, LEVELS) for one in found))
 
 

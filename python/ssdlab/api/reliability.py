@@ -14,7 +14,7 @@ from ssdlab.api.rig import Drive, named_or_rigs
 from ssdlab.api.target import rated
 from ssdlab.api.watching import Watch, shown
 from ssdlab.api.working import working
-from ssdlab.arrays.rigs import named
+from ssdlab.arrays.rigs import level_of, named
 from ssdlab.engine.ratings import under_random_writes
 from ssdlab.errors import InputError
 from ssdlab.given import Many, Size, listed, size, text
@@ -167,7 +167,7 @@ def _of_drive(
 def _levels(text: str | None) -> tuple[str, ...]:
     if text is None:
         return ()
-    return tuple(word.lower().removeprefix("raid") for word in units.words("--levels", text))
+    return tuple(map(level_of, units.words("--levels", text)))
 
 
 def _capacity(given: Size) -> int:

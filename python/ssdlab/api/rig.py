@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, array_of, mixed, shipped
+from ssdlab.arrays.rigs import CHUNK, LEVELS, ArrayShape, array_of, level_of, mixed, shipped
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.given import Size, number, size, text
 from ssdlab.rig import is_profile, resolve
@@ -93,7 +93,7 @@ class Rig:
         Raises:
             InputError: there is no such level, or too few drives for it.
         """
-        known = text(level).lower().removeprefix("raid")
+        known = level_of(text(level))
         if known not in LEVELS:
             raise unknown_name("RAID level", text(level), LEVELS)
         members = _rigs("drives", drives)

@@ -43,6 +43,11 @@ CHUNK = 512 << 10
 """Bytes of a chunk by default, as in md."""
 
 
+def level_of(text: str) -> str:
+    """The key of :data:`LEVELS` that ``RAID5``, ``raid5`` or ``5`` is, if there is that level."""
+    return text.lower().removeprefix("raid")
+
+
 @dataclass(frozen=True, order=True)
 class ArrayShape:
     """An array without its drives."""

@@ -9,7 +9,16 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from ssdlab import _core
-from ssdlab.arrays.rigs import CHUNK, LEVELS, MEMBERS_MIN, ArrayShape, array_of, named, profile_of
+from ssdlab.arrays.rigs import (
+    CHUNK,
+    LEVELS,
+    MEMBERS_MIN,
+    ArrayShape,
+    array_of,
+    level_of,
+    named,
+    profile_of,
+)
 from ssdlab.errors import InputError, unknown_name
 from ssdlab.rig import capacity_of, smaller
 from ssdlab.units import counted, parse_bytes
@@ -143,7 +152,7 @@ def store(text: str | Sim) -> Store:
         return _of_rig(text, named(text.strip(), f"; expected {FORMS}"))
     if len(parts) not in (3, 4):
         raise InputError(f'"{text}": expected {FORMS}')
-    level = parts[0].lower().removeprefix("raid")
+    level = level_of(parts[0])
     if level not in LEVELS:
         raise unknown_name("RAID level", parts[0], LEVELS.values())
     if not parts[1].isdecimal() or not MEMBERS_MIN[level] <= int(parts[1]) <= 255:

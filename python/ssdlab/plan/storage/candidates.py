@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ssdlab import _core
 from ssdlab.arrays.attachment import DIRECT, Attachment, attachment
-from ssdlab.arrays.rigs import LEVELS
+from ssdlab.arrays.rigs import LEVELS, level_of
 from ssdlab.errors import InputError
 from ssdlab.plan.stores import FORMS, MODES, Store, store
 from ssdlab.rig import is_profile
@@ -125,7 +125,7 @@ def candidate(text: str | Sim) -> Candidate:
 def _kind(text: str) -> tuple[str, str]:
     """The preset or mode before a store, and the store."""
     first, _, rest = text.partition(":")
-    if not rest or first.lower().removeprefix("raid") in LEVELS or first.endswith(".toml"):
+    if not rest or level_of(first) in LEVELS or first.endswith(".toml"):
         return "", text
     if is_profile(first):
         return "", text
