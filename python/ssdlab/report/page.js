@@ -214,23 +214,28 @@
   // With its title and legend, which the page has around it.
   const whole = (figure) => {
     const chapter = figure.closest(".chapter");
-    const titles = [chapter?.querySelector("h3"), figure.querySelector("figcaption")];
-    const title = titles.filter(Boolean).map((one) => one.textContent.trim()).join(": ");
+    const heads = [chapter?.querySelector("h3"), figure.querySelector("figcaption")];
+    const titles = heads.filter(Boolean).map((one) => one.textContent.trim());
     const entries = [...(figure.querySelector(".legend") ?? chapter?.querySelector(".legend"))?.children ?? []];
     const chart = picture(figure.querySelector(".chart"));
     const [width, height] = [Number(chart.getAttribute("width")), Number(chart.getAttribute("height"))];
-    const top = 30 + 18 * entries.length;
+    const top = 12 + 18 * (titles.length + entries.length);
     const size = { width, height: top + height, viewBox: `0 0 ${width} ${top + height}` };
     const svg = inSvg("svg", { ...size, "font-family": "sans-serif" });
-    svg.append(inSvg("text", { x: 8, y: 20, "font-size": 15, "font-weight": "bold" }, title));
+    const line = (n, x, most, text, style = {}) => {
+      // As wide as it may become: of a bold letter, three fifths of its size and a little more.
+      const fits = Math.min(most, (width - x) / (0.65 * text.length));
+      svg.append(inSvg("text", { x, y: 20 + 18 * n, "font-size": fits, ...style }, text));
+    };
+    titles.forEach((title, n) => line(n, 8, 15 - 2 * n, title, { "font-weight": "bold" }));
     entries.forEach((entry, n) => {
-      const [y, fill] = [26 + 18 * n, entry.querySelector("i")?.style.getPropertyValue("--c")];
-      svg.append(inSvg("rect", { x: 8, y: y + 6, width: 18, height: 6, fill: fill || "none" }));
-      svg.append(inSvg("text", { x: 32, y: y + 13, "font-size": 12 }, entry.textContent.trim()));
+      const [at, fill] = [titles.length + n, entry.querySelector("i")?.style.getPropertyValue("--c")];
+      svg.append(inSvg("rect", { x: 8, y: 13 + 18 * at, width: 18, height: 6, fill: fill || "none" }));
+      line(at, 32, 12, entry.textContent.trim());
     });
     chart.setAttribute("y", top);
     svg.append(chart);
-    return { title, svg };
+    return { title: titles.join(" "), svg };
   };
   const text = (svg) => new XMLSerializer().serializeToString(svg);
   const saveChart = (figure) => {
