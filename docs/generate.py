@@ -20,8 +20,8 @@ from ssdlab.arrays.workloads import WORKLOADS
 from ssdlab.audits import CHECKS
 from ssdlab.care.methods import KINDS
 from ssdlab.checks import probes
-from ssdlab.cli import light
-from ssdlab.cli.app import COMMANDS, load
+from ssdlab.cli import light, made
+from ssdlab.cli.app import COMMANDS, is_made, load, take_made
 from ssdlab.experiments import EXPERIMENTS, measured
 from ssdlab.experiments.base import Line
 from ssdlab.experiments.measured.cells import table
@@ -57,6 +57,10 @@ def main() -> int:
     """Writes or checks the files; 1 where one is stale."""
     index = names()
     light.index().update(index)  # which commands quote in their help
+    functions = [name for name in made.names() if is_made(name)]
+    index["made"] = {name.replace("_", "-"): made.described(name) for name in functions}
+    light.index().update(index)  # which those are put together of
+    take_made()
     index["commands"] = {name: summary(load(name).help) for name in COMMANDS}
     light.index().update(index)  # which the page of all commands quotes
     texts = {

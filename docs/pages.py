@@ -27,6 +27,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 import ssdlab
+from ssdlab.cli import made
 from ssdlab.experiments import EXPERIMENTS
 from ssdlab.experiments.base import Experiment
 from ssdlab.report import style
@@ -40,6 +41,8 @@ AROUND = {
     "CHANGELOG.md": "changelog.md",
 }
 """Pages made of files that lie outside of this folder."""
+STUDIES = "Many simulations"
+"""Where studies stand that no other page names."""
 API: Mapping[str, tuple[str, str]] = {
     "Runs": (
         "Running a job, and what comes of it.",
@@ -54,7 +57,7 @@ API: Mapping[str, tuple[str, str]] = {
         "with underscores, such as `ssdlab.drives.lab_reference`.",
         "Rig drives parts interfaces devices policies procedures",
     ),
-    "Many simulations": (
+    STUDIES: (
         "Variants, arrays, caches and plans: each simulates what it compares.",
         "sweep array cache plan_cache plan_storage reliability reproduce",
     ),
@@ -117,11 +120,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in sorted((ROOT / "examples").rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             add(str(path.relative_to(ROOT)), path.read_bytes())
-    missing = {*ssdlab.__all__} - {"__version__"}.union(*(n.split() for _, n in API.values()))
-    if missing:
-        raise PluginError(f"docs/pages.py: API has no place for {', '.join(sorted(missing))}")
+    named = {"__version__"}.union(*(names.split() for _, names in API.values()))
     for title, (about, names) in API.items():
-        add(f"api/{_file(title)}.md", "\n".join(_api(title, about, names.split())))
+        other = [*made.names()] if title == STUDIES else []
+        own = [*names.split(), *(name for name in other if name not in named)]
+        named.update(own)
+        add(f"api/{_file(title)}.md", "\n".join(_api(title, about, own)))
+    if missing := {*ssdlab.__all__} - named:
+        raise PluginError(f"docs/pages.py: API has no place for {', '.join(sorted(missing))}")
     for one in EXPERIMENTS:
         report = None
         if {one.name, "all"} & {*REPEATED}:

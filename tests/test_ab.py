@@ -16,6 +16,7 @@ from ssdlab.answer import Cell, Check, Number
 from ssdlab.answers import trial
 from ssdlab.errors import ExperimentError
 from ssdlab.studies import ab
+from ssdlab.units import SEED_MAX
 
 pytestmark = pytest.mark.usefixtures("short_fio")
 
@@ -501,3 +502,10 @@ def test_a_real_target_needs_a_command(cli: Cli, tmp_path: Path) -> None:
     assert said.status == 2 and "--to-b CMD" in said.err
     said = cli("ab", tmp_path / "s", "-p", "consistency", "--set-b", "a=1")
     assert said.status == 2 and "--set-b change simulated drives" in said.err
+
+
+def test_a_seed_that_further_pairs_cannot_follow_is_refused_before_a_run(cli: Cli) -> None:
+    given = ("ab", "lab-reference", "--protocol", "pts-iops", "--set-b", "ftl.over_provisioning=1")
+    result = cli(*given, "--seed", str(SEED_MAX - 3))
+    assert result.status == 2 and f"expected at most {SEED_MAX - 4}" in result.err
+    assert "runs:" not in result.err

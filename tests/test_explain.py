@@ -9,11 +9,10 @@ import pytest
 
 import ssdlab
 from ssdlab.analysis.differences import quantities
-from ssdlab.answers import explanation
 from ssdlab.answers.charts import Trace
 from ssdlab.answers.run import traces_of
+from ssdlab.api import explain
 from ssdlab.cli import run_command
-from ssdlab.studies import explain
 from ssdlab.sweeps.dataset import RunOutcome
 from ssdlab.wear import Stretch
 
@@ -173,7 +172,7 @@ def test_another_seed_is_spoken_of_where_it_may_say_otherwise(
         return explain.ChangeOutcome(change, 1000 * (1 + gain), None, None)
 
     tried = [outcome(gain, explain.RigChange(f"{gain}", "a change", {})) for gain in gains]
-    (note,) = explanation.answer(result, [outcome(0.0, None), *tried]).notes
+    (note,) = explain.answer(result, [outcome(0.0, None), *tried]).notes
     assert note.partition("with the seed of the run.")[2].strip() == says
 
 
@@ -221,7 +220,7 @@ def test_a_percentile_that_too_few_ios_carry_is_none_and_not_the_maximum() -> No
     assert direction.summary()["clat_p999_ns"] is None
     base = explain.outcome(few, direction.job, direction.ddir)
     assert base.p999_ns is None
-    document = explanation.answer(few, [base]).as_json()
+    document = explain.answer(few, [base]).as_json()
     assert document["tries"][0]["clat_p999_ns"] is None
 
 

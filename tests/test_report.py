@@ -22,10 +22,10 @@ from conftest import make_result
 from ssdlab.analysis import names
 from ssdlab.analysis.flash import activity
 from ssdlab.answer import Answer, Section, Table, by_name, value_of
-from ssdlab.answers import explanation
 from ssdlab.answers import run as run_answer
 from ssdlab.answers.charts import Trace, first_of_each
 from ssdlab.answers.run import answer
+from ssdlab.api import explain
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
 from ssdlab.report import answer_page, style
@@ -148,7 +148,7 @@ def test_the_head_speaks_of_all_jobs_that_ran_at_the_same_time() -> None:
     result = ssdlab.run(jobs, on="demo-client")
     found = result.report.answer
     assert found.title.startswith("log and db on ")
-    assert explanation.answer(result).title.startswith("Why log on demo-client")
+    assert explain.answer(result).title.startswith("Why log on demo-client")
     told = [one.partition(" (")[0] + one.partition("),")[2][:7] for one in found.lead.sentences]
     assert told == ["log write:", "db read: ", "db write:"]
     assert {(one.job, one.ddir) for one in found.lead.numbers} == {("log", "write")}

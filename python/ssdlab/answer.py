@@ -298,7 +298,7 @@ class Section:
 
 
 CARE = frozenset({"audit", "health", "purge", "refresh", "trim"})
-"""Kinds of answers that are printed whole, and of which scripts are told the data alone."""
+"""Kinds of answers of which scripts are told the data alone."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from ssdlab.protocols import find
 from ssdlab.store import RunStore, files_of
 from ssdlab.studies import ab as study
 from ssdlab.target import Settings, Target
+from ssdlab.units import SEED_MAX
 
 
 @dataclass(frozen=True)
@@ -137,15 +138,16 @@ def ab(
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Report:
-    """Tries a change: repeats a measurement with and without it and says whether it mattered.
+    """Tries a change: a measurement with and without it, in turn, and whether it mattered.
 
     Args:
         target: A target, as :func:`ssdlab.run` takes it.
         protocol: What is measured: the name of a protocol.
-        job: Or a fio job, as :func:`ssdlab.run` takes it.
+        job: Or a fio job file, instead of a protocol.
         to_b: Shell command that makes the change (real targets).
-        to_a: Shell command that undoes it, so that A and B can take turns.
-        set_b: The change of a simulated drive: keys of B.
+        to_a: Shell command that undoes it, so that A and B can take turns; without it all runs of A
+            come first.
+        set_b: The change of a simulated drive: a key of B.
         repeats: Runs of each side; an even number takes out drift.
         set: Rig keys of both sides; simulated only.
         prepare: State of a simulated drive before a job.
@@ -176,6 +178,11 @@ def ab(
         raise InputError("--prepare goes with --job; a protocol prepares the drive itself")
     if protocol is None and (param or quick or size is not None or scale != 1):
         raise InputError("--param, --quick, --scale and --size go with --protocol, not --job")
+    if seed > SEED_MAX - repeats:
+        raise InputError(
+            f"--seed {seed}: further pairs have the seeds after it, expected at most "
+            f"{SEED_MAX - repeats}"
+        )
     on, rating = target_of(target, destroy, setup, use_existing_file, redact, tbw)
     order = None
     if protocol is not None:

@@ -19,9 +19,9 @@ def compare(
     """Compares runs: how large differences are, and whether they are more than noise.
 
     Args:
-        runs: Two or more sides, the first of which the others are compared to. A side is a run as
-            :func:`ssdlab.load` takes it, a :class:`ssdlab.Result`, what a function of ssdlab
-            returned, or several of these: repeats that count as one side.
+        runs: Run folders, or ids as ``ssdlab list runs`` shows them; RUN,RUN are repeats that count
+            as one side. The first is what the others are compared to. In Python a side may also be
+            a :class:`ssdlab.Result`, what a function of ssdlab returned, or several of these.
         each: Every run by itself, also where several are repeats of the same.
         out: Where the runs are kept.
 

@@ -58,30 +58,35 @@ def reliability(
     """Says how likely an array loses data: by closed form and by simulation, with wear.
 
     Args:
-        level: RAID levels, of 0, 1, 10, 5, 6; all that the members allow without it.
+        level: RAID levels, of 0, 1, 10, 5, 6; all that the members allow unless given. RAID 1 keeps
+            a copy on every member.
         members: Drives.
-        copies: Copies of RAID 10: 2, or 3; 2 unless given.
+        copies: Copies of RAID 10; 2 unless given.
         drive: Profile or rig, such as a twin, that the members are: it tells their capacity and,
-            with ``writes_per_day``, how much may be written to one, unless ``tbw`` does: what its
-            flash takes in steady 4 KiB random writes, simulated.
-        capacity: Bytes of a drive, such as ``"3.84TB"``, which is the default.
-        afr: Failures per 100 drive years; 1 unless given.
+            beside ``writes_per_day``, what its flash takes in steady random writes (simulated),
+            unless ``tbw`` does.
+        capacity: Capacity of a drive; 3.84TB unless given.
+        afr: Failures per 100 drive years; 1 unless given, about what field studies find.
         mtbf: Hours between failures, instead of ``afr``.
-        uber: Unrecoverable errors per bit read; 1e-17 unless given, or 1e-15 where ``drive`` is a
-            disk or a client SSD.
+        uber: Unrecoverable errors per bit read: 1e-17 unless given, as in data sheets of data
+            centre SSDs (JESD218 asks for 1e-16 of enterprise SSDs); 1e-15 where ``drive`` is a
+            client SSD, as JESD218 asks, or a disk.
         rebuild_rate: Bytes per second that a rebuild writes; the default is the limit of Linux md.
-        replace_after: Hours from failure to rebuild start; 0 with a hot spare.
-        one_at_a_time: Rebuilds one member after the other where several are missing.
+        replace_after: Time from failure to rebuild start; 0 with a hot spare.
+        one_at_a_time: Where several members are missing, one is rebuilt after the other, as
+            textbook formulas have it.
         years: Mission time of the array.
         tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
-        writes_per_day: Bytes that the host writes to the array in a day.
-        full_stripes: Whether writes fill whole stripes.
-        stagger: Percent of the rating already written at the start: by how much neighbours
+        writes_per_day: What the host writes to the array in a day.
+        full_stripes: Writes fill whole stripes, so that parity is written once for all of their
+            data; else each small write writes its own parity.
+        stagger: Percentage of the rating already written at the start: by how much neighbours
             differ, or one number for each drive.
         models: Different models among the drives.
-        spread: Percent by which the endurance of drives of one model differs; 5 unless given.
-        model_spread: The same between models; 20 unless given.
-        renew_at: Percent of its rating at which a drive is copied to a new one.
+        spread: By how much the endurance of drives of one model differs (standard deviation); 5
+            unless given, which is assumed.
+        model_spread: The same between models; 20 unless given, which is assumed.
+        renew_at: How much of its rating is written when a drive is copied to a new one.
         runs: Lives to simulate.
         seed: Seed of all random streams.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.

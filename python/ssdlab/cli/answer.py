@@ -31,7 +31,6 @@ if light.BODIES:
 
     from ssdlab import units
     from ssdlab.answer import (
-        CARE,
         MARK,
         MARK_NOTE,
         Answer,
@@ -50,6 +49,9 @@ if light.BODIES:
 T = TypeVar("T")
 KEY_NUMBERS = 5
 """So many of the numbers are printed; the others with ``--verbose``."""
+BRIEF = frozenset({"protocol", "arrays", "plan", "comparison", "reproduction"})
+"""Kinds of answers of which a terminal shows the first sentence, numbers and table, unless all is
+asked for: they are long."""
 GAP = 2
 """Between columns."""
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
@@ -73,7 +75,7 @@ class View(Group):
     def documents(self) -> dict[str, Output | None]:
         """The options that take a place for a document, and what they were given."""
         first = {"--json": self.json_, "--report": self.report, "--xlsx": self.xlsx}
-        own = {_option(field.name): getattr(self, field.name) for field in fields(self)}
+        own = {called(field.name): getattr(self, field.name) for field in fields(self)}
         return first | {name: place for name, place in own.items() if isinstance(place, Output)}
 
     @property
@@ -103,15 +105,13 @@ class View(Group):
         seconds: float | None = None,
         kept: Path | None = None,
         follow: str = "",
-        whole: bool = False,
         most: int | None = None,
         document: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         """Writes and prints the answer; ``seconds`` is how long that took, ``follow`` the command
-        that goes on from here. The first section is printed whole if ``whole`` says so, at ``most``
-        so many rows of a table; ``document`` is written by ``--json`` instead of the answer's own.
-        Where ``quiet`` and nothing is written, the first sentence is left. Raises as
-        :class:`ssdlab.output.Output` does."""
+        that goes on from here. At ``most`` so many rows of a table are printed; ``document`` is
+        written by ``--json`` instead of the answer's own. Where ``quiet`` and nothing is written,
+        the first sentence is left. Raises as :class:`ssdlab.output.Output` does."""
         with keeping(kept):
             self.write(answer, document)
         if self.quiet:
@@ -122,7 +122,7 @@ class View(Group):
         console = self.console
         took = "" if seconds is None else f", took {units.duration(seconds)}"
         say(console, answer.title + took, "bold")
-        _print(console, answer, self, whole=whole or answer.kind in CARE, most=most)
+        _print(console, answer, self, most=most)
         files = [one for one in self.documents.values() if one is not None and not one.is_stdout]
         places = [*map(str, files), *([] if self.csv is None else [str(self.csv)])]
         ends = [f"kept in {kept}"] if kept is not None else []
@@ -186,18 +186,21 @@ class Ask:
         return time.monotonic() - self.begun
 
 
-def answering(command: Callable[..., None]) -> Callable[..., None]:
+def answering(
+    command: Callable[..., None], own: Mapping[str, tuple[Any, Any]] | None = None
+) -> Callable[..., None]:
     """Gives a command, in the place of each parameter that is a group of options (a dataclass such
-    as :class:`View`), the options of that group: its fields; an :class:`Ask` if it takes one."""
+    as :class:`View`), the options of that group: its fields; an :class:`Ask` if it takes one. What
+    it takes besides as ``**`` is its ``own``: the types and what typer is told of them."""
     hints = inspect.get_annotations(command, eval_str=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     asks = next((name for name, kind in hints.items() if kind is Ask), None)
-    options: list[inspect.Parameter] = []
-    for name, own in inspect.signature(command).parameters.items():
-        if name == asks:
+    options = [_declared(name, kind, told) for name, (kind, told) in (own or {}).items()]
+    for name, one in inspect.signature(command).parameters.items():
+        if name == asks or one.kind is one.VAR_KEYWORD:
             continue
         if name not in groups:
-            options.append(_declared(name, hints[name], own.default))
+            options.append(_declared(name, hints[name], one.default))
             continue
         kinds, told = get_type_hints(groups[name], include_extras=True), groups[name].options
         options += [
@@ -232,22 +235,22 @@ def _declared(parameter: str, kind: Any, default: Any) -> inspect.Parameter:
         told = copy(told)
         told.default = ... if default is inspect.Parameter.empty else default
     if isinstance(told, OptionInfo) and not told.param_decls:
-        told.param_decls = (_option(parameter),)
+        told.param_decls = (called(parameter),)
     return inspect.Parameter(
         parameter, inspect.Parameter.KEYWORD_ONLY, default=told, annotation=base
     )
 
 
-def _option(parameter: str) -> str:
+def called(parameter: str) -> str:
     """What the option of a parameter is called."""
     return f"--{parameter.strip('_').replace('_', '-')}"
 
 
-def _print(console: Console, answer: Answer, view: View, *, whole: bool, most: int | None) -> None:
+def _print(console: Console, answer: Answer, view: View, *, most: int | None) -> None:
     """The answer, the key numbers or the first table, doubts; everything with --verbose."""
     if answer.headline:
         say(console, answer.headline)
-    shown = answer.lead.numbers
+    shown, whole = answer.lead.numbers, answer.kind not in BRIEF
     if view.verbose:
         _print_all(console, answer, view)
     else:

@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -20,11 +21,24 @@ COMMANDS = (
     "reproduce health audit setup scan trim purge refresh reliability trace cache plan"
 ).split()
 """In the order of the help. The module of a command has its name, and the function ``command``, or
-``app`` with commands of its own."""
-
-
+``app`` with commands of its own; a command without one is made of the function of the package."""
 MODULES = {"list": "listing", "import": "import_"}
 """Modules of commands whose names Python has taken."""
+
+
+def is_made(name: str) -> bool:
+    """Whether the command of that name has no module of its own."""
+    return not Path(__file__).with_name(f"{MODULES.get(name, name)}.py").exists()
+
+
+def take_made() -> None:
+    """Commands that are made of functions come last, unless they have a place among the others."""
+    there = light.index()["made"]
+    COMMANDS[:] = [name for name in COMMANDS if name in there or not is_made(name)]
+    COMMANDS.extend(name for name in there if name not in COMMANDS)
+
+
+take_made()
 
 
 class Commands(TyperGroup):
@@ -37,9 +51,10 @@ class Commands(TyperGroup):
 
 
 def module_of(arguments: Sequence[str]) -> ModuleType | None:
-    """The module of the command that a command line names, loaded; None where it names none."""
+    """The module of the command that a command line names, loaded; None where it names none that
+    has one of its own."""
     name = next((argument for argument in arguments if not argument.startswith("-")), None)
-    if name not in COMMANDS:
+    if name not in COMMANDS or (is_made(name) and load(name)):
         return None
     return importlib.import_module(f"ssdlab.cli.{MODULES.get(name, name)}")
 
@@ -47,15 +62,22 @@ def module_of(arguments: Sequence[str]) -> ModuleType | None:
 @cache
 def load(name: str) -> Any:
     """The command, or group of commands, of that name; put together once."""
-    module = module_of([name])
+    module = None if is_made(name) else module_of([name])
     group = getattr(module, "app", None)
     if group is None:
         group = typer.Typer(add_completion=False, rich_markup_mode=None)
-        group.command(name, cls=getattr(module, "COMMAND_CLASS", None))(module.command)  # type: ignore[union-attr]
+        function = _made(name) if module is None else module.command
+        group.command(name, cls=getattr(module, "COMMAND_CLASS", None))(function)
     command = get_command(group)
     command.name = name
     _refuse_lost(command)
     return command
+
+
+def _made(name: str) -> Any:
+    from ssdlab.cli import made  # it takes what the words of other commands do without
+
+    return made.load(name)
 
 
 PLACES = frozenset({"PATH", "TARGET", "TRACE", "DIR"})

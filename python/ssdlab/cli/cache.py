@@ -64,4 +64,4 @@ def command(
         report.frame().write_parquet(content)
         parquet.write(content.getvalue())
     rows = list(report.answer.lead.rows)
-    view.show(report.answer, seconds=ask.seconds, whole=True, document=rows)
+    view.show(report.answer, seconds=ask.seconds, document=rows)

@@ -57,4 +57,4 @@ def command(
 ) -> None:
     """Fit a rig to measurements of a drive: its twin, which any command takes as a drive."""
     report = ask(fit, out=view.out, fix=keys(fix, "--fix", "nand.channels=8"))
-    view.show(report.answer, seconds=ask.seconds, whole=True)
+    view.show(report.answer, seconds=ask.seconds)

@@ -61,7 +61,6 @@ def command(
             seconds=ask.seconds,
             kept=None if plan or not items else store.root,
             follow=_follow(items[0]) if items else "",
-            whole=True,
         )
     done.check()
 

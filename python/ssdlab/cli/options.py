@@ -175,6 +175,10 @@ Prepare = Annotated[
     ),
 ]
 ProtocolHelp = "What to do: a name from `ssdlab list protocols`."
+Protocol = Annotated[
+    str | None,
+    option("NAME", ProtocolHelp, "--protocol", "-p", autocompletion=light.complete("protocols")),
+]
 
 
 class Group:
@@ -242,7 +246,7 @@ class ProtocolOptions(Options):
     @property
     def given(self) -> dict[str, Any]:
         """As the base class; InputError where a parameter has no value."""
-        return {**super().given, "param": keys(self.param, "--param", "depth=16")}
+        return {**super().given, "param": keys(self.param, "--param")}
 
 
 @dataclass(frozen=True)
@@ -256,15 +260,15 @@ class DriveOptions(Options):
     tbw: Tbw = None
 
 
-def keys(
-    texts: list[str] | None, option: str = "--set", example: str = "capacity=4GiB"
-) -> dict[str, str]:
+def keys(texts: list[str] | None, option: str = "--set", example: str = "") -> dict[str, str]:
     """The names and values that an option is given; InputError where one has no value."""
     found = {}
-    name = "NAME" if option == "--param" else "KEY"
+    name, such = ("NAME", "depth=16") if option == "--param" else ("KEY", "capacity=4GiB")
     for text in texts or []:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise InputError(f'{option} "{text}": write it as {name}=VALUE, such as {example}')
+            raise InputError(
+                f'{option} "{text}": write it as {name}=VALUE, such as {example or such}'
+            )
         found[key.strip()] = value.strip()
     return found

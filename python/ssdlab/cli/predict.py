@@ -49,4 +49,4 @@ def command(
     answer, predictions = predicted(twin, jobs, table, seed, not view.quiet)
     if view.out is not None:
         view.out.write(text(predictions))
-    view.show(answer, seconds=ask.seconds, whole=True)
+    view.show(answer, seconds=ask.seconds)

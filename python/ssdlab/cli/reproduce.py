@@ -11,7 +11,7 @@ from ssdlab.output import make_folder, write_to
 
 if light.BODIES:
     from ssdlab import units
-    from ssdlab.api.reproduce import TWIN, reproduce
+    from ssdlab.api.reproduce import reproduce
     from ssdlab.cli.output import stdout
     from ssdlab.experiments import find
     from ssdlab.experiments.base import Experiment
@@ -44,7 +44,7 @@ def command(
         _save_jobs(find(names or []), save_jobs)
         return
     report = ask(reproduce, *(names or []))
-    view.show(report.answer, seconds=ask.seconds, whole=names == [TWIN])
+    view.show(report.answer, seconds=ask.seconds)
 
 
 def _save_jobs(experiments: list[Experiment], folder: Path) -> None:

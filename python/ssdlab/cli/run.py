@@ -139,6 +139,5 @@ def show(result: Result, job: str, view: View, seconds: float) -> None:
         seconds=seconds,
         kept=result.folder,
         follow=f"ssdlab report {called(result.folder)}",
-        whole=True,
         document=result.told(),
     )

@@ -66,7 +66,7 @@ def _show(scan: Scan, view: View) -> None:
     require_whole(scan)
     if not view.quiet:
         _draw(scan, view.console)
-    view.show(scan_answer.answer(scan), whole=True)
+    view.show(scan_answer.answer(scan))
     if scan.stopped:
         done = f"{size_text(scan.read_bytes)} of {size_text(scan.wanted_bytes)}"
         sentence = f"{scan.target}: {scan.stopped} after {done}; what was found is kept"

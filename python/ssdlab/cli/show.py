@@ -64,7 +64,7 @@ def command(
         raise InputError(f"--out is where runs are kept, and {name} is none")
     if not things and (folder := RunStore(out).seek(name)) is not None:
         run = open_run(folder)
-        view.show(kept.answer([run]), kept=folder, whole=run.is_job)
+        view.show(kept.answer([run]), kept=folder)
         return
     if not things:
         hint = meant(name, light.names(*NAMED))

@@ -146,7 +146,7 @@ def command(
         notice=None if view.quiet else notice,
         line=_line(ask.given),
     )
-    view.show(report.answer, seconds=ask.seconds, kept=out, whole=True, most=PRINTED_MAX)
+    view.show(report.answer, seconds=ask.seconds, kept=out, most=PRINTED_MAX)
 
 
 def _show_run(order: SweepOrder, key: str, view: SweepView, ask: Ask) -> None:

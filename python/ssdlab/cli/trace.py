@@ -51,7 +51,7 @@ To = Annotated[str | None, option("FORMAT", "Format to write (else as the name s
 @answering
 def info(trace: TraceFile, *, how: TraceOptions, view: View, ask: Ask) -> None:
     """Characterise a trace: request sizes, mix, footprint, working set, reuse, order, arrivals."""
-    view.show(ask(characterise).answer, whole=True)
+    view.show(ask(characterise).answer)
 
 
 @app.command("convert")

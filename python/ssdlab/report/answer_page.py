@@ -56,7 +56,7 @@ KINDS = {
     "cache": "Caches for a trace",
     "import": "Results of others",
 }
-"""What stands above the title, by the kind of study."""
+"""What stands above the title, by the kind of study; else the kind itself."""
 TILES = 5
 ROWS_OPEN = 12
 """A table of more rows is folded, unless it is the first."""
@@ -88,7 +88,7 @@ def page(answer: Answer, title: str | None = None) -> str:
         "answer.html.j2",
         title or answer.title,
         drawn,
-        eyebrow=KINDS[answer.kind],
+        eyebrow=KINDS.get(answer.kind, answer.kind.capitalize()),
         heading=for_page(title or answer.title),
         headline=for_page(answer.headline),
         tiles=tiles(answer.lead.numbers, answer.marks),
