@@ -48,10 +48,25 @@ def sweep(*vary: str, seeds: int = 1, prepare: str = "sequential", together: boo
         ("0.1..0.3/3,fifo", ["0.1", "0.2", "0.3", "fifo"]),
         ("a,b,a", ["a", "b"]),
         ("1..3", ["1", "2", "3"]),
+        ("0.07..0.4/4", ["0.07", "0.18", "0.29", "0.4"]),
+        ("0.07..0.4/3", ["0.07", "0.235", "0.4"]),
+        ("1..2/4", ["1", "1.333", "1.667", "2"]),
+        ("100000..200000/4", ["100000", "133333", "166667", "200000"]),
+        ("1TiB..4TiBx2", ["1099511627776", "2199023255552", "4398046511104"]),
     ],
 )
 def test_values_are_lists_and_ranges_of_anything(text: str, values: list[str]) -> None:
     assert units.values("--vary x", text) == values
+
+
+def test_ranges_of_sizes_are_as_a_rig_or_a_job_reads_them() -> None:
+    """A rig wants units; what those mean to fio depends on kb_base, so a job has bytes."""
+    assert axis("capacity=64MiB..1GiBx4").values == ("64MiB", "256MiB", "1GiB")
+    assert axis("capacity=1TB..2TB/2").values == ("976562500KiB", "1953125000KiB")
+    assert axis("job.bs=4k..16kx2").values == ("4096", "8192", "16384")
+    drawn = axis("capacity=64MiB..1GiBx", spans=True).span
+    assert drawn is not None
+    assert [drawn.at(share) for share in (0.0, 0.5, 1.0)] == ["64MiB", "256MiB", "1GiB"]
 
 
 def test_an_option_holds_in_every_section_of_the_job() -> None:

@@ -31,6 +31,7 @@ THIN = "\u202f"
 """Narrow no-break space."""
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 SIZES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _RATES = tuple((size, f"{unit}/s") for size, unit in SIZES[2:])
 _UNITS = "[kMGTP]?B(/s)?|[KMGTP]iB|[num]s|s|min|h|d|IOPS|%|years"
 DAY_S = 86_400.0
@@ -127,8 +128,8 @@ def sizes_apart(one: int, other: int) -> tuple[str, str]:
 def binary(count: float) -> str:
     """The size of a block, file or cache, three figures: binary, as requests are made."""
     value, unit = float(count), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if value < 1024 or unit == "PiB":
+    for unit in BINARY:
+        if value < 1024 or unit == BINARY[-1]:
             break
         value /= 1024
     return f"{number(value)} {unit}"
@@ -274,14 +275,15 @@ class Span:
         low, high = float(self.low), float(self.high)
         value = low * (high / low) ** share if self.log else low + share * (high - low)
         if self.step:
-            return f"{min(max(self.step * round(value / self.step), low), high):.0f}{self.end}"
+            return _written(min(max(self.step * round(value / self.step), low), high), self.end)
         return f"{float(f'{value:.4g}'):.12g}{self.end}"
 
 
-def span(where: str, text: str) -> Span | None:
+def span(where: str, text: str, size: str = "") -> Span | None:
     """What ``0.07..0.5``, ``1..256x`` (evenly by factors) or ``4k..64k`` stands for, whole values
-    between whole ends, sizes in multiples of 4 KiB or of 512 bytes where both ends are; None where
-    the text is none of these, InputError where the range does not go up."""
+    between whole ends, sizes in multiples of 4 KiB or of 512 bytes where both ends are, and written
+    as :func:`values` does; None where the text is none of these, InputError where the range does
+    not go up."""
     match = _OPEN_RANGE.fullmatch(text.strip())
     kind = None if match is None else next((k for k in _KINDS if _reads(k[0], match)), None)
     if match is None or kind is None:
@@ -297,7 +299,7 @@ def span(where: str, text: str) -> Span | None:
     step = int(whole)
     if read is _bytes:
         step = next(one for one in (4096, 512, 1) if not (int(low) % one or int(high) % one))
-    return Span(low, high, log, step, end)
+    return Span(low, high, log, step, size if read is _bytes else end)
 
 
 def is_number(text: str) -> bool:
@@ -335,10 +337,12 @@ def setting(text: str) -> tuple[float, str] | None:
     return (int if whole else float)(match[1]), match[2] or ""
 
 
-def values(where: str, text: str, *, once: bool = True) -> list[str]:
+def values(where: str, text: str, *, once: bool = True, size: str = "") -> list[str]:
     """The values of a list of anything, in their order, as text, each once if ``once``. A range of
-    numbers, sizes (``4k..64kx2``, in bytes then) or percentages (``10%..100%/8``) is written out;
-    what is no range stands as it is. Raises InputError where one is empty, or a range is none."""
+    numbers, sizes (``4k..64kx2``) or percentages (``10%..100%/8``) is written out, what is not
+    whole in four figures; what is no range stands as it is. Sizes are in bytes without a unit, as
+    fio takes them, or with a ``size`` of ``"B"`` with one, as rigs do. Raises InputError where one
+    is empty, or a range is none."""
     found: list[str] = []
     for part in _parts(where, text):
         span = _RANGE.fullmatch(part)
@@ -349,8 +353,19 @@ def values(where: str, text: str, *, once: bool = True) -> list[str]:
         read, end = kind
         expected = "a number, a size or a percentage at both ends of a range"
         spread = _numbers(where, part, expected, read, float, lambda _: True)
-        found += [f"{one:.12g}{end}" for one in spread]
+        found += [_written(one, size if read is _bytes else end) for one in spread]
     return list(dict.fromkeys(found)) if once else found
+
+
+def _written(value: float, end: str) -> str:
+    """A value of a range: to four figures, or whole where it has more before its point; a size
+    with a unit in the largest that it is whole in."""
+    if value % 1:
+        value = round(value, max(0, 3 - math.floor(math.log10(abs(value)))))
+    if end != "B":
+        return f"{value:.15g}{end}"
+    power = max(n for n in range(len(BINARY)) if round(value) % 1024**n == 0)
+    return f"{round(value) // 1024**power}{BINARY[power]}"
 
 
 def words(where: str, text: str) -> list[str]:

@@ -98,7 +98,8 @@ def axis(text: str, *, spans: bool = False) -> Axis:
         raise InputError(f'--vary "{text}": expected KEY=VALUES, such as job.iodepth=1..256x2')
     key = _checked(key.strip())
     place, values = f"--vary {key}", values.strip()
-    span = units.span(place, values) if spans or values.endswith("x") else None
+    size = "" if key.startswith(JOB) or key in WHOLE else "B"
+    span = units.span(place, values, size) if spans or values.endswith("x") else None
     if span is not None and not spans:
         raise InputError(
             f'{place} "{values}": all values between two are for --sample and --search; '
@@ -106,7 +107,7 @@ def axis(text: str, *, spans: bool = False) -> Axis:
         )
     if span is not None:
         return Axis(key, (), span=span)
-    return Axis(key, tuple(units.values(place, values, once=False)))
+    return Axis(key, tuple(units.values(place, values, once=False, size=size)))
 
 
 def job_options() -> set[str]:
