@@ -485,6 +485,34 @@ def test_what_was_written_before_the_run_does_not_count() -> None:
     assert again["wa"].to_list() == [None, 1.5, 2.0]
 
 
+def test_the_last_ios_of_a_run_are_no_second_of_their_own() -> None:
+    """They complete just after its time is up, and what collection does then is no rate."""
+    last = pl.DataFrame(
+        {
+            "time_s": [2.0004],
+            "host_units_written": [1310],
+            "programs_host": [1310],
+            "programs_collection": [7250],
+        }
+    )
+    whole = pl.DataFrame(
+        {
+            "time_s": [0.0, 1.0, 2.0],
+            "host_units_written": [1000, 1100, 1300],
+            "programs_host": [1000, 1100, 1300],
+            "programs_collection": [7000, 7050, 7250],
+        }
+    )
+    found = flash.activity(pl.concat([whole, last]))
+    assert found is not None
+    assert found["time_s"].to_list() == [1, 2.0004]
+    assert found["wa"].to_list() == [1.5, pytest.approx(410 / 210)]
+    # More than half of a second is one.
+    longer = flash.activity(pl.concat([whole, last.with_columns(time_s=pl.lit(2.6))]))
+    assert longer is not None
+    assert longer["wa"].to_list() == [1.5, 2.0, 1.0]
+
+
 def last(frame: pl.DataFrame) -> dict[str, Any]:
     return frame.drop("time_s").row(-1, named=True)
 

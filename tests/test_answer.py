@@ -380,6 +380,21 @@ def test_an_axis_that_charts_share_is_long_enough_for_each() -> None:
     assert far.x_range is not one.x_range and far.x_range.end < 3.9
 
 
+def test_what_doubles_has_a_tick_at_each_and_nowhere_else() -> None:
+    def ticks(*x: float) -> list[float]:
+        chart = Figure("t", "block, KiB", "IOPS", [Curve("a", x, [1.0] * len(x))], log_x=True)
+        (panel,) = drawn(chart)
+        assert panel.xgrid[0].ticker is panel.xaxis[0].ticker
+        found: list[float] = panel.xaxis[0].ticker.ticks
+        return found
+
+    assert ticks(0.5, 4, 8, 1024) == [0.5, 4, 8, 1024]
+    (panel,) = drawn(Figure("t", "depth", "", [Curve("a", [1, 2, 4], [1, 1, 1])], log_x=True))
+    assert panel.xaxis[0].major_label_overrides == {1.0: "1", 2.0: "2", 4.0: "4"}
+    for others in ((1, 10, 100), (1, 2), (1, 2, 5), (1, 64, 2**12)):
+        assert 10 in ticks(*others), others
+
+
 def test_lines_that_coincide_take_turns_and_are_named() -> None:
     def line(name: str, *y: float) -> Curve:
         return Curve(name, [float(n) for n in range(len(y))], y, "points", ord(name))

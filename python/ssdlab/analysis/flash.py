@@ -75,4 +75,9 @@ def _bin_ends(time: Floats, bin_s: float) -> Indices:
     """Positions of the last row in each bin, and of that of time 0, from which all grows."""
     bins = np.ceil(time / bin_s - 1e-9)
     # A row just after the start counts to its bin.
-    return np.flatnonzero(np.append(np.diff(bins) > 0, True) | (time == 0))
+    ends = np.flatnonzero(np.append(np.diff(bins) > 0, True) | (time == 0))
+    # What is left of a run after its last whole bin counts to that, if it is less than half of one:
+    # the last I/Os of a job complete just after its time is up, and theirs is no rate.
+    whole = time[ends[:-1]].max(initial=0.0)
+    short = whole > 0 and time[ends[-1]] - whole < bin_s / 2
+    return np.delete(ends, -2) if short else ends

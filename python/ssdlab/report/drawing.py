@@ -35,6 +35,8 @@ BARS_SPAN_MAX = 30.0
 ALIKE = 0.8
 """Axes that share at least so much of what both span are one."""
 LINE_ROOM, DOT_ROOM = 0.012, 0.05
+DOUBLINGS_MAX = 11
+"""An axis of so many doublings has room for the name of each."""
 BARS_SHARE = 0.8
 """Of the room of a place, what its bars take."""
 
@@ -237,6 +239,8 @@ def _draw(
         plot.name_ticks(panel.xaxis[0], panel.xgrid[0], names)
     elif not chart.log_x and all(float(at).is_integer() for x, _ in curves for at in x):
         panel.xaxis[0].ticker.min_interval = 1  # no run is the one and a half
+    elif chart.log_x and (doublings := _doublings(np.concatenate([x for x, _ in curves]))):
+        plot.tick_at(panel.xaxis[0], panel.xgrid[0], doublings)
     if chart.y_names:
         plot.name_ticks(panel.yaxis[0], panel.ygrid[0], [for_page(name) for name in chart.y_names])
     for place in range(len(chart.curves)):
@@ -254,6 +258,16 @@ def _draw(
         shade.fill_alpha, shade.line_color, shade.level = 0.1, None, "underlay"
         panel.add_layout(shade)
     return panel
+
+
+def _doublings(xs: Floats) -> list[float]:
+    """The values of a horizontal axis if they are doublings of each other, as block sizes and
+    depths are, and few enough for a tick each; else none."""
+    places = np.unique(xs)
+    if len(places) < 3 or places[-1] > 2**DOUBLINGS_MAX * places[0]:
+        return []
+    found: list[float] = places.tolist()
+    return found if all(math.log2(at / places[0]).is_integer() for at in found) else []
 
 
 def _add(panel: figure, chart: Figure, curves: Sequence[tuple[Floats, Floats]], place: int) -> None:

@@ -145,6 +145,13 @@ def name_ticks(axis: Any, grid: Any, names: Sequence[str]) -> None:
     grid.grid_line_color = None
 
 
+def tick_at(axis: Any, grid: Any, places: list[float]) -> None:
+    """Ticks of a log axis at what was measured, and nowhere else."""
+    _fix_ticks(axis, grid, places)
+    axis.major_label_overrides = {place: f"{place:g}" for place in places}
+    axis.tags = []
+
+
 def _round_ticks(axis: Any, grid: Any, over: Any) -> None:
     """Ticks of a log axis at 1, 2 and 5, or at 1 and 3, or at 1 alone, times powers of ten. Fixed,
     since bokeh's own would be few and uneven over a decade or two; the page sets them anew when it
