@@ -45,8 +45,8 @@ def stored(path: Path, document: dict[str, Any]) -> Path:
     [
         ("", "is empty"),
         ("  \n", "is empty"),
-        ("[]", "found a list"),
-        ("3", "found a int"),
+        ("[]", "is no object of JSON"),
+        ("null", "is no object of JSON"),
         ("{}", "is not from smartctl"),
         ('{"fio version": "fio-3.33", "jobs": []}', "a result of fio"),
         ('{"smartctl": 3}', "is not from smartctl"),

@@ -281,8 +281,8 @@ def _brief(case: Case) -> Iterator[Symptom]:
                 seconds, each = moved.bytes / moved.bw_bytes, moved.lat_mean_ns
                 status: Status = "doubt" if 1e9 * seconds < TURNS * each else "good"
                 text = (
-                    f"{work.name}: a {moved.ddir} took {units.latency(each)} on average, all of "
-                    f"them {units.duration(seconds)}"
+                    f"{work.name}: a {moved.ddir} took {units.latency(each)} on average, the job "
+                    f"{units.duration(seconds)}"
                 )
                 yield Symptom(status, text, case.key(facts.key, work.name))
 

@@ -132,7 +132,7 @@ def show(result: Result, job: str, view: View, seconds: float) -> None:
     simulated = units.duration(result.ssdlab.get("simulated_seconds"))
     clock = f", {simulated} simulated" if result.kind == "sim" else " with fio"
     seed = f", seed {result.ssdlab['seed']}" if result.kind == "sim" else ""
-    title = f"{job} on {result.name}{clock}{seed}"
+    title = f"{job} on {result.name}{result.resized}{clock}{seed}"
     assert result.folder is not None
     view.show(
         replace(answer, title=title),

@@ -275,7 +275,10 @@ def _steadiness(record: RoundsRecord) -> str:
     excursion = max(window.excursion_share for window in windows.values())
     slope = max(window.slope_share for window in windows.values())
     held = "steady" if record.steady else "not yet steady"
-    return f"{held}: excursion {percent(excursion)} of 20 %, slope {percent(slope)} of 10 %"
+    return (
+        f"{held}: excursion {percent(excursion)} (20 % allowed), "
+        f"slope {percent(slope)} (10 % allowed)"
+    )
 
 
 def _clock() -> float:

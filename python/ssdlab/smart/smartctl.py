@@ -52,7 +52,7 @@ def read_document(content: str, name: str) -> dict[str, Any]:
         )
         raise InputError(f"{name}: is no JSON, or only the beginning of one{where}") from None
     if not isinstance(found, dict):
-        raise InputError(f"{name}: found a {type(found).__name__}, expected an object; {HOW_TO}")
+        raise InputError(f"{name}: is no object of JSON, as smartctl writes; {HOW_TO}")
     return found
 
 

@@ -35,7 +35,7 @@ def advise(
     """Sentences: what gives all that is needed, what is cheapest per IOPS and per TB and soon worn
     out, what for what, what would change it."""
     random = [key for key in keys if LOADS[key][1] == "IOPS"]
-    said = [*_enough(rows, random, prices, needs)] if needs else []
+    said = [*_enough(rows, random, prices, writes_per_day, needs)] if needs else []
     said += [*_cheapest(rows, random, prices, writes_per_day)]
     said += [*_wear(rows, writes_per_day), *_for_what(rows, random)]
     said += [*_flattered(rows), *_caches(rows, random), *_risks(rows)]
@@ -58,20 +58,27 @@ def _flattered(rows: Sequence[StorageOffer]) -> Iterator[str]:
 
 
 def _enough(
-    rows: Sequence[StorageOffer], random: Sequence[str], prices: Prices, needs: Needs
+    rows: Sequence[StorageOffer],
+    random: Sequence[str],
+    prices: Prices,
+    writes_per_day: float,
+    needs: Needs,
 ) -> Iterator[str]:
     """What to take for all that is needed, and what the others lack."""
+    asked = str(needs)
+    if needs.years:
+        asked += f" at {units.size_text(writes_per_day)} of writes a day"
     missing = [(row, needs.missing(row, random)) for row in rows]
     enough = [row for row, lacks in missing if not lacks]
     short = "; ".join(
         f"{row.letter} gives {units.listed([*lacks.values()])}" for row, lacks in missing if lacks
     )
     if not enough:
-        yield f"None of the candidates gives {needs}: {short}."
+        yield f"None of the candidates gives {asked}: {short}."
         return
     priced = [row for row in enough if row.price is not None]
     best = min(priced or enough, key=lambda row: (_price(row), _drives(row)))
-    text = f"For {needs} take {best.letter} ({best.candidate.title})"
+    text = f"For {asked} take {best.letter} ({best.candidate.title})"
     if priced:
         text += f", {units.number(best.price)} {prices.currency}"
     cost = _price if priced else _drives
