@@ -57,8 +57,9 @@ def main() -> int:
     """Writes or checks the files; 1 where one is stale."""
     index = names()
     light.index().update(index)  # which commands quote in their help
-    functions = [name for name in made.names() if is_made(name)]
-    index["made"] = {name.replace("_", "-"): made.described(name) for name in functions}
+    index["functions"] = {name: made.described(name) for name in made.functions()}
+    light.index().update(index)  # which commands of functions are made of
+    index["made"] = [name.replace("_", "-") for name in made.studies() if is_made(name)]
     light.index().update(index)  # which those are put together of
     take_made()
     index["commands"] = {name: summary(load(name).help) for name in COMMANDS}

@@ -122,7 +122,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             add(str(path.relative_to(ROOT)), path.read_bytes())
     named = {"__version__"}.union(*(names.split() for _, names in API.values()))
     for title, (about, names) in API.items():
-        other = [*made.names()] if title == STUDIES else []
+        other = [*made.studies()] if title == STUDIES else []
         own = [*names.split(), *(name for name in other if name not in named)]
         named.update(own)
         add(f"api/{_file(title)}.md", "\n".join(_api(title, about, own)))

@@ -163,6 +163,8 @@ def test_devices_policies_and_options_are_listed_and_shown(cli: Cli) -> None:
     assert "ssd" in cli("list", "devices").out
     assert "greedy" in cli("list", "policies").out
     assert "iodepth" in cli("list", "options").out
+    assert "sequential-read" in cli("list", "workloads").out
+    assert "consistency" in cli("list", "experiments").out
     assert "greedy (" in cli("show", "greedy").out
     assert "job option" in cli("show", "iodepth").out
 

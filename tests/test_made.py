@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +17,8 @@ from ssdlab.api.kept import Kept
 from ssdlab.api.report import Report
 from ssdlab.api.watching import Watch
 from ssdlab.cli import light, made
+from ssdlab.cli.answer import Ask, View
+from ssdlab.cli.options import option
 from ssdlab.given import Many, Size
 from ssdlab.progress import Notice
 
@@ -34,6 +36,7 @@ def half_tail(
     whole: bool = False,
     out: str | Path | None = None,
     cluster: str | None = None,
+    prepare: str | None = None,
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Report:
@@ -54,6 +57,7 @@ def half_tail(
         whole: All of it is read.
         out: Where the runs are kept.
         cluster: As for :func:`ssdlab.sweep`.
+        prepare: State before all, as for :func:`ssdlab.run`.
         progress: Who is told.
         notice: Who is told in words.
 
@@ -75,9 +79,9 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(ssdlab, "half_tail", half_tail, raising=False)
     monkeypatch.setattr(ssdlab, "__all__", [*ssdlab.__all__, "half_tail"])
-    assert "half_tail" in made.names()
+    assert "half_tail" in made.studies()
     about = made.described("half_tail")
-    monkeypatch.setitem(light.index()["made"], "half-tail", about)
+    monkeypatch.setitem(light.index()["functions"], "half_tail", about)
     assert about["help"] == (
         "Guess what halves a tail, and where.\n\nWhich --members are meant says `ssdlab array`."
     )
@@ -93,13 +97,18 @@ def test_a_command_speaks_of_options_where_its_function_speaks_of_parameters(
         "spare": "What is tried beside --set: 7%,14%.",
         "size": "Of a file; 8g unless given.",
     } == {name: one["help"] for name, one in parameters.items()}
+    assert "steps joined by commas" in parameters["prepare"]["help"]
+
+
+def carry_out(command: Callable[..., None], *arguments: str) -> None:
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    typer.main.get_command(app)([*arguments], standalone_mode=False)
 
 
 def run(*arguments: str) -> dict[str, Any]:
     """What the function is given by a command line."""
-    app = typer.Typer(add_completion=False)
-    app.command()(made.load("half-tail"))
-    typer.main.get_command(app)([*arguments], standalone_mode=False)
+    carry_out(made.load("half_tail"), *arguments)
     return GIVEN.pop()
 
 
@@ -126,3 +135,27 @@ def test_numbers_keep_to_the_bounds_of_the_function() -> None:
         run("a", "--members", "0")
     with pytest.raises(Exception, match="Missing parameter: runs"):
         run()
+
+
+@pytest.mark.usefixtures("parameters")
+def test_a_command_may_do_more_than_its_function() -> None:
+    told: dict[str, Any] = {}
+
+    @made.of("half_tail")
+    def command(
+        runs: list[str],
+        *,
+        members: str = option("FEW", "Its own.", default="few"),
+        where: str = option("PLACE", "More.", default="here"),
+        view: View,
+        ask: Ask,
+    ) -> None:
+        told.update(runs=runs, members=members, where=where, given=ask.given)
+
+    carry_out(command, "a", "b", "--where", "there", "--set", "x=1", "--share", "2", "-v")
+    given = told.pop("given")
+    assert told == {"runs": ["a", "b"], "members": "few", "where": "there"}
+    assert given["share"] == 2.0 and given["set"] == {"x": "1"} and given["members"] == "few"
+    assert str(command.__doc__).startswith("Guess what halves a tail")
+    with pytest.raises(ssdlab.InputError, match='--set "x": write it as KEY=VALUE'):
+        carry_out(command, "a", "--set", "x")

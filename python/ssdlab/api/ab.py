@@ -141,7 +141,7 @@ def ab(
     """Tries a change: a measurement with and without it, in turn, and whether it mattered.
 
     Args:
-        target: A target, as :func:`ssdlab.run` takes it.
+        target: As for :func:`ssdlab.test`.
         protocol: What is measured: the name of a protocol.
         job: Or a fio job file, instead of a protocol.
         to_b: Shell command that makes the change (real targets).
@@ -150,13 +150,13 @@ def ab(
         set_b: The change of a simulated drive: a key of B.
         repeats: Runs of each side; an even number takes out drift.
         set: Rig keys of both sides; simulated only.
-        prepare: State of a simulated drive before a job.
+        prepare: As for :func:`ssdlab.run`.
         seed: Seed of the first pair.
         out: Keeps the runs below this folder; else in the user's store.
         param: Parameters of the protocol by name.
-        quick: Minutes instead of hours: not steady state, not for publication.
-        size: Bytes of the file that is a target of a protocol.
-        scale: Scales a simulated drive and all durations of a protocol down by this.
+        quick: As for :func:`ssdlab.test`.
+        size: As for :func:`ssdlab.test`.
+        scale: As for :func:`ssdlab.test`.
         destroy: Serial number of the block device whose data may be lost.
         setup: What is set on a real drive and its system, as for :func:`ssdlab.run`.
         use_existing_file: Whether a plain file that exists may be written.

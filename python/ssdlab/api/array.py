@@ -97,28 +97,32 @@ def array(
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Report:
-    """Compares arrays of a drive under a load, and says which to take and why.
+    """Compares arrays of a drive under a load: which to take, and why.
 
     Args:
-        drive: A profile's name, a rig file, or a :class:`ssdlab.Rig`, of one drive.
+        drive: A profile's name or a rig file (.toml) of one drive. In Python also a
+            :class:`ssdlab.Rig`.
         levels: RAID levels: 0, 1, 10, 5, 6, linear.
-        count: Numbers of drives, such as ``[4, 8]`` or ``"2..32x2"``.
-        chunk: Bytes of a chunk, such as ``["64k", "512k"]``.
-        job: The load, as :func:`ssdlab.run` takes it.
-        workload: Or a load by name.
+        count: Numbers of drives: ``"2,4,8"`` or ``"2..32x2"``.
+        chunk: Sizes of a chunk: ``"64k,512k"`` or ``"64k..1mx2"``.
+        job: The load, as a fio job file. In Python also its text.
+        workload: A load by name, from ``ssdlab list workloads``.
         depth: I/Os in flight of a load by name.
-        study: ``"arrays"`` (levels, counts and chunks; the default), ``"chunk"``, ``"scaling"``,
-            ``"depth"``, ``"degradation"``; one or several.
-        prepare: State at the start, as :func:`ssdlab.run` takes it; else the load's own.
+        study: arrays (levels, counts and chunks; the default), chunk (4 to 1024 KiB), scaling
+            (against the number of drives, predicted and simulated), depth (1 to 256), degradation
+            (fresh, used, rested, trimmed); may be given again. In Python one or several.
+        prepare: State at the start, as :func:`ssdlab.run` takes it; else steady where the load
+            writes at random, sequential where not.
         measured: Instead of ``drive``: the latencies of a run of your own drive (a kept run, or
             fio's JSON+ document).
-        controller: What the array stands behind: a name, or a file with [controller] and [bus].
-        bus: Bytes per second that all members share, such as ``"2GB/s"``.
-        scale: Scales the capacity of drives down by this.
+        controller: What the array stands behind: a name from ``ssdlab list controllers``, or a file
+            with [controller] and [bus].
+        bus: Bandwidth that all members share, as ``"2GB/s"``.
+        scale: Scale the capacity of drives down by N.
         set: Rig keys of the drive.
-        price: Of one drive.
+        price: Price of one drive, in any currency.
         seed: Seed of all random streams.
-        seeds: Runs, with seeds from ``seed`` on, of those arrays among which the choice is close.
+        seeds: Runs, from ``seed`` on, of arrays among which the choice is close.
         fresh: Runs all simulations again, also those that were run before.
         cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.

@@ -38,23 +38,22 @@ def cache(
     cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
-    """Plays a trace through caches, without time: misses by policy and size.
+    """Plays a trace through caches, without time: misses by policy and size, and the working set.
 
     Caches begin empty, each block of a request is looked up by itself, and a miss brings the block
-    in. The frame of the report has a row for each cache: ``policy``, ``blocks``, ``block_bytes``,
-    ``requests`` (blocks looked up), ``misses``, ``miss_ratio`` and more. A trace that names objects
-    is played as such unless ``block`` says otherwise: rows then have ``cache_bytes``, and beside
-    ``miss_ratio`` ``byte_miss_ratio``.
+    in. Each cache has a row with policy, blocks, block_bytes, requests (blocks looked up), misses
+    and miss_ratio; of objects with cache_bytes and byte_miss_ratio.
 
     Args:
         trace: A trace, compressed or not.
-        policies: Replacement policies, from ``ssdlab.policies.replacement``, or ``"all"``; each
-            with what is let in, if not everything is: ``"lru+ghost"``, ``"lru+nhit:3"``.
-        sizes: Of the cache: percentages of the working set (``"10%"``), bytes (``"1g"``) or counts
-            (``"1425blocks"``), and ranges of these (``"1%..100%/8"``).
-        block: Bytes of a block of the cache; 4 KiB for traces of blocks.
-        sample: Percentage of the blocks that each of eight disjoint samples follows (SHARDS),
-            which gives estimates with a standard error; all blocks are followed without it.
+        policies: Replacement policies, such as ``"lru,arc,s3-fifo"``, or ``"all"``; with what is
+            let in, if not everything is: ``"lru+ghost,all+nhit:3"`` (``ssdlab list policies``).
+        sizes: Sizes of the cache: percentages of the working set (``"1%..100%/8"``), bytes
+            (``"1g,2g"``), or counts (``"1425blocks"``; not of objects).
+        block: Of a block of the cache: 4KiB. A trace that names objects is played as objects
+            without it.
+        sample: Follow this share of the blocks in each of eight samples (SHARDS):
+            estimates with a standard error; else every access is followed.
         format: Format of the trace, where its content does not tell.
         action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
         trace_block: Bytes of a block, in traces that number blocks.

@@ -62,8 +62,8 @@ def explain(
     """Says where the time of a simulated run went, and what would help.
 
     Args:
-        run: A run of a job on a simulated drive: its folder or id, a :class:`ssdlab.Result`, or
-            what a function returned.
+        run: A run of a job on a simulated drive: its folder, its id, a piece of that, or last. In
+            Python also a :class:`ssdlab.Result`, or what a function returned.
         tries: The run is repeated with one thing changed at a time.
         out: Where the runs are kept.
         fresh: Runs all simulations again, also those that were run before.

@@ -28,12 +28,12 @@ def reproduce(
     cluster: str | None = None,
     progress: Watch = None,
 ) -> Report:
-    """Repeats published experiments on simulated drives; published beside simulated.
+    """Repeats published experiments on simulated drives: published numbers beside simulated.
 
     Args:
-        names: Of experiments; all without one. After ``"measured"`` also names of drives. By
-            itself, ``"twin"``: fits of drives that others measured, held to what they were not
-            fitted to.
+        names: Of experiments, as ``ssdlab list experiments`` shows them; all without a name. After
+            ``"measured"`` also names of drives. By itself, ``"twin"``: fits to drives that others
+            measured, held to what they were not fitted to.
         quick: Very small drives: a few minutes in all, rough.
         full: Drives and times at full size.
         seed: Seed of the runs.

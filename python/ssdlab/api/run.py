@@ -50,10 +50,9 @@ def run(
         set: Rig keys to change, such as ``{"ftl.over_provisioning": 0.28}``; simulated only.
         scale: How many times smaller simulated drives are made; ``set`` is applied to them then.
         seed: Seed of all random streams of a simulated run.
-        prepare: State of a simulated drive at the start: ``"fob"`` (fresh, the default),
-            or steps joined by commas: ``"sequential"``, ``"random:N"``, ``"steady"``,
-            ``"trim"``, ``"purge"``, ``"compressible:46"`` (percent by which what the steps after
-            it write shrinks, where a drive compresses; otherwise nothing does), ``"idle:30s"``.
+        prepare: State of a simulated drive at the start: fob, or steps joined by commas:
+            sequential, random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the
+            steps after it shrinks by N percent).
         destroy: Serial number of the block device whose data may be lost.
         setup: What is set on a real drive and its system for the run and restored after it:
             ``"pts"``, or single settings such as ``"scheduler=none,governor=performance"``.

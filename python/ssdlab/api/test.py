@@ -54,7 +54,8 @@ def test(
     The run is kept step by step; after an interruption :func:`ssdlab.resume` goes on with it.
 
     Args:
-        target: A target, as :func:`ssdlab.run` takes it.
+        target: A profile's name, a rig file (.toml), a plain file, or a block device. In Python
+            also a :class:`ssdlab.Rig` or a :class:`ssdlab.Target`.
         protocol: What to do: a name from ``ssdlab.procedures``.
         set: Rig keys to change; simulated only.
         seed: Seed of all random streams of a simulated run.
@@ -65,8 +66,9 @@ def test(
         gentle: Only reads what is there, where the protocol can; needs no ``destroy``.
         param: Parameters of the protocol by name; several values as a list or as ``"1,4,32"``.
         quick: Minutes instead of hours: not steady state, not for publication.
-        size: Bytes of the file that is a target.
-        scale: Scales a simulated drive and all durations down by this.
+        size: Size of the file that is a target; 8g (1g with ``quick``), or half of what is free,
+            unless given.
+        scale: Scale a simulated drive and all durations down by N.
         destroy: Serial number of the block device whose data may be lost.
         setup: What is set on a real drive and its system, as for :func:`ssdlab.run`.
         use_existing_file: Whether a plain file that exists may be written.

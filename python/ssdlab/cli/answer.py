@@ -14,7 +14,16 @@ from io import BytesIO, StringIO
 from itertools import chain, repeat
 from pathlib import Path
 from textwrap import wrap
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from typer.models import OptionInfo
 
@@ -43,7 +52,7 @@ if light.BODIES:
         numbers_table,
     )
     from ssdlab.api.watching import PIPE_WIDTH
-    from ssdlab.cli.output import check_stdout, keeping, results, say, write_json
+    from ssdlab.cli.output import check_stdout, keeping, notice, results, say, write_json
     from ssdlab.tables import file_values, named_tables
 
 T = TypeVar("T")
@@ -165,12 +174,15 @@ class Ask:
         self.begun = time.monotonic()
         self.given = {name.strip("_"): value for name, value in given.items()}
         for group in groups:
-            own = {"progress": not group.quiet} if isinstance(group, View) else group.given
-            self.given |= own
+            shown = isinstance(group, View)
+            self.given |= {"progress": not group.quiet, "notice": notice} if shown else group.given
 
     def __call__(self, function: Callable[..., T], *places: Any, **more: Any) -> T:
         """What a function answers to those of its parameters that are given, and to ``more``."""
         signature = inspect.signature(function)
+        for name, one in signature.parameters.items():
+            if one.kind is one.VAR_POSITIONAL:
+                places += (*(self.given.get(name) or ()),)
         placed = signature.bind_partial(*places).arguments
         open_ = {
             name: one
@@ -186,18 +198,31 @@ class Ask:
         return time.monotonic() - self.begun
 
 
+class Own(NamedTuple):
+    """A parameter that a command has of the function that it is made of."""
+
+    kind: Any
+    told: Any
+    """What typer is told of it."""
+    reads: Callable[[Any, str], Any] | None = None
+    """What makes of the text of an option, beside its name, what the function takes."""
+
+
 def answering(
-    command: Callable[..., None], own: Mapping[str, tuple[Any, Any]] | None = None
+    command: Callable[..., None], own: Mapping[str, Own] | None = None
 ) -> Callable[..., None]:
     """Gives a command, in the place of each parameter that is a group of options (a dataclass such
-    as :class:`View`), the options of that group: its fields; an :class:`Ask` if it takes one. What
-    it takes besides as ``**`` is its ``own``: the types and what typer is told of them."""
+    as :class:`View`), the options of that group: its fields; an :class:`Ask` if it takes one.
+    ``own`` are those of a function, which come before others, except what the command has itself;
+    it is given those that it names without a default."""
     hints = inspect.get_annotations(command, eval_str=True)
+    parameters = inspect.signature(command).parameters
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     asks = next((name for name, kind in hints.items() if kind is Ask), None)
-    options = [_declared(name, kind, told) for name, (kind, told) in (own or {}).items()]
-    for name, one in inspect.signature(command).parameters.items():
-        if name == asks or one.kind is one.VAR_KEYWORD:
+    taken = dict(own or {})
+    options = []
+    for name, one in parameters.items():
+        if name == asks or (name in taken and one.default is one.empty):
             continue
         if name not in groups:
             options.append(_declared(name, hints[name], one.default))
@@ -207,9 +232,15 @@ def answering(
             _declared(one.name, kinds[one.name], told.get(one.name, one.default))
             for one in fields(groups[name])
         ]
+    for one in options:
+        taken.pop(one.name.strip("_"), None)
+    options = [_declared(name, one.kind, one.told) for name, one in taken.items()] + options
 
     @functools.wraps(command)
     def answered(**given: Any) -> None:
+        for name, one in taken.items():
+            if one.reads is not None:
+                given[name] = one.reads(given[name], called(name))
         made = {
             name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
             for name, kind in groups.items()
@@ -219,7 +250,7 @@ def answering(
                 one.check()
         if asks is not None:
             made[asks] = Ask(given, made.values())
-        command(**made, **given)
+        command(**made, **{name: value for name, value in given.items() if name in parameters})
 
     answered.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     answered.__annotations__ = {option.name: option.annotation for option in options}

@@ -77,7 +77,7 @@ def load(name: str) -> Any:
 def _made(name: str) -> Any:
     from ssdlab.cli import made  # it takes what the words of other commands do without
 
-    return made.load(name)
+    return made.load(name.replace("-", "_"))
 
 
 PLACES = frozenset({"PATH", "TARGET", "TRACE", "DIR"})

@@ -14,7 +14,8 @@ if light.BODIES:
     from ssdlab.rig import profiles
 
 KINDS = """
-    drives parts interfaces controllers protocols devices policies options traces checks setups runs
+    drives parts interfaces controllers protocols experiments workloads devices policies options
+    traces checks setups runs
 """.split()
 
 
@@ -67,6 +68,20 @@ def _rows(kind: str) -> tuple[list[str], list[list[str]]]:
 
         return ["protocol", "what it answers", "kind"], [
             [protocol.name, protocol.summary, GROUPS[protocol.group]] for protocol in protocols()
+        ]
+    if kind == "experiments":
+        from ssdlab.experiments import EXPERIMENTS, measured
+
+        one = "the same of this drive alone"
+        return ["experiment", "what is repeated"], [
+            *([experiment.name, experiment.title] for experiment in EXPERIMENTS),
+            *([f"{measured.EXPERIMENT.name} {drive}", one] for drive in measured.DRIVES),
+        ]
+    if kind == "workloads":
+        from ssdlab.arrays.workloads import WORKLOADS
+
+        return ["workload", "options of its job"], [
+            [load.name, " ".join(load.options.split())] for load in WORKLOADS
         ]
     if kind == "setups":
         from ssdlab.tuning import PRESETS, SETTINGS

@@ -7,29 +7,28 @@ Both are read from ``index.json``, so that help and completion load no function:
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
+from pathlib import Path
 from types import GenericAlias
 from typing import Any, get_args
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import Ask, View, answering, called
+from ssdlab.cli.answer import Ask, Own, View, answering, called
 from ssdlab.cli.options import (
     Destroy,
     KeptWhere,
-    OneRun,
-    Prepare,
     Protocol,
     ProtocolOptions,
     Redact,
     ReuseOptions,
     SetKeys,
     SetUp,
-    TargetName,
     Tbw,
     UseExistingFile,
     argument,
@@ -37,45 +36,71 @@ from ssdlab.cli.options import (
     keys,
     option,
 )
+from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.given import BOUNDS
 
 UNASKED = ("progress", "notice")
 """Parameters that a command line does not give."""
 SHARED: Mapping[str, Any] = {
-    **{name: ProtocolOptions.options[name] for name in ("param", "quick", "size", "scale")},
     **ReuseOptions.options,
+    **{name.strip("_"): one for name, one in TraceOptions.options.items()},
     "destroy": get_args(Destroy)[1],
     "out": get_args(KeptWhere)[1],
-    "prepare": get_args(Prepare)[1],
+    "param": ProtocolOptions.options["param"],
     "protocol": get_args(Protocol)[1],
     "redact": get_args(Redact)[1],
-    "run": get_args(OneRun)[1],
     "set": get_args(SetKeys)[1],
     "setup": get_args(SetUp)[1],
-    "target": get_args(TargetName)[1],
     "tbw": get_args(Tbw)[1],
     "use_existing_file": get_args(UseExistingFile)[1],
 }
 """What is said of parameters that other commands have too."""
 NAMES = {"tries": "--try/--no-try"}
 """Options that are called otherwise, where Python has taken their names."""
+OPTIONS = ("on",)
+"""Options whose parameters have a place in Python."""
+AT_WILL = ("reproduce.names",)
+"""Arguments of any number, none too."""
 METAVARS = {
     "afr": "PERCENT",
+    "block": "SIZE",
+    "bus": "RATE",
+    "chunk": "LIST",
+    "controller": "NAME|FILE",
+    "count": "LIST",
     "job": "JOB.fio",
     "level": "LEVEL,...",
+    "measured": "RUN",
     "mtbf": "HOURS",
     "model_spread": "PERCENT",
+    "names": "NAME",
+    "policies": "LIST",
+    "prepare": "STATE",
+    "price": "X",
     "rebuild_rate": "RATE",
     "renew_at": "PERCENT",
     "replace_after": "HOURS",
+    "run": "RUN",
+    "sample": "PERCENT",
     "spread": "PERCENT",
     "stagger": "PERCENT[,...]",
     "to_a": "CMD",
     "to_b": "CMD",
+    "trace": "TRACE",
     "uber": "RATE",
     "years": "YEARS",
 }
-"""What stands for the value of an option, where its type does not tell."""
+"""What stands for the value of an option, where its type does not tell; of one command under its
+name as well."""
+COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {
+    "controller": light.complete("controllers"),
+    "names": light.complete("experiments", "measured"),
+    "study": light.complete("studies"),
+    "workload": light.complete("workloads"),
+}
+"""How values are completed, where their type does not tell."""
+LISTS: Mapping[str, tuple[str, ...]] = {"policies": ("replacement",)}
+"""Kinds of names that are completed in lists, and what stands for all of them unless given."""
 TYPES: Mapping[str, tuple[Any, str, Mapping[str, Any]]] = {
     "int": (int, "N", {}),
     "float": (float, "N", {}),
@@ -83,7 +108,7 @@ TYPES: Mapping[str, tuple[Any, str, Mapping[str, Any]]] = {
     "On": (str, "TARGET", {"autocompletion": light.complete("drives")}),
     "Kept": (str, "RUN", {"autocompletion": light.complete_runs}),
     "Many": (str, "LIST", {}),
-    "Mapping[str, object]": (list[str], "KEY=VALUE", {}),
+    "Mapping": (list[str], "KEY=VALUE", {}),
     "Size": (str, "SIZE", {}),
     "bool": (bool, "", {}),
     "str": (str, "NAME", {}),
@@ -92,13 +117,18 @@ TYPES: Mapping[str, tuple[Any, str, Mapping[str, Any]]] = {
 completed."""
 
 
-def names() -> list[str]:
-    """Functions that are called as their modules in ``api/``: studies, which have commands."""
+def functions() -> list[str]:
+    """The functions of the package."""
     import ssdlab
 
-    public = [(name, getattr(ssdlab, name)) for name in ssdlab.__all__]
-    functions = [(name, one) for name, one in public if inspect.isfunction(one)]
-    return [name for name, one in functions if one.__module__ == f"ssdlab.api.{name}"]
+    return [name for name in ssdlab.__all__ if inspect.isfunction(getattr(ssdlab, name))]
+
+
+def studies() -> list[str]:
+    """Functions that are called as their modules in ``api/``, which have commands."""
+    import ssdlab
+
+    return [name for name in functions() if getattr(ssdlab, name).__module__.endswith(f".{name}")]
 
 
 def described(name: str) -> dict[str, Any]:
@@ -108,20 +138,20 @@ def described(name: str) -> dict[str, Any]:
     function = inspect.unwrap(getattr(ssdlab, name))
     parameters = inspect.signature(function).parameters
     about, _, rest = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
-    said = re.findall(r"^    (\w+): (.*(?:\n     +.*)*)", rest.partition("\n\n")[0], re.M)
-    told = {one: _spoken(text, parameters) for one, text in said}
+    said = dict(re.findall(r"^    (\w+): (.*(?:\n     +.*)*)", rest.partition("\n\n")[0], re.M))
+    spoken = functools.partial(_spoken, function=name, parameters=parameters)
     return {
         "function": f"{function.__module__}:{name}",
         # What a function does is what its command is asked to do.
-        "help": re.sub(r"^\w+", _asked, _spoken(about, parameters)),
+        "help": re.sub(r"^\w+", _asked, spoken(about)),
         "parameters": [
             {
                 "name": one.name,
                 "place": one.kind.name,
                 "takes": str(one.annotation),
-                "required": one.default is one.empty,
-                "default": None if one.default is one.empty else one.default,
-                "help": told[one.name],
+                "required": one.default is one.empty and f"{name}.{one.name}" not in AT_WILL,
+                "default": _default(one.default),
+                "help": _elsewhere(said[one.name], one.name) or spoken(said[one.name]),
             }
             for one in parameters.values()
             if one.name not in UNASKED
@@ -129,69 +159,105 @@ def described(name: str) -> dict[str, Any]:
     }
 
 
+def _default(given: Any) -> Any:
+    """As JSON has it."""
+    if isinstance(given, Path):
+        return str(given)
+    return None if given is inspect.Parameter.empty else given
+
+
+def _elsewhere(text: str, parameter: str) -> str:
+    """What is said of the same parameter of another function, where that is referred to."""
+    other = re.search(r"\bas\s+for\s+:func:`ssdlab\.(\w+)`\.$", text, re.I)
+    found = described(other[1])["parameters"] if other else ()
+    return next((one["help"] for one in found if one["name"] == parameter), "")
+
+
 def _asked(verb: re.Match[str]) -> str:
     """Tries: try; guesses: guess; says: say."""
     return re.sub(r"ie$", "y", re.sub(r"(?:(?<=ss|sh|ch)e)?s$", "", verb[0]))
 
 
-def _spoken(text: str, parameters: Collection[str]) -> str:
+def _spoken(text: str, function: str, parameters: Mapping[str, inspect.Parameter]) -> str:
     """A text of the documentation as a command says it: without what it is in Python besides."""
 
     def word(quoted: re.Match[str]) -> str:
-        if quoted[1].startswith("ssdlab "):
-            return f"`{quoted[1]}`"
-        return called(quoted[1]) if quoted[1] in parameters else quoted[1]
+        one = parameters.get(quoted[1])
+        if one is None:
+            return f"`{quoted[1]}`" if quoted[1].startswith("ssdlab ") else quoted[1]
+        placed = _is_argument(one.name, one.kind.name)
+        return _metavar(function, one.name, str(one.annotation)) if placed else called(one.name)
 
-    text = re.sub(r"(?<!\n)\n *(?=\S)", " ", text).partition(" In Python")[0]
+    text = re.sub(r"(?<!\n)\n *(?=\S)", " ", text)
+    text = re.sub(r"\s+In Python .*", "", text, flags=re.S)
     text = re.sub(r":func:`ssdlab\.(\w+)`", r"`ssdlab \1`", text)
     return re.sub(r'``"?([^`]*?)"?``', word, text)
 
 
 def load(name: str) -> Callable[..., None]:
     """The command of a function, whose module is loaded where more than words is asked for."""
-    about = light.index()["made"][name]
+    about = light.index()["functions"][name]
     module, _, own = about["function"].partition(":")
     function = getattr(importlib.import_module(module), own) if light.BODIES else None
-    parameters = about["parameters"]
 
-    def command(*, view: View, ask: Ask, **given: Any) -> None:
-        from ssdlab.cli.output import notice
-
+    def command(*, view: View, ask: Ask) -> None:
         assert function is not None
-        more: dict[str, Any] = {
-            one["name"]: keys(given[one["name"]], called(one["name"]))
-            for one in parameters
-            if one["takes"].startswith("Mapping")
-        }
-        if "notice" in inspect.signature(function).parameters:
-            more["notice"] = notice
-        several = [one["name"] for one in parameters if one["place"] == "VAR_POSITIONAL"]
-        places = [place for name in several for place in given[name] or ()]
-        view.show(ask(function, *places, **more).answer)
+        view.show(ask(function).answer)
 
-    command.__doc__ = about["help"]
-    return answering(command, {one["name"]: _declared(one) for one in parameters})
+    return of(name)(command)
 
 
-def _declared(about: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The type of a parameter on the command line, and what typer is told of it."""
+def of(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a command of a function of the package and of what it does besides: it has the options
+    of the function, those before its own that it does not have itself, and is told of those that it
+    takes without a default. What it does is what the function says."""
+    about = light.index()["functions"][name]
+
+    def made(command: Callable[..., None]) -> Callable[..., None]:
+        own = {one["name"]: _own(name, one) for one in about["parameters"]}
+        answered = answering(command, own)
+        answered.__doc__ = about["help"]
+        return answered
+
+    return made
+
+
+def _own(function: str, about: Mapping[str, Any]) -> Own:
+    """A parameter on the command line."""
     name: str = about["name"]
     default: Any = ... if about["required"] else about["default"]
-    takes = about["takes"].partition(" | ")[0]
-    kind, metavar, how = TYPES[takes]
-    metavar, how = METAVARS.get(name, metavar), dict(how)
-    if name in BOUNDS and takes == "int":
+    kind, _, how = _type(about["takes"])
+    metavar, how = _metavar(function, name, about["takes"]), dict(how)
+    if name in BOUNDS and kind in (int, float):
         least, most = BOUNDS[name]
-        how |= {"min": least, "max": None if most == math.inf else most}
-    if about["place"] == "VAR_POSITIONAL":
+        how |= {"min": kind(least), "max": None if most == math.inf else most}
+    if name in COMPLETIONS:
+        how["autocompletion"] = COMPLETIONS[name]
+    if name in LISTS:
+        also = (default,) if default else ()
+        how["autocompletion"] = light.complete_list(*LISTS[name], also=also)
+    elif about["place"] == "VAR_POSITIONAL" or "Sequence[" in about["takes"]:
         kind = GenericAlias(list, (kind,))
     if name in SHARED:
         told = copy(SHARED[name])
         told.default = default
-    elif takes == "bool":
+    elif kind is bool:
         told = flag(about["help"], NAMES.get(name, called(name)), default=default)
-    elif about["place"] == "KEYWORD_ONLY":
-        told = option(metavar, about["help"], called(name), default=default, **how)
-    else:
+    elif _is_argument(name, about["place"]):
         told = argument(metavar, about["help"], default=default, **how)
-    return (kind if about["required"] or default is not None else kind | None), told
+    else:
+        told = option(metavar, about["help"], called(name), default=default, **how)
+    reads = keys if about["takes"].startswith("Mapping") else None
+    return Own(kind if about["required"] or default is not None else kind | None, told, reads)
+
+
+def _type(takes: str) -> tuple[Any, str, Mapping[str, Any]]:
+    return TYPES[re.split(r" \| |\[", takes)[0]]
+
+
+def _metavar(function: str, name: str, takes: str) -> str:
+    return METAVARS.get(f"{function}.{name}") or METAVARS.get(name) or _type(takes)[1]
+
+
+def _is_argument(name: str, place: str) -> bool:
+    return place != "KEYWORD_ONLY" and name not in OPTIONS

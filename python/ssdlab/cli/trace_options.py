@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ssdlab import _core
 from ssdlab.cli import light
 from ssdlab.cli.options import Options, flag, option
 
@@ -15,19 +14,11 @@ if light.BODIES:
 
 
 def _formats(incomplete: str) -> list[str]:
+    from ssdlab import _core
+
     names = [one["name"] for one in _core.trace_formats()]
     return [name for name in names if name.startswith(incomplete)]
 
-
-Format = Annotated[
-    str | None,
-    option(
-        "FORMAT",
-        "Format of the trace, where its content does not tell (trace list names them).",
-        autocompletion=_formats,
-    ),
-]
-Device = Annotated[int | None, option("N", "This device of the trace alone.", min=0)]
 
 Fit = Annotated[
     str,
@@ -42,7 +33,11 @@ Fit = Annotated[
 class TraceOptions(Options):
     """What is read of a trace, and how."""
 
-    format_: Format = None
+    format_: str | None = option(
+        "FORMAT",
+        "Format of the trace, where its content does not tell (trace list names them).",
+        autocompletion=_formats,
+    )
     action: str = option(
         "Q|D|C",
         "Event of a block-layer trace that is the request: queued, issued, completed.",
@@ -56,7 +51,7 @@ class TraceOptions(Options):
         "FROM-TO",
         "Part of the time, such as 10s-20s, 1h-, -500ms (units ns, us, ms, s, min, h, d).",
     )
-    device: Device = None
+    device: int | None = option("N", "This device of the trace alone.", min=0)
     columns: str | None = option(
         "LIST",
         "Where the columns of a text stand, from 0 or by the names in its first line: "
