@@ -17,12 +17,12 @@ import browser
 import ssdlab.traces
 from conftest import Cli
 from scheduling import LONG
-from ssdlab import _core, bench
+from ssdlab import _core, bench, units
 from ssdlab.bench import Seat
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.output import write_rigs
-from ssdlab.plan import bed, candidates, curves, lifetime, workload
+from ssdlab.plan import advice, bed, candidates, curves, lifetime, workload
 from ssdlab.plan.cache import prepared, rounded_up
 from ssdlab.plan.ram import BEHIND, Ram
 from ssdlab.plan.rows import Rules, near_choices
@@ -169,6 +169,23 @@ def test_stages_run_one_after_another_do_what_the_job_does_in_one(
         assert summary == found[0][0]
     with pytest.raises(InputError, match='stages: found "1 to 4", expected stages of the job'):
         replace(whole, stages=(1, 4)).read()
+
+
+@pytest.mark.parametrize("own", ["", "do_verify=1\n"])
+def test_what_is_only_read_to_be_verified_is_no_part_of_the_load(own: str) -> None:
+    text = "[global]\nrw=randrw\nsize=1m\n[fill]\nverify=crc32c\n[j]\nstonewall\n"
+    load = workload.job_load(JobText("j", f"{text}verify=crc32c\n{own}", Path()))
+    plain = workload.job_load(JobText("j", text, Path()))
+    assert load.before is not None and "do_verify=0" not in load.before.text
+    did = [
+        bed.Bed(FAST, "x", 1, SEAT, iter([SEAT.report])).run(one.full_speed, whole=True).did
+        for one in (load, plain)
+    ]
+    assert {way: one.ios for way, one in did[0].latencies.items()} == {
+        way: one.ios for way, one in did[1].latencies.items()
+    }
+    assert any("verify" in note for note in load.notes)
+    assert not any("(verify)" in note for note in plain.notes)
 
 
 def test_jobs_side_by_side_and_reported_as_a_group_are_written_down_too() -> None:
@@ -398,6 +415,63 @@ def test_a_job_is_measured_when_it_is_warm(tmp_path: Path) -> None:
     assert not found.rising and found.last.did.iops == pytest.approx(steady, rel=0.05)
     alone = bed.run_passes(rig, "x", bed.Schedule(load, 1, 1, 100), SEAT)
     assert len(alone.passes) == 1
+
+
+def test_a_job_with_a_ramp_of_its_own_is_measured_when_it_is_warm(tmp_path: Path) -> None:
+    # Drawn once more, the same places hit all the time, whatever the cache holds.
+    one = tmp_path / "f.toml"
+    one.write_text(FAST.replace("50us", "1ms"))
+    rig = cached(store(str(one)), store(str(one)), {"block": "4KiB"}).rig()
+    (tmp_path / "more.inc").write_text("ramp_time=3\n[k]\nramp_time=3\n")
+    head = "[global]\nrw=randread\nsize=64m\niodepth=4\nruntime=2\ntime_based\n"
+    job = JobText("j", head + "[j]\ninclude more.inc\n[l]\nramp_time=3", tmp_path)
+    load = workload.Load("j", None, 0.0, 0, job, None)
+    found = bed.run_passes(rig, "x", bed.Schedule(load, 1, 1, 100, bed.FURTHER), SEAT)
+    first, second = found.passes[:2]
+    assert first.seconds == pytest.approx(5, rel=0.1)
+    assert second.seconds == pytest.approx(5 + 2, rel=0.1)
+
+
+def deferring(tmp_path: Path, size: int) -> str:
+    """A cache of so many bytes that puts off writes, of which its pool takes 100 a second."""
+    pool, fast = tmp_path / "p.toml", tmp_path / "f.toml"
+    pool.write_text(FAST.replace("50us", "10ms").replace("servers = 8", "servers = 1"))
+    fast.write_text(FAST.replace("50us", "1ms").replace("256MiB", f"{size}B"))
+    keys = {"block": "4KiB", "mode": "write-back"}
+    return cached(store(str(fast)), store(str(pool)), keys).rig()
+
+
+WRITES = "[j]\nrw=randwrite\nbs=4k\nsize=128m\niodepth=8\nnorandommap\ntime_based\n"
+
+
+def test_a_cache_that_can_put_off_no_more_writes_is_as_slow_as_it_stays(tmp_path: Path) -> None:
+    size = 64 * MIB
+    rig, job = deferring(tmp_path, size), JobText("j", f"{WRITES}runtime=1\n", Path())
+    load = workload.Load("j", None, 0.0, 0, job, None)
+    order = bed.Schedule(load, 1, 1, 100, bed.FURTHER, cache_bytes=size)
+    found = bed.run_passes(rig, "x", order, SEAT)
+    long = JobText("j", f"{WRITES}ramp_time=100\nruntime=20\n", Path())
+    steady = bed.Bed(rig, "x", 1, SEAT, iter([SEAT.report])).run(long, whole=True).did.iops
+    assert found.first.did.iops > 5 * steady
+    assert not found.falling and found.deferred_per_s == 0
+    assert found.last.did.iops == pytest.approx(steady, rel=0.06)
+
+
+def test_a_cache_that_still_puts_off_more_writes_says_so(tmp_path: Path) -> None:
+    # Of a size that is not known to be within reach it goes on for no longer than its speed moves.
+    rig, job = deferring(tmp_path, 128 * MIB), JobText("j", f"{WRITES}runtime=1\n", Path())
+    load = workload.Load("j", None, 0.0, 0, job, None)
+    far = bed.Schedule(load, 1, 1, 100, bed.FURTHER, cache_bytes=1 << 50)
+    found = bed.run_passes(rig, "x", far, SEAT)
+    assert len(found.passes) == 2 and not found.falling
+    rates = [done.did.iops for done in found.passes]
+    assert rates[1] == pytest.approx(rates[0], rel=0.05)
+    row: Any = SimpleNamespace(passes=found, defers=True, iops=found.last.did.iops)
+    (said,) = advice.deferred(row)
+    grown = found.last.dirty_bytes() - found.first.dirty_bytes()
+    assert units.bytes_per_s(grown / found.last.seconds) in said
+    fallen: Any = SimpleNamespace(passes=found, defers=True, iops=rates[0] / 2)
+    assert any("It was faster before" in one for one in advice.deferred(fallen))
 
 
 def test_a_part_of_a_pass_is_compared_with_the_same_part_of_the_last() -> None:
@@ -839,7 +913,7 @@ def test_a_stage_that_fills_the_pool_is_run_once_and_counted_nowhere(
     job.write_text(
         "[fill]\nrw=write\nbs=64k\niodepth=8\nsize=128m\n"
         "[db]\nstonewall\nrw=randread\nbs=8k\nsize=128m\nnorandommap\niodepth=8\n"
-        "runtime=500ms\ntime_based\n"
+        "random_distribution=zipf:1.1\nruntime=500ms\ntime_based\n"
     )
     place = tmp_path / "plan.json"
     said = cli(

@@ -17,6 +17,8 @@ from ssdlab.opened import as_text
 from ssdlab.tracefile import ReadingOptions, Replay
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_SECTION = re.compile(r"^(?=[ \t]*\[)", re.MULTILINE)
+"""Where sections begin."""
 _NAMES = re.compile(r"\$\{|^\s*(include|read_iolog)\b", re.MULTILINE)
 """What may name something outside of a job."""
 
@@ -101,6 +103,21 @@ class JobText:
         if not last:
             return None, self
         return replace(self, stages=(0, last)), replace(self, stages=(last, last + 1))
+
+    def with_options(self, **options: object) -> JobText:
+        """The same with options that go before its own, in each of its sections and of those that
+        it includes: the last of a section counts, and before those of ``[global]``."""
+        lines = "".join(f"{name}={value}\n" for name, value in options.items())
+
+        def ended(text: str) -> str:
+            head, *sections = _SECTION.split(text)
+            return head + "".join(f"{section.rstrip()}\n{lines}" for section in sections)
+
+        carried = self.carried or self.needs()
+        if carried is not None:
+            includes = {name: ended(text) for name, text in carried.includes.items()}
+            carried = replace(carried, includes=includes)
+        return replace(self, text=ended(self.text), carried=carried)
 
     def needs(self) -> Carried | None:
         """What it names of this machine; None where all is in its text."""

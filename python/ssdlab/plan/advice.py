@@ -10,6 +10,7 @@ from ssdlab.plan.candidates import CacheCandidate
 from ssdlab.plan.curves import SAMPLES, SHARES, HitCurve
 from ssdlab.plan.question import CachePlan
 from ssdlab.plan.rows import GAIN_MIN, CacheRow, near_choices
+from ssdlab.plan.warmup import RISING
 
 SAID = 0.05
 """Share of the time from which a part is worth a sentence."""
@@ -215,17 +216,37 @@ def _warm(plan: CachePlan, row: CacheRow) -> Iterator[str]:
             f"full speed, {units.number(warm.passes)} "
             f"{'times the length of the job' if plan.load.is_job else 'passes of the load'}{pace}."
         )
-    if warm.rising:
-        yield (
-            "Its speed was still rising at the end, so the final speed is a lower bound: "
-            + ("give the job more time." if plan.load.is_job else "give more --passes.")
-        )
+    longer = "give the job more time." if plan.load.is_job else "give more --passes."
+    for moves, way, bound in (
+        (warm.rising, "rising", "a lower"),
+        (row.passes.falling, "falling", "an upper"),
+    ):
+        if moves:
+            yield f"Its speed was still {way} at the end, so that is {bound} bound: {longer}"
+    yield from deferred(row)
     if row.formula is not None:
         yield (
             f"The published formula C P / (I S D) says {units.duration(row.formula.seconds)} for "
             "filling it by random reads, each disk one at a time "
             f"({units.number(row.formula.disk_iops)} a second), which is a lower bound for such a "
             "load; writes, runs and queued reads fill faster."
+        )
+
+
+def deferred(row: CacheRow) -> Iterator[str]:
+    """That a cache is faster as long as it can put writes off."""
+    most = max(done.did.iops for done in row.passes.passes)
+    if row.defers and row.iops < RISING * most:
+        yield (
+            f"It was faster before, {units.number(most)} IOPS, as long as it could put off writing "
+            "to the pool; that it cannot for good."
+        )
+    if row.passes.deferred_per_s:
+        yield (
+            f"What only it holds still grew at the end, by "
+            f"{units.bytes_per_s(row.passes.deferred_per_s)} to "
+            f"{units.binary(row.passes.last.dirty_bytes())}: once that may grow no further, writes "
+            "wait for the pool, and its speed may fall."
         )
 
 

@@ -29,7 +29,7 @@ INTERVALS = 300
 """Of a pass, about."""
 PASS_INTERVAL_MS = (10, 60_000)
 FURTHER = 3
-"""Passes of a trace beyond those asked for, at most, while a cache still gets faster."""
+"""Passes of a trace beyond those asked for, at most, while the speed of a cache still changes."""
 WARMING_IOS = 50_000_000
 """I/Os of one further pass of a job, at most."""
 Found = Literal["hits", "partial", "misses"]
@@ -70,13 +70,13 @@ class JobOutcome:
 
     def dirty_bytes(self) -> int:
         """What only the cache holds at its end."""
-        places = [name.removesuffix("blocks_capacity") for name in self.counters]
-        # A card's RAM has dirty bytes, too, which a battery keeps.
-        return sum(
-            self.counters[f"{place}dirty_bytes"]
-            for place, name in zip(places, self.counters, strict=True)
-            if name.endswith("blocks_capacity")
-        )
+        return _dirty(self.counters)
+
+    def deferred(self) -> int:
+        """By how many bytes what only the cache holds grew; 0 where that is next to nothing of
+        it."""
+        at_end, at_start = self.dirty_bytes(), _dirty(self.before)
+        return at_end - at_start if at_start < RISING * at_end else 0
 
     def found_in_ram(self, kind: str) -> float | None:
         """Share of the ``read``s or ``write``s, cut at pages, that found their data in RAM before
@@ -102,6 +102,12 @@ class JobOutcome:
         if place is None:
             return 0.0
         return cached[place] / self.counters[place.replace("blocks_cached", "blocks_capacity")]
+
+
+def _dirty(counters: Mapping[str, int]) -> int:
+    # A card's RAM has dirty bytes, too, which a battery keeps.
+    caches = [name for name in counters if name.endswith("blocks_capacity")]
+    return sum(counters[f"{name.removesuffix('blocks_capacity')}dirty_bytes"] for name in caches)
 
 
 class Bed:
@@ -184,10 +190,12 @@ class Schedule:
     interval_ms: int = 1000
     """Of the series at full speed."""
     further: int = 0
-    """Passes of a trace after these, at most, as long as the last is faster than the one before; of
+    """Passes of a trace after these, at most, as long as the last differs from the one before; of
     a job, which is so too, any number of passes if this is not 0."""
     place: str = ""
     """Of the storage in the rigs, as :class:`Bed` takes it."""
+    cache_bytes: int = 0
+    """Of the cache in them."""
 
 
 @dataclass(frozen=True)
@@ -206,9 +214,22 @@ class Passes:
     def rising(self) -> bool:
         """Whether the last pass at full speed was faster than the one before; with two passes of a
         trace the first began empty, which says nothing of a third."""
-        return len(self.passes) > (1 if self.job else 2) and (
-            self.last.did.iops * RISING > self.passes[-2].did.iops
-        )
+        return self._goes_by_two and self.last.did.iops * RISING > self.passes[-2].did.iops
+
+    @property
+    def falling(self) -> bool:
+        """Whether it was slower than the one before: where writes are deferred, the pool is spared
+        them as long as more can be."""
+        return self._goes_by_two and self.last.did.iops < RISING * self.passes[-2].did.iops
+
+    @property
+    def _goes_by_two(self) -> bool:
+        return len(self.passes) > (1 if self.job else 2)
+
+    @property
+    def deferred_per_s(self) -> float:
+        """Bytes a second by which what only the cache holds grew in the last of several passes."""
+        return self.last.deferred() / self.last.seconds if len(self.passes) > 1 else 0.0
 
     @property
     def measured(self) -> list[tuple[float, Ramp]]:
@@ -261,7 +282,7 @@ def run_passes(rig: str, name: str, order: Schedule, seat: Seat, state: str = "f
 
     bed = fresh()
     outcomes = [bed.run(load.full_speed, order.interval_ms, whole=True) for _ in range(count)]
-    while _goes_on(Passes(bed.capacity, outcomes, None, load.is_job), count, order.further):
+    while _goes_on(Passes(bed.capacity, outcomes, None, load.is_job), count, order):
         outcomes.append(bed.run(_going_on(load, outcomes), order.interval_ms, whole=True))
     calm = None
     if load.recorded is not None:
@@ -279,27 +300,33 @@ def _steps(report: ProgressCallback, known: int, *, may: bool) -> Iterator[Progr
         yield within(report, 1.0, 1.0)
 
 
-def _goes_on(passes: Passes, asked: int, further: int) -> bool:
-    """Whether another pass is worth its time: a cache gets faster, and that it does is not known
-    from a single pass of a job."""
+def _goes_on(passes: Passes, asked: int, order: Schedule) -> bool:
+    """Whether another pass is worth its time: a cache gets faster, or slower where it has deferred
+    as many writes as it may, and that it does is not known from a single pass of a job."""
     done, last = len(passes.passes), passes.last.did
-    if passes.job:
-        ios = last.iops * passes.first.did.seconds * 2**done
-        return further > 0 and (done == 1 or (passes.rising and ios <= WARMING_IOS))
-    return passes.rising and done < asked + further
+    moves = passes.rising or passes.falling
+    if not passes.job:
+        return moves and done < asked + order.further
+    if done == 1:
+        return order.further > 0
+    seconds = passes.first.did.seconds * 2**done
+    if not moves and passes.deferred_per_s:
+        moves = True
+        room = max(0, order.cache_bytes - passes.last.dirty_bytes())
+        seconds = max(seconds, room / passes.deferred_per_s)
+    return order.further > 0 and moves and last.iops * seconds <= WARMING_IOS
 
 
 def _going_on(load: Load, before: Sequence[JobOutcome]) -> JobText:
     """The next pass: of a trace the same; of a job what comes after twice the time that it has had,
     for as long as the first pass took. The same seed finds the same hot spots, and draws the same
     places at first, too, which are long past when the measured part begins."""
-    job = load.full_speed
+    job, first = load.full_speed, before[0]
     if not load.is_job:
         return job
-    length = max(1, round(1000 * before[0].did.seconds))
-    ramp = (2 ** len(before) - 1) * length
-    own = f"[global]\nramp_time={ramp}ms\ntime_based=1\nruntime={length}ms\n"
-    return replace(job, text=own + job.text)
+    length = max(1, round(1000 * first.did.seconds))
+    ramp = (2 ** len(before) - 1) * max(length, round(1000 * first.seconds))
+    return job.with_options(ramp_time=f"{ramp}ms", time_based=1, runtime=f"{length}ms")
 
 
 def pass_interval(seconds: float) -> int:

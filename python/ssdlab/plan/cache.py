@@ -327,7 +327,7 @@ class _Caches:
                 run_passes,
                 candidate.rig(pool, self.asked.ram, self._moved),
                 candidate.name,
-                self.order,
+                replace(self.order, cache_bytes=candidate.size),
                 state=prepared(pool),
             )
             for candidate in chosen

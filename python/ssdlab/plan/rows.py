@@ -166,6 +166,8 @@ class CacheRow(Offer):
             "warm_up_s": self.warm.seconds,
             "warm_up_passes": self.warm.passes,
             "still_rising": self.warm.rising,
+            "still_falling": self.passes.falling,
+            "dirty_bytes_grown_per_s": self.passes.deferred_per_s,
             "warm_up_formula": self.formula
             and {**asdict(self.formula), "seconds": self.formula.seconds},
             "life": self.life and asdict(self.life),

@@ -90,7 +90,7 @@ def _speed(plan: CachePlan) -> Table:
     laps = (
         f"IOPS: {plan.asked.depth} in flight, the last of {passes} passes."
         if passes > 1
-        else "IOPS: of the job as it goes on, until twice the time makes it no faster (5 %)."
+        else "IOPS: of the job as it goes on, until twice the time changes it by 5 % at most."
         if plan.load.is_job
         else f"IOPS: {plan.asked.depth} in flight, one pass with an empty cache."
     )

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 import ssdlab.traces
 from ssdlab import _core, bench
+from ssdlab.analysis.comparison import Workload
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText, carried_path, replaying
 from ssdlab.memory import available_bytes
@@ -263,8 +264,17 @@ def job_load(job: JobText) -> Load:
             f"The load is the last stage of the job ({names[0]}); those before it ({names[1]}) run "
             "once on each store and are not counted."
         )
+    if _verifies(last):
+        last = last.with_options(do_verify=0)
+        notes.append("What is only read to be verified (verify) is left out of the load.")
     name = Path(job.name).name
     return Load(name, None, 0.0, 0, last, None, before=before, notes=tuple(notes))
+
+
+def _verifies(job: JobText) -> bool:
+    told = job.read()
+    options = [{**told["global_options"], **one["options"]} for one in told["jobs"]]
+    return any(Workload(0, "", one, (), queues=True).verifies for one in options)
 
 
 def job_capture(
