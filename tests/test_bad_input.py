@@ -191,6 +191,26 @@ def test_what_has_to_be_text_and_is_not_is_told(cli: Cli, job: Path, tmp_path: P
     keys = cli("run", job, "--on", "demo-client", "--set", "capacity=1\udcff", "--out", tmp_path)
     assert one_sentence(keys) == '"1\\udcff": is not text in UTF-8'
     assert "is not text in UTF-8" in one_sentence(cli("query", "select \udcff from runs"))
+    trace = tmp_path / "t.csv"
+    trace.write_text("0,read,0,4096\n")
+    assert "is not text in UTF-8" in one_sentence(
+        cli("trace", "info", trace, "--columns", "\udcff")
+    )
+    with pytest.raises(ssdlab.InputError, match='"\udcff": is not text in UTF-8'):
+        ssdlab.run(job, "demo-client", prepare="\udcff")
+
+
+def test_numbers_beyond_what_the_core_counts_are_as_the_largest(
+    cli: Cli, job: Path, tmp_path: Path
+) -> None:
+    huge = str(10**30)
+    said = one_sentence(cli("run", job, "--on", "demo-client", "--scale", huge))
+    assert "cannot be made 18446744073709551615 times smaller" in said
+    trace = tmp_path / "t.csv"
+    head = "time_ns,kind,offset,length,device,response_ns"
+    trace.write_text(f"{head}\n0,read,0,4096,0,\n9,read,0,4096,0,\n")
+    done = cli("cache", trace, "--policies", "lru", "--sizes", f"{huge},1MiB")
+    assert done.status == 0, done.err
 
 
 @pytest.mark.parametrize(

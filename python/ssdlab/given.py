@@ -173,6 +173,10 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
             error.message = _OPTION.sub(named, error.message)
             error.args = (error.message, *error.args[1:])
             raise
+        except UnicodeEncodeError as error:
+            if error.reason != "surrogates not allowed":
+                raise
+            raise InputError(f'"{error.object}": is not text in UTF-8') from None
 
     # Every function is a way in: pytest, for one, takes what is called test for a test.
     own: Any = called

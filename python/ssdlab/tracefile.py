@@ -41,6 +41,8 @@ class Reading:
 
     def options(self) -> ReadingOptions:
         """As the core takes them."""
+        if self.columns is not None:
+            self.columns.encode()  # of what is no text the core knows no sentence
         return asdict(self)
 
 

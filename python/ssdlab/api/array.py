@@ -333,7 +333,7 @@ def _scaled(setup: DriveSetup, scale: int | None) -> DriveSetup:
     drive, tree = setup.drive, setup.drive.tree()
     full = tree.bytes("capacity") or 0
     if scale is not None:
-        own = dict(tree.scale(scale))
+        own = setup.drive.smaller(scale)
     elif profile_of(drive) is not None or full >= REAL_BYTES:
         own = smaller_rig(drive.rig, drive.name, full // MEMBER_BYTES)
     else:

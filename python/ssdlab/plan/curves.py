@@ -26,6 +26,8 @@ SAMPLED_MIN = 16
 """Blocks of a sample that a cache must hold (the core refuses fewer)."""
 ENTRY_BYTES = 64
 """Of the cache's table per block, on the cache device."""
+BLOCKS_MAX = 2**64 - 1
+"""What the core counts; no stream has more."""
 STEP = 2**0.25
 """Between two sizes of a curve."""
 COUNTED = ("read_misses", "write_misses", "write_backs")
@@ -236,7 +238,7 @@ def misses(
             seen.first,
             seen.writes,
             blocks=seen.count,
-            sizes=list(counts),
+            sizes=[min(count, BLOCKS_MAX) for count in counts],
             seed=seed,
             repeat=repeat,
             progress=report,

@@ -41,7 +41,8 @@ class Sim:
         Each keeps at least ``fewest`` superblocks (:meth:`ssdlab._core.Rig.scale`). Raises
         InputError where that cannot be.
         """
-        return dict(self.tree().scale(factor, fewest=fewest))
+        # Of more than the core can count it says the same as of the most.
+        return dict(self.tree().scale(min(factor, SEED_MAX), fewest=fewest))
 
     def for_client(self) -> Sim:
         """Itself: nothing is set on a simulated drive."""
