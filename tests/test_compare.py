@@ -40,7 +40,7 @@ from ssdlab.analysis.stats import (
     welch,
 )
 from ssdlab.answer import Curve, Figure
-from ssdlab.answers.comparison import overlay
+from ssdlab.answers.comparison import answer, overlay
 from ssdlab.results import Result
 from ssdlab.store import RunStore
 from ssdlab.studies import compare
@@ -652,6 +652,16 @@ def test_a_run_without_series_is_compared_by_its_values(tmp_path: Path) -> None:
     assert found.rows[0].differences[0] is not None
     assert all(d is None or d.p is None for row in found.rows for d in row.differences)
     assert "whether that is more than noise is not known" in found.sentences()[0]
+    alone = answer(found).sections[0].tables[0].note
+    assert "at least 12 seconds" in alone
+    # Repeats have intervals of all that varies between them.
+    again = compare.load([[plain, make_result("a")], [make_result("b")]], RunStore(tmp_path))
+    assert "12 seconds" not in answer(again).sections[0].tables[0].note
+
+
+def test_noise_is_known_from_as_many_seconds_as_the_table_says() -> None:
+    values = 1 + 0.01 * np.random.default_rng(1).random(12)
+    assert noise.resample(values[:11]) is None and noise.resample(values) is not None
 
 
 def test_of_three_sides_the_first_sentence_is_of_all(tmp_path: Path) -> None:

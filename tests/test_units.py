@@ -9,6 +9,7 @@ from ssdlab.units import (
     counted,
     counts,
     difference,
+    for_page,
     latency,
     number,
     parse_bytes,
@@ -57,9 +58,10 @@ def test_a_percentage_has_two_figures_also_where_it_is_rounded_up() -> None:
     told = [percent(share) for share in (0.0996, 0.00996, 0.5, 0.0123, 0.00123)]
     assert told == ["10 %", "1.0 %", "50 %", "1.2 %", "0.12 %"]
     told = [difference(share) for share in (0.0996, -0.0996, 0.0123, -0.98, 2.51, 0.00004, None)]
-    assert told == ["+10 %", "-10 %", "+1.2 %", "-98 %", "x 3.51", "0 %", "-"]
-    nearly = [difference(share) for share in (-0.995, -0.998, -0.99996, -1.0)]
-    assert nearly == ["-99.5 %", "-99.8 %", "-99.996 %", "-100 %"], "only nothing is 100 % less"
+    assert told == ["+10 %", "-10 %", "+1.2 %", "-98.0 %", "x 3.51", "0 %", "-"]
+    nearly = [difference(share) for share in (-0.98847, -0.98853, -0.995, -0.99996, -1.0)]
+    assert nearly == ["-98.8 %", "-98.9 %", "-99.50 %", "-99.9960 %", "-100 %"]
+    assert for_page("1,433 ± 6,459 x 3.5") == "1\u202f433 ±\u00a06\u202f459 x\u00a03.5"
 
 
 def test_of_a_mean_below_a_nanosecond_no_more_is_told_than_that() -> None:

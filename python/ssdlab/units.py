@@ -36,6 +36,7 @@ _RATES = tuple((size, f"{unit}/s") for size, unit in SIZES[2:])
 _UNITS = "[kMGTP]?B(/s)?|[KMGTP]iB|[num]s|s|min|h|d|IOPS|%|years"
 DAY_S = 86_400.0
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_BEFORE_NUMBER = re.compile(r"(?<!\w)(±|x) (?=\d)")
 _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=({_UNITS})(?![\w/]))")
 _US = re.compile(r"(?<![\w/])us(?![\w/])")
 _SETTING = re.compile(rf"(-?\d+(?:\.\d+)?(?:e-?\d+)?) ?({_UNITS}|[KMGT]iB/s)?", re.ASCII)
@@ -154,15 +155,16 @@ def percent_digits(percent: float) -> int:
 
 
 def difference(share: float | None) -> str:
-    """A relative difference: ``+12 %``; as a factor where it is more than three times."""
+    """A relative difference: ``+12 %``; as a factor where it is more than three times. Of what is
+    less than a tenth what is left has two figures: ``-98.8 %``."""
     if share is None or not math.isfinite(share):
         return DASH
     if share > 2:
         return f"x {number(1 + share)}"
     percent, left = 100 * share, 100 * (1 + share)
     digits = percent_digits(percent)
-    if left > 0 and f"{percent:.{digits}f}" == "-100":  # which is said of nothing alone
-        digits = math.ceil(-math.log10(left) - 1e-9)
+    if 0 < left < 9.95:
+        digits = max(digits, 1 - math.floor(math.log10(left) + 1e-9))
     text = f"{percent:+.{digits}f}"
     return "0 %" if float(text) == 0 else f"{text} %"
 
@@ -206,11 +208,13 @@ def sentence(text: str) -> str:
 
 
 def for_page(text: str) -> str:
-    """A text as pages set it: thin spaces between thousands and before units, µs for us."""
+    """A text as pages set it: thin spaces between thousands and before units, µs for us, and no
+    line that ends in ± or x."""
     if text == DASH:
         return "\u2013"
     text = _THOUSANDS.sub(THIN, text)
     text = _BEFORE_UNIT.sub(THIN, text)
+    text = _BEFORE_NUMBER.sub("\\1\u00a0", text)
     return _US.sub("µs", text)
 
 

@@ -38,6 +38,11 @@ NAMED = ("target", "model", "serial", "firmware", "ssdlab", "fio", "kernel")
 """Of the settings those that are names and versions: 3.10 is no 3.1."""
 FACTS_MAX = 200
 """Longer facts are cut."""
+HALF = "Values are followed by half of their 95 % interval, where it is known."
+NOISE = (
+    "Noise is known from windows of at least 12 seconds and three rounds of what repeats in them; "
+    "that of maxima and write amplification only from repeats (RUN,RUN)."
+)
 
 
 def answer(comparison: Comparison) -> Answer:
@@ -96,7 +101,9 @@ def _numbers(comparison: Comparison) -> Table:
         told = [Column("95 %", "", "%", f"{versus} interval", INTERVAL), verdict]
         heads += told if comparison.tested else []
     rows = [_row(comparison, row, grouped=grouped) for row in comparison.rows]
-    note = "Values are followed by half of their 95 % interval, where it is known."
+    unknown = any(d is not None and d.p is None for row in comparison.rows for d in row.differences)
+    alone = not comparison.protocol and not comparison.repeated
+    note = f"{HALF} {NOISE}" if unknown and alone else HALF
     return Table("Numbers", heads, rows, note)
 
 
