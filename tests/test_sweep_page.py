@@ -9,6 +9,7 @@ import pytest
 
 import browser
 from ssdlab.answer import Answer, Cell, Cells, Column, Curve, Figure, Section, Table
+from ssdlab.answers.sweep import failures
 from ssdlab.report import answer_page
 from ssdlab.report.drawing import groups
 
@@ -125,3 +126,15 @@ def test_short_words_of_a_broad_table_stay_whole(tmp_path: Path) -> None:
         # A line is 18 high, its padding 14.
         heights = "[...document.querySelectorAll('.broad tbody tr')].map(one => one.clientHeight)"
         assert 0 < max(tab.run(heights)) < 40
+
+
+def test_what_could_not_be_run_is_told_once_for_each_reason() -> None:
+    told = [({"op": str(op), "victim": "none"}, "no policy is called none") for op in range(20)]
+    (table,) = failures("Could not be run", [*told, ({"op": "9", "victim": "fifo"}, "too large")])
+    assert table.rows == [
+        ["victim=none (20 combinations)", "no policy is called none"],
+        ["op=9, victim=fifo", "too large"],
+    ]
+    assert table.note == ""
+    (table,) = failures("Not judged", [({"op": str(n)}, f"reason {n}") for n in range(13)])
+    assert len(table.rows) == 10 and table.note == "3 other reasons in the document of --json."

@@ -169,12 +169,21 @@ def _share(count: int, of: int) -> str:
     return "yes" if count == of else f"{count} of {of}" if count else "no"
 
 
+def _common(alike: Sequence[Mapping[str, object]]) -> str:
+    """A combination, or what several have in common and how many they are."""
+    first, *others = alike
+    common = {k: v for k, v in first.items() if all(one.get(k) == v for one in others)}
+    text = ", ".join(f"{key}={value}" for key, value in common.items())
+    many = f"{len(alike):,} combinations"
+    return f"{text} ({many})" if others and text else many if others else text
+
+
 def failures(title: str, told: Sequence[tuple[Mapping[str, object], str]]) -> list[Table]:
-    """The first of the combinations of which nothing came, and why."""
-    rows = [
-        [", ".join(f"{key}={value}" for key, value in values.items()), why]
-        for values, why in told[:FAILURES_MAX]
-    ]
-    more = len(told) - FAILURES_MAX
-    note = f"{more:,} more in the document of --json." if more > 0 else ""
+    """The combinations of which nothing came by what they have in common, and why."""
+    by_reason: dict[str, list[Mapping[str, object]]] = {}
+    for values, why in told:
+        by_reason.setdefault(why, []).append(values)
+    rows = [[_common(alike), why] for why, alike in [*by_reason.items()][:FAILURES_MAX]]
+    more = len(by_reason) - FAILURES_MAX
+    note = f"{units.counted(more, 'other reason')} in the document of --json." if more > 0 else ""
     return [Table(title, [Column("combination"), Column("why")], rows, note)] if rows else []
