@@ -395,6 +395,14 @@ def test_what_doubles_has_a_tick_at_each_and_nowhere_else() -> None:
         assert 10 in ticks(*others), others
 
 
+def test_ticks_of_a_long_axis_count_in_thousands() -> None:
+    def kind(end: float) -> str:
+        (panel,) = drawn(Figure("t", "clat p99, us", "", [Curve("a", [0.0, end], [1.0, 1.0])]))
+        return type(panel.xaxis[0].formatter).__name__
+
+    assert (kind(400e3), kind(0.4)) == ("NumeralTickFormatter", "BasicTickFormatter")
+
+
 def test_lines_that_coincide_take_turns_and_are_named() -> None:
     def line(name: str, *y: float) -> Curve:
         return Curve(name, [float(n) for n in range(len(y))], y, "points", ord(name))
@@ -625,3 +633,11 @@ def test_numbers_of_a_heat_map_fit_their_fields(tmp_path: Path, tab: browser.Tab
     assert tab.run(size) == 11
     tab.open(place, 390)
     assert 6 <= tab.run(size) <= 8, "seven figures in 35 px"
+    shown = size.replace(".data_source.data.size[0])", ".visible ? 1 : 0)")
+    assert tab.run(shown) == 1
+    many = [float(n) for n in range(40)]
+    heat = Curve("IOPS", many, [0.0] * 40, "heat", 0, z=[171_259.0] * 40)
+    section = Section(["It is."], figures=[replace(figure, x_names=[""] * 40, curves=[heat])])
+    answer_page.render(Answer("A heat map", "protocol", [section]), place)
+    tab.open(place, 390)
+    assert tab.run(shown) == 0, "seven figures in 7 px would lie upon each other"

@@ -81,7 +81,7 @@
     const update = () => {
       const each = plot.inner_width / (Math.abs(plot.x_range.end - plot.x_range.start) || 1);
       // Those that are set lower in turn have the room of two.
-      const overlap = widest + 4 > each * (deepest > most ? 2 : 1);
+      const overlap = widest + 8 > each * (deepest > most ? 2 : 1);
       const skip = overlap ? Math.ceil(LINE_PX * most / each) : 1;
       axis.major_label_orientation = overlap ? Math.PI / 2 : "horizontal";
       axis.ticker.ticks = ticks.filter((_, place) => place % skip === 0);
@@ -100,6 +100,7 @@
       const fields = Math.abs(plot.x_range.end - plot.x_range.start) || 1;
       const room = 0.92 * plot.inner_width / fields / (0.58 * longest);
       const size = `${Math.max(5, Math.min(11, Math.floor(2 * room) / 2))}px`;
+      renderer.visible = room >= 5; // or they would lie upon each other; the pointer is told them
       const source = renderer.data_source;
       source.data = { ...source.data, size: Array(source.data.text.length).fill(size) };
     };

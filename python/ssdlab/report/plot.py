@@ -29,6 +29,8 @@ from ssdlab.units import for_page
 
 LEAST_PLAIN = 0.005
 """Ticks of a log axis that reaches below this would be rounded to 0 in two digits."""
+MANY = 10_000
+"""Ticks of a linear axis that reaches so far count in thousands."""
 LEFT_PX = 62
 """Room for the vertical axis, the same in all charts so that they stand one below another."""
 LOW_PX = 160
@@ -104,7 +106,9 @@ def new_figure(chart: Figure, height: int, x_range: Range1d, y_range: Range1d) -
         plot.xaxis[0].formatter = NumeralTickFormatter(format="0,0.[000]")
         plot.xaxis[0].tags = ["log"]
     else:
-        plot.xaxis[0].formatter = BasicTickFormatter(use_scientific=False)
+        many = NumeralTickFormatter(format="0[.]0[0]a")
+        few = BasicTickFormatter(use_scientific=False)
+        plot.xaxis[0].formatter = many if x_range.end >= MANY else few
         plot.xaxis[0].ticker = BasicTicker(desired_num_ticks=5)
     return plot
 
