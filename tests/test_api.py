@@ -34,7 +34,7 @@ from ssdlab.api.target import order_of
 from ssdlab.api.watching import shown
 from ssdlab.cli.app import load
 from ssdlab.errors import ExperimentError, InputError, Interrupted, UnknownNameError
-from ssdlab.given import BOUNDS, listed, text
+from ssdlab.given import BOUNDS, listed
 from ssdlab.progress import Progress
 from ssdlab.report.cell import first_screen
 from ssdlab.rig import resolve
@@ -44,43 +44,14 @@ Vary = dict[str, Any]
 JOB = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\ntime_based\nruntime=3\n"
 LONG = JOB.replace("runtime=3", "runtime=100000")
 SMALL = {"capacity": "64MiB"}
-COMMANDS = {
-    "plan_cache": "plan cache",
-    "plan_storage": "plan storage",
-    "import_runs": "import",
-    "load": "report",
-    "replay": "trace replay",
-    "runs": "list",
-    "trace": "trace info",
-}
-"""Commands whose functions are not called so."""
+OWN = {"import_runs": "import", "load": "report", "query": "query", "runs": "list"}
+"""Functions with commands of their own, which are not made of them."""
 SHOWN = {"report", "json", "csv", "xlsx", "verbose", "wide", "quiet", "help"}
 """How commands show an answer: of a Report that is asked afterwards."""
-ALONE = {
-    "array": {"save_rigs"},
-    "cache": {"parquet"},
-    "health": {"exit_code", "json_lines", "prometheus"},
-    "import": {"table"},
-    "list": {"kind"},
-    "predict": {"out"},
-    "replay": {"out"},
-    "report": {"output", "title"},
-    "reproduce": {"save_jobs"},
-    "resume": set[str](),
-    "run": {"out", "logs"},
-    "sweep": {"run"},
-}
-"""What only the command does, beside ``--plan``: it writes files that functions return."""
-NAMED = {
-    "in": "folders",
-    "job_file": "job",
-    "jobs": "job",
-    "no_try": "tries",
-    "try": "tries",
-    "kind": "kind",
-}
+ALONE = {"import": {"table", "plan"}, "list": {"kind"}, "report": {"output", "title"}}
+"""What only the command does: it writes files that functions return."""
+NAMED = {"in": "folders"}
 """Parameters that a command has to call otherwise."""
-WATCHED = {"progress", "notice", "cluster"}
 
 
 def functions() -> list[str]:
@@ -91,10 +62,7 @@ def functions() -> list[str]:
 @cache
 def options(name: str) -> dict[str, Any]:
     """The parameters of a function's command: by the name of the option, or of the argument."""
-    words = COMMANDS.get(name, name.replace("_", "-")).split()
-    command = load(words[0])
-    for word in words[1:]:
-        command = command.commands[word]
+    command = load(OWN[name])
     found = {}
     for one in command.params:
         long = [opt[2:] for opt in one.opts if opt.startswith("--")]
@@ -124,32 +92,17 @@ def test_a_function_documents_its_parameters_and_errors(name: str) -> None:
     assert hints.keys() == {*parameters, "return"}
 
 
-@pytest.mark.parametrize("name", functions())
+@pytest.mark.parametrize("name", OWN)
 def test_a_function_takes_what_its_command_takes(name: str) -> None:
-    own = set(inspect.signature(getattr(ssdlab, name)).parameters) - WATCHED
-    asked = set(options(name)) - SHOWN - {"plan", "cluster"} - ALONE.get(name, set())
-    asked -= ALONE.get(COMMANDS.get(name, name), set())
-    assert own == asked
+    own = set(inspect.signature(getattr(ssdlab, name)).parameters) - {"progress"}
+    assert own == set(options(name)) - SHOWN - ALONE.get(OWN[name], set())
 
 
-@pytest.mark.parametrize("name", functions())
+@pytest.mark.parametrize("name", OWN)
 def test_a_function_and_its_command_have_the_same_defaults(name: str) -> None:
     for one in inspect.signature(getattr(ssdlab, name)).parameters.values():
-        option = options(name).get(one.name)
-        if option is None or one.default in (inspect.Parameter.empty, None, ()):
-            continue
-        default = option.default
-        same = {text(default), *([listed(default)] if isinstance(default, list) else [])}
-        assert text(one.default) in same or _bytes(one.default) == _bytes(default), one.name
-
-
-def _bytes(value: object) -> int | None:
-    from ssdlab.units import parse_bytes
-
-    try:
-        return parse_bytes("", text(value))
-    except InputError:
-        return None
+        if one.name in options(name) and one.default not in (inspect.Parameter.empty, None, ()):
+            assert one.default == options(name)[one.name].default, one.name
 
 
 def test_every_name_can_be_had() -> None:

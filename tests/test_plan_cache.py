@@ -947,6 +947,11 @@ def test_a_stage_that_fills_the_pool_is_run_once_and_counted_nowhere(
         (["--cache", "FAST", "--trace", "T", "--sizes", "1g"], "larger than the largest cache"),
         (["--cache", "POOL", "--trace", "T", "--sizes", "8g"], "as large as the pool"),
         (["--cache", "FAST", "--trace", "T", "--sizes", "5"], '--sizes "5"'),
+        (
+            ["--cache", "FAST", "--trace", "T", "--years", "-1"],
+            "--years -1: expected a number of 0",
+        ),
+        (["--cache", "FAST", "--trace", "T", "--years", "inf"], "--years inf: expected a number"),
         (["--cache", "FAST", "--trace", "T", "--blocks", "12k"], "powers of two"),
         (["--cache", "FAST", "--trace", "T", "--blocks", "16k,"], "joined by commas"),
         (["--cache", "FAST", "--trace", "T", "--thresholds", "256"], "from 1 to 255"),

@@ -430,7 +430,7 @@ def test_what_else_is_enough_is_dearer_alike_or_without_a_price() -> None:
 def test_needs_that_are_no_numbers_are_refused(cli: Cli) -> None:
     never = cli("plan", "storage", "--years", "5", "--writes-per-day", "0")
     assert never.status == 2 and "no SSD wears out" in never.err
-    for wrong in (["--years", "inf"], ["--iops", "-1"], ["--space", "x"]):
+    for wrong in (["--years", "inf"], ["--iops", "-1"], ["--iops", "nan"], ["--space", "x"]):
         done = cli("plan", "storage", *wrong)
         assert done.status == 2 and wrong[0] in done.err, wrong
 

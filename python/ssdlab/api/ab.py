@@ -142,27 +142,27 @@ def ab(
 
     Args:
         target: As for :func:`ssdlab.test`.
-        protocol: What is measured: the name of a protocol.
+        protocol: As for :func:`ssdlab.test`.
         job: Or a fio job file, instead of a protocol.
         to_b: Shell command that makes the change (real targets).
         to_a: Shell command that undoes it, so that A and B can take turns; without it all runs of A
             come first.
         set_b: The change of a simulated drive: a key of B.
         repeats: Runs of each side; an even number takes out drift.
-        set: Rig keys of both sides; simulated only.
+        set: As for :func:`ssdlab.run`.
         prepare: As for :func:`ssdlab.run`.
         seed: Seed of the first pair.
         out: Keeps the runs below this folder; else in the user's store.
-        param: Parameters of the protocol by name.
+        param: As for :func:`ssdlab.test`.
         quick: As for :func:`ssdlab.test`.
         size: As for :func:`ssdlab.test`.
         scale: As for :func:`ssdlab.test`.
         destroy: Serial number of the block device whose data may be lost.
         setup: What is set on a real drive and its system, as for :func:`ssdlab.run`.
-        use_existing_file: Whether a plain file that exists may be written.
+        use_existing_file: As for :func:`ssdlab.run`.
         redact: Whether serial numbers and paths are left out.
         tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
-        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        cluster: As for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people, such as what is going to be run.
 

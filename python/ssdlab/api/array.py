@@ -119,12 +119,13 @@ def array(
             with [controller] and [bus].
         bus: Bandwidth that all members share, as ``"2GB/s"``.
         scale: Scale the capacity of drives down by N.
-        set: Rig keys of the drive.
+        set: As for :func:`ssdlab.run`.
         price: Price of one drive, in any currency.
         seed: Seed of all random streams.
         seeds: Runs, from ``seed`` on, of arrays among which the choice is close.
-        fresh: Runs all simulations again, also those that were run before.
-        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        fresh: Run all simulations again. Else results of earlier runs of the same rig, job, state,
+            seed and version are taken.
+        cluster: As for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people, such as which arrays are left out.
 

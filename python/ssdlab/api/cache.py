@@ -54,15 +54,15 @@ def cache(
             without it.
         sample: Follow this share of the blocks in each of eight samples (SHARDS):
             estimates with a standard error; else every access is followed.
-        format: Format of the trace, where its content does not tell.
-        action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
-        trace_block: Bytes of a block, in traces that number blocks.
-        skip_damaged: Whether damaged lines of the trace are left out and counted.
-        window: Part of the time of the trace, such as ``"10s-20s"``.
-        device: This device of the trace alone.
-        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
+        format: As for :func:`ssdlab.trace`.
+        action: As for :func:`ssdlab.trace`.
+        trace_block: As for :func:`ssdlab.trace`.
+        skip_damaged: As for :func:`ssdlab.trace`.
+        window: As for :func:`ssdlab.trace`.
+        device: As for :func:`ssdlab.trace`.
+        columns: As for :func:`ssdlab.trace`.
         seed: Seed of all random streams.
-        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        cluster: As for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:

@@ -66,8 +66,8 @@ def explain(
             Python also a :class:`ssdlab.Result`, or what a function returned.
         tries: The run is repeated with one thing changed at a time.
         out: Where the runs are kept.
-        fresh: Runs all simulations again, also those that were run before.
-        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        fresh: As for :func:`ssdlab.array`.
+        cluster: As for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:

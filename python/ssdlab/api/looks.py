@@ -52,14 +52,15 @@ def health(
     """Says how worn and how healthy drives are, and how long they will last.
 
     Args:
-        targets: A drive (``/dev/...``), a document of ``smartctl --json``, a folder of them, or a
-            kept run; one or several.
+        targets: A drive (/dev/...), a document of smartctl --json, a folder of them, a run, or -
+            for a document on standard input. Any number.
         history: Earlier snapshots of the same drives: a document, a folder, a run, a folder of
-            runs, or ``"runs"`` for all that are kept; one or several.
+            runs, or the word runs for all that are kept. May be given again. In Python one or
+            several.
         tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
-        attributes: Whether tables of every attribute of ATA drives are made too.
+        attributes: Show every attribute of ATA drives too.
         out: Where the runs are kept.
-        redact: Whether serial numbers and paths are left out.
+        redact: Leave out serial numbers and paths.
 
     Returns:
         ``frame()`` has a row for each drive; those that could not be read stand in
@@ -146,7 +147,7 @@ def audit(target: str | Path, *, root: str | Path = EVERYTHING) -> Report:
 
     Args:
         target: A drive (``/dev/...``), a mount point, or any file or folder.
-        root: A recorded system instead of this one: a folder with its /sys, /proc and /etc.
+        root: Audit a recorded system: a folder with its /sys, /proc and /etc.
 
     Returns:
         ``frame()`` has a row for each finding, the worst first.
@@ -176,15 +177,15 @@ def scan(
     set: Mapping[str, object] | None = None,
     progress: Watch = None,
 ) -> Report:
-    """Reads a drive or file, and says what is unreadable or slow.
+    """Reads a drive or file: what is unreadable or slow, and a map of it. Only reads.
 
     Args:
-        target: A block device, a file, or a simulated drive as :func:`ssdlab.run` takes it.
-        whole: Whether everything is read, not only the first 1.5 GB.
-        size: Or so many bytes from the beginning, such as ``"20GB"``.
-        prepare: State of a simulated drive at the start, as :func:`ssdlab.run` takes it; sequential
-            unless given.
-        set: Rig keys to change; simulated only.
+        target: A block device, a file, a profile's name or a rig file (.toml). In Python also a
+            :class:`ssdlab.Rig` or a :class:`ssdlab.Target`.
+        whole: Read everything, not only the first 1.5 GB.
+        size: Read so much from the beginning: 20GB.
+        prepare: State of a simulated drive at the start, as for run; sequential unless given.
+        set: As for :func:`ssdlab.run`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Returns:

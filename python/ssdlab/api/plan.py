@@ -92,47 +92,48 @@ def plan_cache(
     """Finds the cache for a load: size, block, policy, mode; speed, warm-up, wear and price.
 
     Args:
-        pool: What is cached: a drive, a rig file, a :class:`ssdlab.Rig`, or
-            ``LEVEL:COUNT:DRIVE[:CHUNK]``.
-        cache: What to cache on, one or several; written as ``pool``.
+        pool: What is cached: NAME, FILE.toml, or LEVEL:COUNT:NAME[:CHUNK] such as
+            raid10:6:seagate-constellation-500. In Python also a :class:`ssdlab.Rig`.
+        cache: What to cache on; may be given again. In Python one or several.
         trace: The load, as a trace.
-        job: Or the load as a fio job, as :func:`ssdlab.run` takes it.
-        sizes: Bytes of the cache, such as ``["16G", "32G"]``; else by the working set of the load.
-        blocks: Bytes of a block, such as ``["16k", "64k"]``.
-        thresholds: Admission thresholds: a block is admitted on its Nth access.
-        policies: Replacement policies, from ``ssdlab.policies.replacement``.
-        modes: Of the cache: write-through, write-back ...
-        preset: Products' caches with all of their settings, besides.
-        goal: What counts: ``"iops"`` when warm, ``"p99"``, or ``"price"`` per 1000 IOPS.
-        accept_loss: Allows configurations where one drive failure loses acknowledged writes.
+        job: The load, as a fio job file. In Python also its text.
+        sizes: Sizes of the cache, such as ``"16G,32G"``; else by the working set of the load.
+        blocks: Sizes of a block: ``"16k,64k"``.
+        thresholds: Admission thresholds: admit a block on its Nth access: ``"1,2"``.
+        policies: Replacement policies: ``"lru,arc,s3-fifo"`` (``ssdlab list policies``).
+        modes: Of write-back, write-through, write-around, write-around-fill, write-only; else the
+            first three.
+        preset: A product's cache with all of its settings, besides; may be given again. In Python
+            one or several.
+        goal: What counts: speed when warm, the 99th percentile, or price per 1000 IOPS.
+        accept_loss: Allow configurations where one drive failure loses acknowledged writes.
         years: How long the cache has to last.
-        prices: A file of prices of drives (TOML).
-        top: Caches that are simulated in time.
+        prices: Prices of drives (TOML).
+        top: Caches that are simulated in time; 6 (4 with ``quick``) unless given.
         depth: Requests in flight at full speed.
-        passes: How often a trace is run at full speed, the cache growing warm; more often while it
-            still gets faster.
-        disk_cache: Whether disks acknowledge writes in their volatile caches.
-        ram: Bytes of the host's RAM that cache pages before the pool, each fast device and every
-            cache alike.
-        ram_policy: Its replacement policy, from ``ssdlab.policies.replacement``.
-        ram_mode: ``"write-through"``, or ``"write-back"``, which loses acknowledged writes with the
-            power.
-        sampled: Percentage of the addresses that the trace holds, where it is a sample: what is
-            recommended is told for the whole, too.
-        save_rigs: A folder for the rigs of all that was simulated, as :func:`ssdlab.run` takes
-            them; rigs that ssdlab wrote there are replaced, a folder with others is refused.
-        fit: Addresses beyond the pool: ``"as-is"`` (refused), ``"wrap"`` or ``"scale"``.
-        format: Format of the trace, where its content does not tell.
-        action: Event of a block-layer trace that is the request: ``"Q"``, ``"D"`` or ``"C"``.
-        trace_block: Bytes of a block, in traces that number blocks.
-        skip_damaged: Whether damaged lines of the trace are left out and counted.
-        window: Part of the time of the trace, such as ``"10s-20s"``.
-        device: This device of the trace alone.
-        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
+        passes: How often a trace is run at full speed, the cache growing warm (more often while it
+            still gets faster); 3 (2 with ``quick``), or what its threshold needs, unless given.
+        disk_cache: Disks acknowledge writes in their volatile caches: lost with the power.
+        ram: RAM of the host as a cache of pages before the pool, each fast device and every cache
+            alike: 4GiB.
+        ram_policy: Its replacement policy.
+        ram_mode: Its mode; write-back loses acknowledged writes with the power.
+        sampled: The trace is a sample of so much of the addresses (trace sample --share): say what
+            that means for the whole.
+        save_rigs: Write what was simulated as rig files, which run takes; rigs that ssdlab wrote
+            there are replaced, a folder with others is refused.
+        fit: As for :func:`ssdlab.replay`.
+        format: As for :func:`ssdlab.trace`.
+        action: As for :func:`ssdlab.trace`.
+        trace_block: As for :func:`ssdlab.trace`.
+        skip_damaged: As for :func:`ssdlab.trace`.
+        window: As for :func:`ssdlab.trace`.
+        device: As for :func:`ssdlab.trace`.
+        columns: As for :func:`ssdlab.trace`.
         seed: Seed of all random streams.
         quick: Fewer candidates and passes, for a first look.
-        fresh: Runs all simulations again, also those that were run before.
-        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        fresh: As for :func:`ssdlab.array`.
+        cluster: As for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -142,6 +143,7 @@ def plan_cache(
     if (trace is None) == (job is None):
         raise InputError("name one load: --trace TRACE or --job JOB.fio")
     known_name("goal", goal, GOALS)
+    _require_positive(years=years)
     if fit not in FITS:
         raise InputError(f'--fit "{fit}": expected {", ".join(FITS)}')
     caches = [cache] if isinstance(cache, Drive) else list(cache)
@@ -187,6 +189,13 @@ def plan_cache(
     return Report(planner.judge(plan))
 
 
+def _require_positive(**given: float | None) -> None:
+    """Raises InputError where a number is given that is below 0, or none."""
+    for name, value in given.items():
+        if value is not None and not 0 <= value < math.inf:
+            raise InputError(f"--{name} {value:g}: expected a number of 0 or more")
+
+
 def plan_storage(
     *,
     candidate: Drive | Sequence[Drive] | None = None,
@@ -196,7 +205,7 @@ def plan_storage(
     depth: int | None = None,
     hot: Size | None = None,
     contiguous: bool = False,
-    writes_per_day: Size = int(WRITES_PER_DAY),
+    writes_per_day: Size = f"{WRITES_PER_DAY / 1e9:.0f}GB",
     iops: float | None = None,
     space: Size | None = None,
     years: float | None = None,
@@ -211,26 +220,28 @@ def plan_storage(
     """Compares what may be bought: speed, space, life, safety, price; and what to take for what.
 
     Args:
-        candidate: What may be bought, one or several: ``"STORE"``, ``"STORE + CACHE:STORE @
-            CONTROLLER"``, or a :class:`ssdlab.Rig`; STORE is a drive, a rig file, or
-            ``LEVEL:COUNT:DRIVE[:CHUNK]``. Without it some usual ones are compared.
-        job: Your own load instead, as :func:`ssdlab.run` takes it.
-        workload: A load by name instead.
-        prices: A file of what you would pay (TOML).
+        candidate: What may be bought: STORE, "STORE + CACHE", "STORE + PRESET:CACHE" or
+            "STORE + MODE:CACHE", each with "@ CARD". STORE is a drive, a rig file, or
+            LEVEL:COUNT:DRIVE[:CHUNK]. Given several times; without it two large disks, twelve fast
+            ones, twelve SSDs, and two disks behind a cache are compared. In Python one or several,
+            also a :class:`ssdlab.Rig`.
+        job: The load, as a fio job file. In Python also its text.
+        workload: A load by name instead, from ``ssdlab list workloads``.
+        prices: Prices of drives (TOML).
         depth: I/Os in flight; 256 unless given.
-        hot: Bytes where random I/O goes, or ``"all"``; 10.24 GB unless given.
-        contiguous: Whether the hot set lies at the beginning, not all over the store.
-        writes_per_day: Bytes, for the life of SSDs.
-        iops: I/Os a second that are needed, of each kind of random I/O or of the load: what is
-            enough is said first.
-        space: Bytes that are needed.
-        years: Until SSDs may be worn out.
-        disk_cache: Whether disks acknowledge writes in their volatile caches.
-        scale: With a load of your own: scales capacity and duration down by this.
+        hot: Where random I/O goes; 20 million sectors (10.24GB) unless given.
+        contiguous: The hot set lies at the beginning, not all over the store.
+        writes_per_day: For the life of SSDs.
+        iops: I/Os a second that are needed, of each kind of random I/O or of the load; what to take
+            for all that is needed is said first.
+        space: Space that is needed.
+        years: How long SSDs have to last.
+        disk_cache: As for :func:`ssdlab.plan_cache`.
+        scale: With ``job``: scale capacity and duration down by N.
         seed: Seed of all random streams.
         quick: A rough look: shorter and smaller.
-        fresh: Runs all simulations again, also those that were run before.
-        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        fresh: As for :func:`ssdlab.array`.
+        cluster: As for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:
@@ -253,9 +264,7 @@ def plan_storage(
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     room = 0 if space is None else size("--space", space)
-    for name, value in (("iops", iops), ("years", years)):
-        if value is not None and not 0 <= value < math.inf:
-            raise InputError(f"--{name} {value}: expected a number of 0 or more")
+    _require_positive(iops=iops, years=years)
     if years and not daily:
         raise InputError("--years: with --writes-per-day 0 no SSD wears out; leave one of them out")
     needs = Needs(iops or 0.0, room, years or 0.0)

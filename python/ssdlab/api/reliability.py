@@ -89,7 +89,7 @@ def reliability(
         renew_at: How much of its rating is written when a drive is copied to a new one.
         runs: Lives to simulate.
         seed: Seed of all random streams.
-        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        cluster: As for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:

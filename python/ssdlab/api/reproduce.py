@@ -37,8 +37,8 @@ def reproduce(
         quick: Very small drives: a few minutes in all, rough.
         full: Drives and times at full size.
         seed: Seed of the runs.
-        fresh: Runs all simulations again, also those that were run before.
-        cluster: Runs on a Dask cluster, as for :func:`ssdlab.sweep`.
+        fresh: As for :func:`ssdlab.array`.
+        cluster: As for :func:`ssdlab.sweep`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:

@@ -41,26 +41,29 @@ def run(
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Result:
-    """Runs a fio job on a target and returns what happened; nothing is kept.
+    """Runs fio jobs on a simulated or real drive.
+
+    In Python one job, whose result is returned; nothing is kept.
 
     Args:
-        job: Path of a fio job file, or the text of one (a string with a line break).
-        on: A profile's name, a rig file, a :class:`ssdlab.Rig`, a plain file, a block device, or a
-            :class:`ssdlab.Target`.
-        set: Rig keys to change, such as ``{"ftl.over_provisioning": 0.28}``; simulated only.
-        scale: How many times smaller simulated drives are made; ``set`` is applied to them then.
-        seed: Seed of all random streams of a simulated run.
+        job: A fio job file. In Python its path, or the text of one (a string with a line break).
+        on: A profile's name, a rig file (.toml), a plain file, or a block device. In Python also a
+            :class:`ssdlab.Rig` or a :class:`ssdlab.Target`.
+        set: Change a key of the simulated rig, such as ftl.over_provisioning=0.2; may be given
+            again. In Python a dict, such as ``{"ftl.over_provisioning": 0.28}``.
+        scale: Scale the capacity of simulated drives down by N; the job stays as it is.
+        seed: Seed of a simulated run.
         prepare: State of a simulated drive at the start: fob, or steps joined by commas:
             sequential, random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the
             steps after it shrinks by N percent).
         destroy: Serial number of the block device whose data may be lost.
         setup: What is set on a real drive and its system for the run and restored after it:
             ``"pts"``, or single settings such as ``"scheduler=none,governor=performance"``.
-        use_existing_file: Whether a plain file that exists may be written.
-        redact: Whether serial numbers and paths are left out of the result.
+        use_existing_file: Allow a plain file that exists to be written.
+        redact: Leave serial numbers and paths out of the result.
         tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
-        all_counters: Whether the device series has all counters of the members of a simulated
-            array; otherwise it has those that pages and answers show.
+        all_counters: Keep all counters of the members of an array over time, not only those that
+            are shown.
         progress: Who is told how far it is: a callback, called a few times a second, which stops
             the run by returning False; True for standard error; None for a notebook alone.
         notice: Called with a sentence for people, such as what will be lost.
@@ -148,30 +151,31 @@ def replay(
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Result:
-    """Replays a trace on a target: as recorded, faster, or at a depth; nothing is kept.
+    """Replays a trace on a simulated or real drive: as recorded, faster, or at a depth.
+
+    In Python nothing is kept.
 
     Args:
         trace: A trace, compressed or not.
-        on: A target, as :func:`ssdlab.run` takes it.
+        on: As for :func:`ssdlab.run`.
         speed: Times the recorded speed: 2 halves all pauses.
-        depth: As fast as possible with so many requests in flight, whatever the times are.
-        fit: Addresses beyond the target: refused (``"as-is"``), begun again at 0 (``"wrap"``), or
-            all scaled to it (``"scale"``).
+        depth: As fast as possible with N requests in flight, whatever the times are. Without it
+            requests come at their times: on a simulated drive whatever is still in flight.
+        fit: Addresses beyond the target: refused, begun again at 0, or all scaled to it.
         size: Of the file that is made on a real target.
-        prepare: State of a simulated drive at the start, as :func:`ssdlab.run` takes it.
-        set: Rig keys to change; simulated only.
-        seed: Seed of all random streams of a simulated run.
-        format: Format of the trace, where its content does not tell.
-        action: Event of a block-layer trace that is the request: ``"Q"`` (queued), ``"D"``
-            (issued) or ``"C"`` (completed).
-        trace_block: Bytes of a block, in formats that number blocks.
-        skip_damaged: Whether damaged lines are left out and counted.
-        window: Part of the time, such as ``"10s-20s"``.
-        device: This device of the trace alone.
-        columns: Where the columns of a text stand, as for :func:`ssdlab.trace`.
+        prepare: As for ``ssdlab run``; simulated only.
+        set: As for :func:`ssdlab.run`.
+        seed: Seed of a simulated run.
+        format: As for :func:`ssdlab.trace`.
+        action: As for :func:`ssdlab.trace`.
+        trace_block: As for :func:`ssdlab.trace`.
+        skip_damaged: As for :func:`ssdlab.trace`.
+        window: As for :func:`ssdlab.trace`.
+        device: As for :func:`ssdlab.trace`.
+        columns: As for :func:`ssdlab.trace`.
         redact: Whether serial numbers and paths are left out of the result.
         destroy: Serial number of the block device whose data may be lost.
-        use_existing_file: Whether a plain file that exists may be written.
+        use_existing_file: As for :func:`ssdlab.run`.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people.
 

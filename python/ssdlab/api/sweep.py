@@ -53,32 +53,39 @@ def sweep(
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Report:
-    """Runs a job on many variants of a simulated drive.
+    """Runs a job on many variants of a simulated drive; the table grows while it runs.
 
     The same numbers come out wherever it runs: here in threads, or on a cluster.
 
     Args:
-        job: A fio job, as :func:`ssdlab.run` takes it, or a file that says all of a sweep
-            (``*.toml``).
-        on: A profile's name, a rig file, or a :class:`ssdlab.Rig`.
-        vary: Values by key of the rig (``"ftl.over_provisioning": [0.07, 0.28]``), option of the
-            job (``"job.iodepth": "1..256x2"``), ``"prepare"``, ``"target"`` (drives, rig files,
-            rigs) or ``"trace"``; each with each.
-        zip: Keys whose values go together, or several such groups.
-        sample: Draws points from the ranges among the keys: ``"lhs:N"`` or ``"sobol:N"``.
-        where: Conditions that a combination has to meet, such as ``"capacity x members <= 8 TB"``.
-        seeds: Runs of each, with seeds from 1 on.
-        set: Rig keys that are alike in all runs.
-        scale: How many times smaller drives are made; keys are set on them then.
-        prepare: State of the drive at the start, as :func:`ssdlab.run` takes it.
-        series: Whether the series of every run are kept too.
-        prices: A file of prices of drives (TOML).
-        search: Searches the best of these measures instead of running all.
-        target: Conditions that the best has to meet, such as ``"p999 < 5ms"``.
-        budget: Combinations that a search tries.
-        yes: Goes on with more than a million runs as well.
+        job: A fio job file, the same for all runs, or a file that says all of a sweep. In Python
+            also the text of a job.
+        on: A profile's name or a rig file (.toml). In Python also a :class:`ssdlab.Rig`.
+        vary: Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of the job
+            (job.iodepth=1..256x2), of prepare, of target (drives and rig files) or of trace (files
+            to replay). 1..64x4 is 1, 4, 16 and 64; with ``sample`` or ``search`` it is all from 1
+            to 64, by factors (write 1,4,16,64 for these alone). May be given again: each with each.
+            In Python a dict of these, such as ``{"job.iodepth": [1, 16]}``.
+        zip: The values of these keys go together: the first of each, then the second. In Python
+            one such group or several.
+        sample: Draw N points from the ranges among the keys (0.07..0.5, or 1..256x evenly by
+            factors) by a Latin hypercube or a Sobol sequence; lhs:N:SEED draws others.
+        where: Run only what meets this: "capacity x members <= 8 TB". Over what varies, keys of the
+            rig, capacity, usable, members, memory and price.
+        seeds: Runs of each, with seeds from 1 on; 1 unless given.
+        set: As for :func:`ssdlab.run`.
+        scale: Scale the capacity of simulated drives down by N; the job stays as it is.
+        prepare: As for :func:`ssdlab.run`.
+        series: Keep the series of every run too, in DIR/series.
+        prices: Prices of drives (TOML).
+        search: Search the best instead of running all: a number of the summary (waf, iops, p999,
+            read.p99, endurance), price or another fact of the rig; max: or min: before it says
+            which way. Several: what none surpasses in all (Pareto).
+        target: What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".
+        budget: Combinations that a search tries; 100 unless given.
+        yes: Go on with more than a million runs as well.
         out: Folder of the table, in which nothing is run again; without it nothing is kept.
-        cluster: Runs on a Dask cluster, ``"tcp://HOST:PORT"`` of its scheduler, or ``"local:N"``
+        cluster: Run the simulations on a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N
             for N worker processes here.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people, such as how long it will take.

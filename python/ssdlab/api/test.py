@@ -49,30 +49,32 @@ def test(
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Report:
-    """Tests a drive by a protocol: prepares it, waits for steady state, measures, judges.
+    """Tests a drive by a protocol, which prepares it, waits for steady state, measures and judges.
 
     The run is kept step by step; after an interruption :func:`ssdlab.resume` goes on with it.
 
     Args:
         target: A profile's name, a rig file (.toml), a plain file, or a block device. In Python
             also a :class:`ssdlab.Rig` or a :class:`ssdlab.Target`.
-        protocol: What to do: a name from ``ssdlab.procedures``.
-        set: Rig keys to change; simulated only.
-        seed: Seed of all random streams of a simulated run.
-        assume_speed: How fast the drive is, for the plan: ``"200MB/s"``, ``"5000iops"``, or both.
+        protocol: What to do: a name from ``ssdlab list protocols``.
+        set: As for :func:`ssdlab.run`.
+        seed: As for :func:`ssdlab.run`.
+        assume_speed: How fast the drive is, for the plan: 200MB/s, 5000iops, or both,
+            500MB/s,20kiops.
         like: Or a simulated drive that it is like, for the plan.
         out: Keeps the run below this folder; else in the user's store.
         logs: Writes fio's logs of every job below this folder.
-        gentle: Only reads what is there, where the protocol can; needs no ``destroy``.
-        param: Parameters of the protocol by name; several values as a list or as ``"1,4,32"``.
+        gentle: characterise: only read what is there; needs no ``destroy``.
+        param: A parameter of the protocol, which ``ssdlab show PROTOCOL`` lists; may be given
+            again. In Python a dict of these; several values as a list or as ``"1,4,32"``.
         quick: Minutes instead of hours: not steady state, not for publication.
         size: Size of the file that is a target; 8g (1g with ``quick``), or half of what is free,
             unless given.
         scale: Scale a simulated drive and all durations down by N.
         destroy: Serial number of the block device whose data may be lost.
         setup: What is set on a real drive and its system, as for :func:`ssdlab.run`.
-        use_existing_file: Whether a plain file that exists may be written.
-        redact: Whether serial numbers and paths are left out.
+        use_existing_file: As for :func:`ssdlab.run`.
+        redact: Leave serial numbers and paths out.
         tbw: Rated endurance of a drive, such as ``"600TB"``, or a number of TB.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people, such as what will be lost.
@@ -146,13 +148,13 @@ def resume(
     progress: Watch = None,
     notice: Notice | None = None,
 ) -> Report:
-    """Goes on with a protocol's run after an interruption, a kill or a power failure.
+    """Goes on with a protocol's run after Ctrl-C, a kill or a power failure.
 
     Args:
-        run: Its folder, its id, a piece of that, or "last".
+        run: A run: its folder, its id, a piece of that, or last.
         tbw: Rated endurance of the drive, such as ``"600TB"``, or a number of TB.
         destroy: Serial number of the block device whose data may be lost.
-        use_existing_file: Whether a plain file that exists may be written.
+        use_existing_file: As for :func:`ssdlab.run`.
         out: Where the runs are kept.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
         notice: Called with a sentence for people.

@@ -32,15 +32,16 @@ def trace(
 
     Args:
         trace: A trace, compressed or not.
-        format: Format of the trace, where its content does not tell.
-        action: Event of a block-layer trace that is the request: ``"Q"`` (queued), ``"D"``
-            (issued) or ``"C"`` (completed).
-        trace_block: Bytes of a block, in formats that number blocks.
-        skip_damaged: Whether damaged lines are left out and counted.
-        window: Part of the time, such as ``"10s-20s"``, ``"1h-"``, ``"-500ms"``.
+        format: Format of the trace, where its content does not tell (``ssdlab trace list`` names
+            them).
+        action: Event of a block-layer trace that is the request: queued, issued, completed.
+        trace_block: Of a block, in formats that number blocks (lba, oracle).
+        skip_damaged: Leave damaged lines out and count them.
+        window: Part of the time, such as 10s-20s, 1h-, -500ms (units ns, us, ms, s, min, h, d).
         device: This device of the trace alone.
-        columns: Of a text with columns, where each stands, such as ``"time=0,op=2,lba=3,size=4"``:
-            numbers from 0, or names of its first line.
+        columns: Where the columns of a text stand, from 0 or by the names in its first line:
+            time=0,op=2,lba=3,size=4 (also offset, block, sectors, blocks, device, time_ms, time_us,
+            time_ns; of objects key, size, ttl).
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
     Raises:

@@ -45,19 +45,22 @@ def fit(
     seed: int = 1,
     progress: Watch = None,
 ) -> Report:
-    """Fits a rig to measurements of a drive: its twin, which is taken wherever a drive is.
+    """Fits a rig to measurements of a drive: its twin, which any command takes as a drive.
 
     Args:
-        sources: What was measured: tables (``*.csv``), kept runs, JSON of fio, or folders of
-            these; one or several.
+        sources: What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, namespace;
+            iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), numbers of a data
+            sheet (a small TOML, see docs/fit.md), JSON of fio or of ``ssdlab run --json``, runs, or
+            folders of these.
         out: Writes the twin there, a rig file.
-        capacity: Bytes of the drive, such as ``"960GB"``.
-        start: Profile or rig file to start from; else the nearest of those that come with ssdlab.
-        fix: Keys of the rig that are known and not fitted.
-        check: Fits nothing: shows the measurements beside what this twin predicts.
+        capacity: Of the drive, as 960GB or 1.92TB.
+        start: Profile or rig file to start from, instead of the nearest of those that come with
+            ssdlab.
+        fix: A key of the rig that is known and not fitted. In Python a dict of these.
+        check: Fit nothing: show the measurements beside what this twin predicts.
         quick: By closed forms and few simulations, in seconds.
-        selftest: Fits nothing: makes twins of so many random simulated drives, and says how near
-            they come.
+        selftest: Fit nothing: make twins of N random simulated drives, measured only through
+            characterise, and say how near they come under loads not measured.
         seed: Seed of all random streams.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
@@ -145,8 +148,8 @@ def predict(
     Args:
         twin: What :func:`ssdlab.fit` wrote; another rig or profile is as sure as drives of a kind
             are alike.
-        job: A fio job, as :func:`ssdlab.run` takes it, or several; each section is a workload.
-        table: A table of workloads (``*.csv``), as :func:`ssdlab.fit` takes it.
+        job: Job files; each section is a workload. In Python one or several, also as text.
+        table: A table of workloads, as :func:`ssdlab.fit` takes it.
         seed: Seed of all random streams.
         progress: Who is told how far it is, as for :func:`ssdlab.run`.
 
@@ -174,7 +177,7 @@ def predicted(
     job: str | Path | Sequence[str | Path] | None,
     table: str | Path | None,
     seed: int,
-    watch: Watch,
+    progress: Watch,
 ) -> tuple[Answer, list[Prediction]]:
     """The answer and what it rests on; raises as :func:`predict`."""
     rows = [] if table is None else observations.read(Path(table))
@@ -184,7 +187,7 @@ def predicted(
     if not asked:
         raise InputError("what is to be predicted? give a job file, or a table with --table")
     known = Twin.of(twin.target()) if isinstance(twin, Rig) else Twin.load(str(twin))
-    with shown(watch, "predicting") as callback:
+    with shown(progress, "predicting") as callback:
         loads = [load for _, load in asked]
         found = predictions.predict(known, loads, seed=seed, progress=callback)
     for place, row in enumerate(rows):

@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from io import BytesIO, StringIO
@@ -28,7 +28,7 @@ from typing import (
 from typer.models import OptionInfo
 
 from ssdlab.cli import light
-from ssdlab.cli.options import Csv, Group, Json, Page, Quiet, QuietButTrouble, Verbose, Wide, Xlsx
+from ssdlab.cli.options import Csv, Json, Page, Quiet, QuietButTrouble, Verbose, Wide, Xlsx
 from ssdlab.errors import InputError
 from ssdlab.output import Output, make_folder, prove, write_to
 
@@ -67,7 +67,7 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 
 @dataclass(frozen=True)
-class View(Group):
+class View:
     """How an answer is wanted."""
 
     report: Page = None
@@ -170,27 +170,28 @@ class TroubleView(View):
 class Ask:
     """All that a command line gives, for a function of the package to be asked with."""
 
-    def __init__(self, given: Mapping[str, Any], groups: Iterable[Any]) -> None:
+    def __init__(self, given: Mapping[str, Any], view: View | None) -> None:
         self.begun = time.monotonic()
         self.given = {name.strip("_"): value for name, value in given.items()}
-        for group in groups:
-            shown = isinstance(group, View)
-            self.given |= {"progress": not group.quiet, "notice": notice} if shown else group.given
+        if view is not None:
+            self.given |= {"progress": not view.quiet, "notice": notice}
 
     def __call__(self, function: Callable[..., T], *places: Any, **more: Any) -> T:
         """What a function answers to those of its parameters that are given, and to ``more``."""
         signature = inspect.signature(function)
-        for name, one in signature.parameters.items():
-            if one.kind is one.VAR_POSITIONAL:
-                places += (*(self.given.get(name) or ()),)
         placed = signature.bind_partial(*places).arguments
-        open_ = {
-            name: one
-            for name, one in signature.parameters.items()
-            if name not in placed and one.kind is not one.VAR_POSITIONAL
+        given = {
+            name: self.given[name]
+            for name in signature.parameters
+            if name in self.given and name not in placed
         }
-        given = {name: value for name, value in self.given.items() if name in open_}
-        return function(*places, **given | more)
+        several = [
+            value
+            for name, one in signature.parameters.items()
+            if one.kind is one.VAR_POSITIONAL
+            for value in given.pop(name, None) or ()
+        ]
+        return function(*places, *several, **given | more)
 
     @property
     def seconds(self) -> float:
@@ -211,29 +212,24 @@ class Own(NamedTuple):
 def answering(
     command: Callable[..., None], own: Mapping[str, Own] | None = None
 ) -> Callable[..., None]:
-    """Gives a command, in the place of each parameter that is a group of options (a dataclass such
-    as :class:`View`), the options of that group: its fields; an :class:`Ask` if it takes one.
-    ``own`` are those of a function, which come before others, except what the command has itself;
-    it is given those that it names without a default."""
+    """Gives a command, in the place of a parameter that is a :class:`View`, the options of that:
+    its fields; an :class:`Ask` if it takes one. ``own`` are those of a function, which come before
+    others, except what the command has itself; it is given those that it names without a default.
+    """
     hints = inspect.get_annotations(command, eval_str=True)
     parameters = inspect.signature(command).parameters
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    views: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     asks = next((name for name, kind in hints.items() if kind is Ask), None)
     taken = dict(own or {})
     options = []
     for name, one in parameters.items():
-        if name == asks or (name in taken and one.default is one.empty):
-            continue
-        if name not in groups:
+        if name in views:
+            kinds = get_type_hints(views[name], include_extras=True)
+            options += [_declared(f.name, kinds[f.name], f.default) for f in fields(views[name])]
+        elif name != asks and not (name in taken and one.default is one.empty):
             options.append(_declared(name, hints[name], one.default))
-            continue
-        kinds, told = get_type_hints(groups[name], include_extras=True), groups[name].options
-        options += [
-            _declared(one.name, kinds[one.name], told.get(one.name, one.default))
-            for one in fields(groups[name])
-        ]
-    for one in options:
-        taken.pop(one.name.strip("_"), None)
+    for option in options:
+        taken.pop(option.name.strip("_"), None)
     options = [_declared(name, one.kind, one.told) for name, one in taken.items()] + options
 
     @functools.wraps(command)
@@ -241,15 +237,12 @@ def answering(
         for name, one in taken.items():
             if one.reads is not None:
                 given[name] = one.reads(given[name], called(name))
-        made = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-            for name, kind in groups.items()
-        }
-        for one in made.values():
-            if isinstance(one, View):
-                one.check()
+        made: dict[str, Any] = {}
+        for name, kind in views.items():
+            made[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            made[name].check()
         if asks is not None:
-            made[asks] = Ask(given, made.values())
+            made[asks] = Ask(given, next(iter(made.values()), None))
         command(**made, **{name: value for name, value in given.items() if name in parameters})
 
     answered.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import TroubleView, answering
-from ssdlab.cli.options import argument, option
+from ssdlab.cli.answer import TroubleView
+from ssdlab.cli.made import of
 
 if light.BODIES:
     from ssdlab.answers import audit as audit_answer
@@ -15,16 +14,9 @@ if light.BODIES:
     from ssdlab.audits import Status
 
 
-@answering
-def command(
-    target: str = argument("TARGET", "A drive (/dev/...), a mount point, or any file or folder."),
-    root: Path = option(
-        "DIR", "Audit a recorded system: a folder with its /sys, /proc and /etc.", default=Path("/")
-    ),
-    *,
-    view: TroubleView,
-) -> None:
-    """Check the settings below a path: TRIM, queues, caches, links, alignment. Changes nothing."""
+@of("audit")
+def command(target: str, root: str, *, view: TroubleView) -> None:
+    """Says what is wrong where nothing else is wanted."""
     report, findings = audited(target, root)
     view.show(report.answer)
     troubles = [finding for finding in findings if finding.status is not Status.OK]

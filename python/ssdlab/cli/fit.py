@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import Ask, View, answering
-from ssdlab.cli.options import Seed, argument, document, flag, keys, option
+from ssdlab.cli.answer import Ask, View
+from ssdlab.cli.made import of
+from ssdlab.cli.options import document
 from ssdlab.output import Output
 
 if light.BODIES:
@@ -23,38 +24,8 @@ class FitView(View):
     )
 
 
-@answering
-def command(
-    sources: list[str] | None = argument(
-        "TABLE.csv|SHEET.toml|FIO.json|RUN|DIR...",
-        "What was measured: tables (rw, bs, iodepth, numjobs, rwmixread, state, namespace; "
-        "iops, lat_mean_us, clat_mean_us, clat_p50_us, clat_p99_us, waf), numbers of a data "
-        "sheet (a small TOML, see docs/fit.md), JSON of fio or of `run --json`, runs, or "
-        "folders of these.",
-        default=None,
-    ),
-    capacity: str | None = option("SIZE", "Of the drive, as 960GB or 1.92TB."),
-    start: str | None = option(
-        "DRIVE",
-        "Profile or rig file to start from, instead of the nearest of those that come with ssdlab.",
-        autocompletion=light.complete("drives"),
-    ),
-    fix: list[str] | None = option("KEY=VALUE", "A key of the rig that is known and not fitted."),
-    check: str | None = option(
-        "TWIN.toml", "Fit nothing: show the measurements beside what this twin predicts."
-    ),
-    quick: bool = flag("By closed forms and few simulations, in seconds."),
-    selftest: int | None = option(
-        "N",
-        "Fit nothing: make twins of N random simulated drives, measured only through "
-        "characterise, and say how near they come under loads not measured.",
-        min=1,
-    ),
-    seed: Seed = 1,
-    *,
-    view: FitView,
-    ask: Ask,
-) -> None:
-    """Fit a rig to measurements of a drive: its twin, which any command takes as a drive."""
-    report = ask(fit, out=view.out, fix=keys(fix, "--fix", "nand.channels=8"))
+@of("fit")
+def command(*, view: FitView, ask: Ask) -> None:
+    """Writes the twin too."""
+    report = ask(fit, out=view.out)
     view.show(report.answer, seconds=ask.seconds)

@@ -14,8 +14,9 @@ import typer
 from typer.core import TyperCommand
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import TroubleView, answering
-from ssdlab.cli.options import KeptWhere, Redact, Tbw, argument, flag, option
+from ssdlab.cli.answer import TroubleView
+from ssdlab.cli.made import of
+from ssdlab.cli.options import Redact, flag
 from ssdlab.cli.options import document as document_option
 from ssdlab.errors import InputError, SsdlabError
 from ssdlab.output import Output
@@ -103,25 +104,17 @@ class HealthView(TroubleView):
             self.prometheus.write(prometheus.exposition(readings, serials=not self.redact))
 
 
-@answering
+@of("health")
 def command(
-    targets: list[str] = argument(
-        "TARGET",
-        "A drive (/dev/...), a document of smartctl --json, a folder of them, a run, or - for "
-        "a document on standard input. Any number.",
-    ),
-    history: list[str] | None = option(
-        "PATH",
-        "Earlier snapshots of the same drives: a document, a folder, a run, a folder of runs, "
-        "or `runs` for all that are kept. May be given again.",
-    ),
-    tbw: Tbw = None,
-    attributes: bool = flag("Show every attribute of ATA drives too."),
-    out: KeptWhere = None,
+    targets: list[str],
+    history: list[str] | None,
+    tbw: str | None,
+    attributes: bool,
+    out: str | None,
     *,
     outputs: HealthView,
 ) -> None:
-    """Say how worn and how healthy drives are, and how long they will last."""
+    """Writes of each drive as it is read, and answers as a plug-in where one is wanted."""
 
     def readings() -> list[Reading]:
         if outputs.exit_code:

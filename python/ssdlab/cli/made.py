@@ -23,84 +23,129 @@ from ssdlab.cli.answer import Ask, Own, View, answering, called
 from ssdlab.cli.options import (
     Destroy,
     KeptWhere,
-    Protocol,
-    ProtocolOptions,
     Redact,
-    ReuseOptions,
-    SetKeys,
     SetUp,
     Tbw,
-    UseExistingFile,
     argument,
     flag,
     keys,
     option,
 )
-from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.given import BOUNDS
 
 UNASKED = ("progress", "notice")
 """Parameters that a command line does not give."""
 SHARED: Mapping[str, Any] = {
-    **ReuseOptions.options,
-    **{name.strip("_"): one for name, one in TraceOptions.options.items()},
     "destroy": get_args(Destroy)[1],
     "out": get_args(KeptWhere)[1],
-    "param": ProtocolOptions.options["param"],
-    "protocol": get_args(Protocol)[1],
     "redact": get_args(Redact)[1],
-    "set": get_args(SetKeys)[1],
     "setup": get_args(SetUp)[1],
     "tbw": get_args(Tbw)[1],
-    "use_existing_file": get_args(UseExistingFile)[1],
 }
-"""What is said of parameters that other commands have too."""
-NAMES = {"tries": "--try/--no-try"}
-"""Options that are called otherwise, where Python has taken their names."""
-OPTIONS = ("on",)
+"""What is said of parameters that commands without functions have too."""
+NAMES = {"protocol": ("--protocol", "-p"), "tries": ("--try/--no-try",)}
+"""Options that have short names, or whose names Python has taken."""
+OPTIONS = ("on", "protocol")
 """Options whose parameters have a place in Python."""
 AT_WILL = ("reproduce.names",)
 """Arguments of any number, none too."""
 METAVARS = {
+    "action": "Q|D|C",
     "afr": "PERCENT",
-    "block": "SIZE",
+    "assume_speed": "SPEED",
     "bus": "RATE",
+    "cache": "STORE",
+    "candidate": "STORE",
+    "check": "TWIN.toml",
+    "cluster": "ADDRESS",
+    "columns": "LIST",
     "chunk": "LIST",
     "controller": "NAME|FILE",
     "count": "LIST",
+    "fit": "as-is|wrap|scale",
+    "format": "FORMAT",
+    "goal": "iops|p99|price",
+    "history": "PATH",
+    "hot": "SIZE|all",
     "job": "JOB.fio",
     "level": "LEVEL,...",
+    "like": "PROFILE",
     "measured": "RUN",
     "mtbf": "HOURS",
     "model_spread": "PERCENT",
-    "names": "NAME",
+    "modes": "LIST",
+    "on": "TARGET",
+    "param": "NAME=VALUE",
     "policies": "LIST",
+    "pool": "STORE",
+    "predict.job": "JOB.fio...",
     "prepare": "STATE",
     "price": "X",
+    "prices": "FILE",
+    "ram_mode": "write-through|write-back",
     "rebuild_rate": "RATE",
     "renew_at": "PERCENT",
     "replace_after": "HOURS",
+    "root": "DIR",
     "run": "RUN",
     "sample": "PERCENT",
+    "sampled": "PERCENT",
+    "save_rigs": "DIR",
+    "search": "MEASURE,...",
+    "sources": "TABLE.csv|SHEET.toml|FIO.json|RUN|DIR...",
+    "speed": "X",
     "spread": "PERCENT",
     "stagger": "PERCENT[,...]",
+    "start": "DRIVE",
+    "sweep.job": "JOB.fio|SWEEP.toml",
+    "sweep.sample": "lhs:N|sobol:N",
+    "sweep.target": "CONDITION",
+    "table": "ASK.csv",
+    "target": "TARGET",
+    "targets": "TARGET",
     "to_a": "CMD",
     "to_b": "CMD",
     "trace": "TRACE",
+    "twin": "TWIN.toml",
     "uber": "RATE",
+    "vary": "KEY=VALUES",
+    "where": "CONDITION",
+    "window": "FROM-TO",
     "years": "YEARS",
+    "zip": "KEY,KEY",
 }
 """What stands for the value of an option, where its type does not tell; of one command under its
 name as well."""
+
+
+def _formats(incomplete: str) -> list[str]:
+    from ssdlab import _core
+
+    names = [one["name"] for one in _core.trace_formats()]
+    return [name for name in names if name.startswith(incomplete)]
+
+
 COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {
+    "cache": light.complete_store,
+    "candidate": light.complete_store,
     "controller": light.complete("controllers"),
+    "format": _formats,
+    "like": light.complete("drives"),
     "names": light.complete("experiments", "measured"),
+    "on": light.complete("drives"),
+    "pool": light.complete_store,
+    "preset": light.complete("presets"),
+    "protocol": light.complete("protocols"),
+    "ram_policy": light.complete("replacement"),
+    "run": light.complete_runs,
+    "start": light.complete("drives"),
     "study": light.complete("studies"),
+    "twin": light.complete("drives"),
     "workload": light.complete("workloads"),
 }
 """How values are completed, where their type does not tell."""
-LISTS: Mapping[str, tuple[str, ...]] = {"policies": ("replacement",)}
-"""Kinds of names that are completed in lists, and what stands for all of them unless given."""
+LISTS = {"modes": "modes", "policies": "replacement"}
+"""Kinds of names that are given in lists; a word that is the default is offered as well."""
 TYPES: Mapping[str, tuple[Any, str, Mapping[str, Any]]] = {
     "int": (int, "N", {}),
     "float": (float, "N", {}),
@@ -109,6 +154,7 @@ TYPES: Mapping[str, tuple[Any, str, Mapping[str, Any]]] = {
     "Kept": (str, "RUN", {"autocompletion": light.complete_runs}),
     "Many": (str, "LIST", {}),
     "Mapping": (list[str], "KEY=VALUE", {}),
+    "Place": (str, "FILE", {}),
     "Size": (str, "SIZE", {}),
     "bool": (bool, "", {}),
     "str": (str, "NAME", {}),
@@ -175,7 +221,7 @@ def _elsewhere(text: str, parameter: str) -> str:
 
 def _asked(verb: re.Match[str]) -> str:
     """Tries: try; guesses: guess; says: say."""
-    return re.sub(r"ie$", "y", re.sub(r"(?:(?<=ss|sh|ch)e)?s$", "", verb[0]))
+    return re.sub(r"ie$", "y", re.sub(r"(?:(?<=ss|sh|ch|Go)e)?s$", "", verb[0]))
 
 
 def _spoken(text: str, function: str, parameters: Mapping[str, inspect.Parameter]) -> str:
@@ -207,16 +253,16 @@ def load(name: str) -> Callable[..., None]:
     return of(name)(command)
 
 
-def of(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of(name: str, *, says: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a command of a function of the package and of what it does besides: it has the options
     of the function, those before its own that it does not have itself, and is told of those that it
-    takes without a default. What it does is what the function says."""
+    takes without a default. What it does is what the function says, where it ``says``."""
     about = light.index()["functions"][name]
 
     def made(command: Callable[..., None]) -> Callable[..., None]:
         own = {one["name"]: _own(name, one) for one in about["parameters"]}
         answered = answering(command, own)
-        answered.__doc__ = about["help"]
+        answered.__doc__ = about["help"] if says else command.__doc__
         return answered
 
     return made
@@ -235,18 +281,19 @@ def _own(function: str, about: Mapping[str, Any]) -> Own:
         how["autocompletion"] = COMPLETIONS[name]
     if name in LISTS:
         also = (default,) if default else ()
-        how["autocompletion"] = light.complete_list(*LISTS[name], also=also)
+        how["autocompletion"] = light.complete_list(LISTS[name], also=also)
     elif about["place"] == "VAR_POSITIONAL" or "Sequence[" in about["takes"]:
         kind = GenericAlias(list, (kind,))
+    names = NAMES.get(name, (called(name),))
     if name in SHARED:
         told = copy(SHARED[name])
         told.default = default
     elif kind is bool:
-        told = flag(about["help"], NAMES.get(name, called(name)), default=default)
+        told = flag(about["help"], *names, default=default)
     elif _is_argument(name, about["place"]):
         told = argument(metavar, about["help"], default=default, **how)
     else:
-        told = option(metavar, about["help"], called(name), default=default, **how)
+        told = option(metavar, about["help"], *names, default=default, **how)
     reads = keys if about["takes"].startswith("Mapping") else None
     return Own(kind if about["required"] or default is not None else kind | None, told, reads)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
-from typer.models import OptionInfo
 
 from ssdlab.cli import light
 from ssdlab.errors import InputError
 from ssdlab.output import Output
-from ssdlab.units import SEED_MAX
 
 
 def opened(context: typer.Context, place: str | None) -> Output | None:
@@ -91,23 +88,6 @@ QuietButTrouble = Annotated[
     bool, flag("Print only what needs attention; nothing where all is good.", "--quiet", "-q")
 ]
 Redact = Annotated[bool, flag("Leave out serial numbers and paths.")]
-JobFile = Annotated[Path | None, option("JOB.fio", "The load, as a fio job file.")]
-Prices = Annotated[Path | None, option("FILE", "Prices of drives (TOML).")]
-DiskCache = Annotated[
-    bool, flag("Disks acknowledge writes in their volatile caches: lost with the power.")
-]
-SetKeys = Annotated[
-    list[str] | None,
-    option(
-        "KEY=VALUE",
-        "Change a key of the simulated rig, such as ftl.over_provisioning=0.2; may be given again.",
-    ),
-]
-Scale = Annotated[
-    int,
-    option("N", "Scale the capacity of simulated drives down by N; the job stays as it is.", min=1),
-]
-Seed = Annotated[int, option("N", "Seed of a simulated run.", min=0, max=SEED_MAX)]
 
 
 def naming(option: str, fate: str) -> Any:
@@ -134,26 +114,6 @@ SetUp = Annotated[
 Tbw = Annotated[
     str | None, option("SIZE", "Rated endurance of a drive: 600TB, 1.2PB, or a number of TB.")
 ]
-AssumeSpeed = Annotated[
-    str | None,
-    option(
-        "SPEED", "How fast the drive is, for the plan: 200MB/s, 5000iops, or both, 500MB/s,20kiops."
-    ),
-]
-UseExistingFile = Annotated[bool, flag("Allow a plain file that exists to be written.")]
-
-
-_TARGET = ("TARGET", "A profile's name, a rig file (.toml), a plain file, or a block device.")
-TargetName = Annotated[str, argument(*_TARGET, autocompletion=light.complete("drives"))]
-OnTarget = Annotated[str, option(*_TARGET, autocompletion=light.complete("drives"))]
-OneRun = Annotated[
-    str,
-    argument(
-        "RUN",
-        "A run: its folder, its id, a piece of that, or last.",
-        autocompletion=light.complete_runs,
-    ),
-]
 SeveralRuns = Annotated[
     list[str],
     argument(
@@ -165,110 +125,27 @@ SeveralRuns = Annotated[
 PlanOnly = Annotated[
     bool, flag("Say what would be done and what would be refused; do nothing.", "--plan", "-n")
 ]
-Prepare = Annotated[
-    str | None,
-    option(
-        "STATE",
-        "State of a simulated drive at the start: fob, or steps joined by commas: sequential, "
-        "random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the steps after it "
-        "shrinks by N percent).",
-    ),
-]
-ProtocolHelp = "What to do: a name from `ssdlab list protocols`."
-Protocol = Annotated[
-    str | None,
-    option("NAME", ProtocolHelp, "--protocol", "-p", autocompletion=light.complete("protocols")),
-]
 
 
-class Group:
-    """Options that belong together, as fields of a dataclass."""
-
-    options: ClassVar[dict[str, Any]] = {}
-    """What :func:`option` and the like say of fields, which have the values of that by default."""
-
-    def __init_subclass__(cls) -> None:
-        own = {name: one for name, one in vars(cls).items() if isinstance(one, OptionInfo)}
-        cls.options = {**cls.options, **own}
-        for name, one in own.items():
-            setattr(cls, name, one.default)
+EXAMPLES = {
+    "--fix": "nand.channels=8",
+    "--param": "depth=16",
+    "--vary": "job.iodepth=1..256x2",
+}
+"""Of options that take a name and a value."""
 
 
-@dataclass(frozen=True)
-class Options(Group):
-    """A group of options that several commands have."""
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options as functions take them."""
-        return {field.name.strip("_"): getattr(self, field.name) for field in fields(self)}
-
-
-@dataclass(frozen=True)
-class BenchOptions(Options):
-    """Where many simulations run."""
-
-    cluster: str | None = option(
-        "ADDRESS",
-        "Run the simulations on a Dask cluster: tcp://HOST:PORT of its scheduler, or local:N "
-        "for N worker processes here.",
-    )
-
-
-@dataclass(frozen=True)
-class ReuseOptions(BenchOptions):
-    """The same, of commands that take whole runs from what was run before."""
-
-    fresh: bool = flag(
-        "Run all simulations again. Else results of earlier runs of the same rig, job, state, "
-        "seed and version are taken."
-    )
-
-
-@dataclass(frozen=True)
-class ProtocolOptions(Options):
-    """How a protocol is carried out."""
-
-    param: list[str] | None = option(
-        "NAME=VALUE",
-        "A parameter of the protocol, which `ssdlab show PROTOCOL` lists; may be given again.",
-    )
-    quick: bool = flag("Minutes instead of hours: not steady state, not for publication.")
-    size: str | None = option(
-        "SIZE",
-        "Size of the file that is a target; 8g (1g with --quick), or half of what is free, "
-        "unless given.",
-    )
-    scale: int = option(
-        "N", "Scale a simulated drive and all durations down by N.", default=1, min=1
-    )
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """As the base class; InputError where a parameter has no value."""
-        return {**super().given, "param": keys(self.param, "--param")}
-
-
-@dataclass(frozen=True)
-class DriveOptions(Options):
-    """What a real target is taken for, and how it is set up."""
-
-    destroy: Destroy = None
-    setup: SetUp = "none"
-    use_existing_file: UseExistingFile = False
-    redact: Redact = False
-    tbw: Tbw = None
-
-
-def keys(texts: list[str] | None, option: str = "--set", example: str = "") -> dict[str, str]:
-    """The names and values that an option is given; InputError where one has no value."""
-    found = {}
-    name, such = ("NAME", "depth=16") if option == "--param" else ("KEY", "capacity=4GiB")
+def keys(texts: list[str] | None, option: str) -> dict[str, str]:
+    """The names and values that an option is given; InputError where one has no value, or varies
+    twice."""
+    found: dict[str, str] = {}
+    name = "NAME" if option == "--param" else "KEY"
     for text in texts or []:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise InputError(
-                f'{option} "{text}": write it as {name}=VALUE, such as {example or such}'
-            )
-        found[key.strip()] = value.strip()
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            such = EXAMPLES.get(option, "capacity=4GiB")
+            raise InputError(f'{option} "{text}": write it as {name}=VALUE, such as {such}')
+        if option == "--vary" and key in found:
+            raise InputError(f"{option} {key}: is given twice; join its values by commas")
+        found[key] = value
     return found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import Ask, View, answering
-from ssdlab.cli.options import Seed, argument, document, option
+from ssdlab.cli.answer import Ask, View
+from ssdlab.cli.made import of
+from ssdlab.cli.options import document
 from ssdlab.output import Output
 
 if light.BODIES:
@@ -29,24 +29,10 @@ class PredictView(View):
     )
 
 
-@answering
-def command(
-    twin: str = argument(
-        "TWIN.toml",
-        "What `ssdlab fit` wrote; another rig or profile is as sure as drives of a kind are alike.",
-        autocompletion=light.complete("drives"),
-    ),
-    jobs: list[Path] | None = argument(
-        "JOB.fio...", "Job files; each section is a workload.", default=None
-    ),
-    table: Path | None = option("ASK.csv", "A table of workloads, as `fit` takes it."),
-    seed: Seed = 1,
-    *,
-    view: PredictView,
-    ask: Ask,
-) -> None:
-    """Predict what a drive does under workloads, with 90 % intervals."""
-    answer, predictions = predicted(twin, jobs, table, seed, not view.quiet)
+@of("predict")
+def command(*, view: PredictView, ask: Ask) -> None:
+    """Writes the table of answers too."""
+    answer, predictions = ask(predicted)
     if view.out is not None:
         view.out.write(text(predictions))
     view.show(answer, seconds=ask.seconds)

@@ -7,21 +7,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import Ask, View, answering
-from ssdlab.cli.options import (
-    DriveOptions,
-    KeptBelow,
-    LogFolder,
-    OnTarget,
-    PlanOnly,
-    Prepare,
-    Scale,
-    Seed,
-    SetKeys,
-    argument,
-    flag,
-    keys,
-)
+from ssdlab.cli.answer import Ask, View
+from ssdlab.cli.made import of
+from ssdlab.cli.options import KeptBelow, LogFolder, PlanOnly, argument
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 
@@ -30,54 +18,37 @@ if light.BODIES:
     from ssdlab.answers.run import answer as run_answer
     from ssdlab.api.run import settings_of, watched
     from ssdlab.api.target import target_of
-    from ssdlab.cli.output import keeping, notice, results, say, write_json
+    from ssdlab.cli.output import keeping, results, say, write_json
     from ssdlab.jobfile import JobText, read_job
     from ssdlab.results import Result
     from ssdlab.store import RunStore, called, label
     from ssdlab.target import Settings, Target
 
 
-@answering
+@of("run")
 def command(
-    jobs: list[Path] = argument("JOB.fio", "fio job files; each is a run of its own."),
     *,
-    on: OnTarget,
-    set_: SetKeys = None,
-    scale: Scale = 1,
-    seed: Seed = 1,
-    prepare: Prepare = None,
+    job: list[Path] = argument("JOB.fio", "fio job files; each is a run of its own."),
     out: KeptBelow = None,
     logs: LogFolder = None,
-    all_counters: bool = flag(
-        "Keep all counters of the members of an array over time, not only those that are shown."
-    ),
     plan: PlanOnly = False,
-    drive: DriveOptions,
     view: View,
     ask: Ask,
 ) -> None:
-    """Run fio jobs on a simulated or real drive."""
+    """Runs several jobs one after the other, and keeps what they did."""
     if plan:
         view.require_no_documents("--plan", "--json")
-    if view.json_ is not None and len(jobs) > 1:
+    if view.json_ is not None and len(job) > 1:
         raise InputError("--json takes the document of one job; give one job file")
-    texts = [read_job(job) for job in jobs]
-    target, rating = target_of(on, **drive.given)
-    settings = ask(
-        settings_of,
-        target,
-        set=keys(set_),
-        rating=rating,
-        notice=notice,
-        logs=logs is not None,
-        all_counters=all_counters,
-    )
+    texts = [read_job(one) for one in job]
+    target, rating = ask(target_of)
+    settings = ask(settings_of, target, rating=rating, logs=logs is not None)
     if plan:
         _say_plans(target, texts, settings, view.json_)
         return
     store = RunStore(out)
     store.prepare()
-    places = _log_folders(logs, jobs)
+    places = _log_folders(logs, job)
     if len(texts) > 1 or logs is not None:
         # The last job file should not turn out wrong after the first has run for an hour.
         for text, place in zip(texts, places, strict=True):

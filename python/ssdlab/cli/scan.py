@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import Ask, View, answering
-from ssdlab.cli.options import SetKeys, argument, flag, keys, option
+from ssdlab.cli.answer import Ask, View
+from ssdlab.cli.made import of
 from ssdlab.errors import ExperimentError, Interrupted
 from ssdlab.units import size_text
 
@@ -38,26 +38,11 @@ LOOKS: dict[State, tuple[str, str]] = {
 """Character and colour of each state of a cell."""
 
 
-@answering
-def command(
-    target: str = argument(
-        "TARGET",
-        "A block device, a file, a profile's name or a rig file (.toml).",
-        autocompletion=light.complete("drives"),
-    ),
-    whole: bool = flag("Read everything, not only the first 1.5 GB."),
-    size: str | None = option("SIZE", "Read so much from the beginning: 20GB."),
-    prepare: str | None = option(
-        "STATE", "State of a simulated drive at the start, as for run; sequential unless given."
-    ),
-    set_: SetKeys = None,
-    *,
-    view: View,
-    ask: Ask,
-) -> None:
-    """Read a drive or file, say what is unreadable or slow, and draw a map of it. Only reads."""
+@of("scan")
+def command(target: str, *, view: View, ask: Ask) -> None:
+    """Draws a map of what was read, also by a scan that ended early."""
     with progress(f"scanning {target}", quiet=view.quiet) as callback:
-        scan = ask(scanned, set=keys(set_), progress=callback)
+        scan = ask(scanned, progress=callback)
     _show(scan, view)
 
 

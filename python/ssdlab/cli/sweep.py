@@ -9,30 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import Ask, View, answering
-from ssdlab.cli.options import (
-    BenchOptions,
-    Options,
-    PlanOnly,
-    Prepare,
-    Prices,
-    SetKeys,
-    argument,
-    document,
-    flag,
-    keys,
-    option,
-)
+from ssdlab.cli.answer import Ask, View
+from ssdlab.cli.made import of
+from ssdlab.cli.options import PlanOnly, document, option
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 
 if light.BODIES:
     from ssdlab import bench, units
-    from ssdlab.api.sweep import swept
+    from ssdlab.api.sweep import below, swept
     from ssdlab.cli.output import notice, progress, say, write_json
     from ssdlab.cli.run import show as show_run
     from ssdlab.store import RunStore
-    from ssdlab.sweeps import Dataset, Sweep, SweepOrder, forecast, from_line
+    from ssdlab.sweeps import Dataset, Sweep, SweepOrder, forecast
     from ssdlab.sweeps.search import AGAIN, BEST_MAX, FRONT_MAX, Search
     from ssdlab.target import Settings
 
@@ -47,93 +36,33 @@ class SweepView(View):
     report: Output | None = document("--report", help="Write an HTML report there.")
 
 
-@dataclass(frozen=True)
-class Variants(Options):
-    """What varies; what a sweep's file says holds where an option says nothing."""
-
-    vary: list[str] | None = option(
-        "KEY=VALUES",
-        "Values of a key of the rig (ftl.over_provisioning=0.07,0.28), of an option of the job "
-        "(job.iodepth=1..256x2), of prepare, of target (drives and rig files) or of trace "
-        "(files to replay). 1..64x4 is 1, 4, 16 and 64; with --sample or --search it is all from 1 "
-        "to 64, by factors (write 1,4,16,64 for these alone). May be given again: each with each.",
-    )
-    zip_: list[str] | None = option(
-        "KEY,KEY", "The values of these keys go together: the first of each, then the second."
-    )
-    sample: str | None = option(
-        "lhs:N|sobol:N",
-        "Draw N points from the ranges among the keys (0.07..0.5, or 1..256x evenly by "
-        "factors) by a Latin hypercube or a Sobol sequence; lhs:N:SEED draws others.",
-    )
-    where: list[str] | None = option(
-        "CONDITION",
-        'Run only what meets this: "capacity x members <= 8 TB". Over what varies, keys of the '
-        "rig, capacity, usable, members, memory and price.",
-    )
-    seeds: int | None = option("N", "Runs of each, with seeds from 1 on; 1 unless given.", min=1)
-    series: bool | None = flag("Keep the series of every run too, in DIR/series.", default=None)
-    prices_: Prices = None
-    yes: bool = flag("Go on with more than a million runs as well.")
-
-
-@dataclass(frozen=True)
-class SearchOptions(Options):
-    """Searching the best instead of running all."""
-
-    search: list[str] | None = option(
-        "MEASURE,...",
-        "Search the best instead of running all: a number of the summary (waf, iops, p999, "
-        "read.p99, endurance), price or another fact of the rig; max: or min: before it says "
-        "which way. Several: what none surpasses in all (Pareto).",
-    )
-    target: list[str] | None = option(
-        "CONDITION", 'What the best has to meet: "p999 < 5ms", "endurance > 600TB and price < 200".'
-    )
-    budget: int | None = option("N", "Combinations that a search tries; 100 unless given.", min=1)
-
-
-@answering
+@of("sweep")
 def command(
-    job: Path | None = argument(
-        "JOB.fio|SWEEP.toml",
-        "A fio job file, the same for all runs, or a file that says all of a sweep.",
-        default=None,
-    ),
-    on: str | None = option(
-        "TARGET", "A profile's name or a rig file (.toml).", autocompletion=light.complete("drives")
-    ),
+    yes: bool,
+    cluster: str | None,
+    *,
     out: Path | None = option(
         "DIR", "Folder of the table; what is in it is not run again.", "--out", "-o"
     ),
-    set_: SetKeys = None,
-    scale: int | None = option(
-        "N", "Scale the capacity of simulated drives down by N; the job stays as it is.", min=1
-    ),
-    prepare: Prepare = None,
     plan: PlanOnly = False,
     run: str | None = option(
         "KEY",
         "Do one of the runs alone, by its key in the table or the start of it, and show and "
         "keep it as `ssdlab run` does.",
     ),
-    *,
-    variants: Variants,
-    searching: SearchOptions,
-    where: BenchOptions,
     view: SweepView,
     ask: Ask,
 ) -> None:
-    """Run a job on many variants of a simulated drive; the table grows while it runs."""
+    """Does what is asked for instead of the sweep, or all of it."""
     if plan:
         view.require_no_documents("--plan", "--json")
     order = _order(ask)
     if run is not None:
         _show_run(order, run, view, ask)
         return
-    sweep = order.sweep(**({"runs_max": None} if variants.yes else {}))
+    sweep = order.sweep(**({"runs_max": None} if yes else {}))
     if plan:
-        _say_plan(order, sweep, out, where.cluster, view)
+        _say_plan(order, sweep, out, cluster, view)
         return
     if out is None:
         raise InputError("say with -o DIR where the table is kept")
@@ -141,7 +70,7 @@ def command(
         order,
         sweep,
         out,
-        cluster=where.cluster,
+        cluster=cluster,
         progress=not view.quiet,
         notice=None if view.quiet else notice,
         line=_line(ask.given),
@@ -169,6 +98,8 @@ def _line(given: Mapping[str, Any]) -> str:
     words = ["ssdlab", "sweep", *([] if given["job"] is None else [str(given["job"])])]
     for name in "on prepare scale set vary zip sample where seeds prices".split():
         value = given[name]
+        if isinstance(value, dict):
+            value = [f"{key}={text}" for key, text in value.items()]
         several = value if isinstance(value, list) else [] if value is None else [value]
         words += [word for one in several for word in (f"--{name}", str(one))]
     return shlex.join(words)
@@ -195,12 +126,8 @@ def _say_plan(
 def _order(ask: Ask) -> SweepOrder:
     """What the line says, over what its file says."""
     given = ask.given
-    vary = keys(given["vary"], "--vary", "job.iodepth=1..256x2")
-    if len(vary) < len(given["vary"] or []):
-        named = [one.partition("=")[0].strip() for one in given["vary"]]
-        twice = next(one for one in named if named.count(one) > 1)
-        raise InputError(f"--vary {twice}: is given twice; join its values by commas")
     several = {name: given[name] or () for name in ("where", "search", "target")}
     groups = [units.words("--zip", one) for one in given["zip"] or []]
-    said = ask(SweepOrder, job=None, vary=vary, zip=groups, set=keys(given["set"]), **several)
-    return said.over(from_line(given["job"]))
+    prices = given["prices"] and Path(given["prices"])
+    said = ask(SweepOrder, job=None, zip=groups, prices=prices, **several)
+    return said.over(below(given["job"]))

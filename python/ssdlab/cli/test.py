@@ -5,22 +5,9 @@ from __future__ import annotations
 import functools
 
 from ssdlab.cli import light
-from ssdlab.cli.answer import Ask, View, answering
-from ssdlab.cli.options import (
-    AssumeSpeed,
-    DriveOptions,
-    KeptBelow,
-    LogFolder,
-    PlanOnly,
-    ProtocolHelp,
-    ProtocolOptions,
-    Seed,
-    SetKeys,
-    TargetName,
-    flag,
-    keys,
-    option,
-)
+from ssdlab.cli.answer import Ask, View
+from ssdlab.cli.made import of
+from ssdlab.cli.options import KeptBelow, LogFolder, PlanOnly
 from ssdlab.units import percent, size_text
 
 if light.BODIES:
@@ -40,40 +27,22 @@ if light.BODIES:
     from ssdlab.store.folder import RunFolder
 
 
-@answering
+@of("test")
 def command(
-    target: TargetName,
-    protocol: str = option(
-        "NAME",
-        ProtocolHelp,
-        "--protocol",
-        "-p",
-        default=...,
-        autocompletion=light.complete("protocols"),
-    ),
+    target: str,
+    protocol: str,
+    *,
     plan: PlanOnly = False,
-    set_: SetKeys = None,
-    seed: Seed = 1,
-    assume_speed: AssumeSpeed = None,
-    like: str | None = option(
-        "PROFILE",
-        "Or a simulated drive that it is like, for the plan.",
-        autocompletion=light.complete("drives"),
-    ),
     out: KeptBelow = None,
     logs: LogFolder = None,
-    gentle: bool = flag("characterise: only read what is there; needs no --destroy."),
-    *,
-    how: ProtocolOptions,
-    drive: DriveOptions,
     view: View,
     ask: Ask,
 ) -> None:
-    """Test a drive by a protocol: prepare it, wait for steady state, measure, judge."""
+    """Says what will be done before it is, or that alone."""
     if plan:
         view.require_no_documents("--plan", "--json")
-    on, rating = target_of(target, **drive.given)
-    order = ask(informed, ask(order_of, protocol, on, rating, set=keys(set_)))
+    on, rating = ask(target_of, target)
+    order = ask(informed, ask(order_of, protocol, on, rating))
     if plan:
         what = make_plan(order, RunStore(out))
         say_plan(what, view)

@@ -9,15 +9,15 @@ import typer
 
 from ssdlab import _core
 from ssdlab.cli import light, trace_replay
-from ssdlab.cli.answer import Ask, View, answering, print_rows
+from ssdlab.cli.answer import Ask, answering, print_rows
+from ssdlab.cli.made import load, of
 from ssdlab.cli.options import Json, Quiet, argument, flag, opened, option
-from ssdlab.cli.trace_options import TraceOptions
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 from ssdlab.tracefile import Reading, damage
 
 if light.BODIES:
-    from ssdlab.api.traces import trace as characterise
+    from ssdlab.api.traces import reading
     from ssdlab.cli.output import (
         check_stdout,
         on_stdout,
@@ -43,37 +43,33 @@ OutFile = Annotated[
     Output,
     argument("OUT|-", "File to write; .gz, .zst and .xz compress.", parser=str, callback=opened),
 ]
-TraceFile = Annotated[Path, argument("TRACE", "A trace, compressed or not.")]
 To = Annotated[str | None, option("FORMAT", "Format to write (else as the name says).")]
 
 
-@app.command("info")
-@answering
-def info(trace: TraceFile, *, how: TraceOptions, view: View, ask: Ask) -> None:
-    """Characterise a trace: request sizes, mix, footprint, working set, reuse, order, arrivals."""
-    view.show(ask(characterise).answer)
+app.command("info")(load("trace"))
 
 
 @app.command("convert")
-@answering
+@of("trace", says=False)
 def convert(
-    trace: TraceFile,
+    trace: str,
     out: OutFile,
     *,
     to: To = None,
-    how: TraceOptions,
     file: str = option("NAME", "File or device that an iolog names.", default="trace.dat"),
     json_: Json = None,
     quiet: Quiet = False,
+    ask: Ask,
 ) -> None:
     """Write a trace in another format."""
-    _written(trace, out, to, how.reading(), file, json_, quiet)
+    _written(trace, out, to, ask(reading), file, json_, quiet)
 
 
 @app.command("sample")
-@answering
+@of("trace", says=False)
 def sample(
-    trace: TraceFile,
+    trace: str,
+    window: str | None,
     out: OutFile,
     *,
     share: str | None = option(
@@ -82,19 +78,19 @@ def sample(
         "requests stay, with their times.",
     ),
     to: To = None,
-    how: TraceOptions,
     json_: Json = None,
     quiet: Quiet = False,
+    ask: Ask,
 ) -> None:
     """Write a part of a trace: a share of its addresses, a window of its time."""
-    if share is None and how.window is None:
+    if share is None and window is None:
         raise InputError("give --share PERCENT, --window FROM-TO, or both")
     part = share_of("--share", share, "write a percentage above 0, such as 10")
-    _written(trace, out, to, how.reading(part or 1.0), "trace.dat", json_, quiet)
+    _written(trace, out, to, ask(reading, share=part or 1.0), "trace.dat", json_, quiet)
 
 
 def _written(
-    trace: Path,
+    trace: str,
     out: Output,
     to: str | None,
     how: Reading,
@@ -104,7 +100,7 @@ def _written(
 ) -> None:
     check_stdout({"OUT": out, "--json": json_})
     with progress(f"writing {out}", quiet=quiet) as callback:
-        done = convert_trace(trace, out, to, how, file=file, progress=callback)
+        done = convert_trace(Path(trace), out, to, how, file=file, progress=callback)
     write_json(json_, done)
     if quiet:
         return
@@ -118,36 +114,37 @@ def _written(
 
 
 @app.command("to-fio")
-@answering
+@of("trace", says=False)
 def to_fio(
-    trace: TraceFile,
+    trace: str,
     job: Output = argument("JOB.fio|-", "Job file to write.", parser=str, callback=opened),
     *,
     fit_: bool = flag(
         "Not the requests themselves, but a job with their mix, sizes, hot spots, order and rate."
     ),
-    how: TraceOptions,
     file: str = option("NAME", "File or device that the iolog names.", default="trace.dat"),
     json_: Json = None,
     quiet: Quiet = False,
+    ask: Ask,
 ) -> None:
     """Write a job for fio that replays the trace (with an iolog beside it), or behaves like it."""
     check_stdout({"JOB.fio": job, "--json": json_})
     if not (fit_ or job.is_file):
         raise InputError(f"{job}: the iolog goes beside the job; name a plain file, or give --fit")
     iolog = None if fit_ else Output(job.path.with_suffix(".iolog"))
+    how, path = ask(reading), Path(trace)
     with progress(f"reading {trace}", quiet=quiet) as callback:
-        found = profile.profile(trace, how.reading(), callback)
+        found = profile.profile(path, how, callback)
     notes: list[str] = []
     files = [str(job)]
     if iolog is None:
         if not found["requests_by_kind"]["read"] + found["requests_by_kind"]["write"]:
             raise InputError(f"{trace}: neither reads nor writes, so there is nothing to fit")
-        text, notes = fit.fitted_job(trace.name, found)
+        text, notes = fit.fitted_job(path.name, found)
     else:
         with progress(f"writing {iolog}", quiet=quiet) as callback:
-            convert_trace(trace, iolog, "iolog-v3", how.reading(), file=file, progress=callback)
-        text = fit.replay_job(trace.name, iolog.path.name, found)
+            convert_trace(path, iolog, "iolog-v3", how, file=file, progress=callback)
+        text = fit.replay_job(path.name, iolog.path.name, found)
         files.append(str(iolog))
     notes += damage(found["oddities"])
     job.write(text)
