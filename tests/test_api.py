@@ -34,7 +34,7 @@ from ssdlab.api.target import order_of
 from ssdlab.api.watching import shown
 from ssdlab.cli.app import load
 from ssdlab.errors import ExperimentError, InputError, Interrupted, UnknownNameError
-from ssdlab.given import BOUNDS, listed
+from ssdlab.given import listed
 from ssdlab.progress import Progress
 from ssdlab.report.cell import first_screen
 from ssdlab.rig import resolve
@@ -372,19 +372,6 @@ def test_errors_name_parameters_in_python_and_options_on_the_command_line(cli: C
     with pytest.raises(InputError, match=r"^give afr or mtbf, not both$"):
         ssdlab.reliability(afr=1, mtbf=1e6)
     assert pickle.loads(pickle.dumps(wrong.value)).message == wrong.value.message
-
-
-@pytest.mark.parametrize("name", functions())
-def test_a_function_and_its_command_take_the_same_numbers(name: str) -> None:
-    for one in inspect.signature(getattr(ssdlab, name)).parameters.values():
-        option = options(name).get(one.name)
-        least, most = (getattr(getattr(option, "type", None), end, None) for end in ("min", "max"))
-        if least is None or one.name not in BOUNDS:
-            # A bound of 0 that the function tells itself, in the words of what it is.
-            assert one.name in {"years"} or least is None, one.name
-            continue
-        known = BOUNDS[one.name]
-        assert (least, most) in {(known[0], known[1]), (known[0], None)}
 
 
 WRONG: list[tuple[str, Callable[[ssdlab.Rig], object]]] = [
