@@ -575,6 +575,19 @@ def test_runs_of_a_protocol_are_compared_by_its_numbers(
     assert refused.status == 2 and "compare runs of one kind" in refused.err
 
 
+def test_runs_of_a_protocol_of_other_lengths_are_told_as_such(tmp_path: Path, cli: Cli) -> None:
+    names: list[str] = []
+    for more in (["--quick"], ["--scale", "16"], ["--scale", "16", "--seed", "2"]):
+        done = cli("test", "lab-reference", "-p", "consistency", "--out", tmp_path, "-q", *more)
+        assert done.status == 0, done.err
+        names += {path.name for path in tmp_path.glob("*consistency*")} - set(names)
+    said = cli("compare", *names[:2], "--out", tmp_path, "-v").out
+    assert "were divided by 16, those of lab-reference" in said
+    assert "they did not do the same" in said and "durations divided by" in said
+    same = cli("compare", *names[1:], "--out", tmp_path, "--each", "-v")
+    assert same.status == 0 and "did not do the same" not in same.out, same.err
+
+
 def test_numbers_of_a_protocol_in_other_units_are_not_compared_and_yes_is_a_word(
     tmp_path: Path, cli: Cli
 ) -> None:

@@ -26,7 +26,14 @@ from ssdlab.answer import (
 from ssdlab.answers import charts
 from ssdlab.answers.charts import LINES, ShownResult, Trace
 from ssdlab.engine.answers import weighed
-from ssdlab.studies.compare import LETTERS, Comparison, difference_cells, value_text, verdict
+from ssdlab.studies.compare import (
+    DIVISOR,
+    LETTERS,
+    Comparison,
+    difference_cells,
+    value_text,
+    verdict,
+)
 from ssdlab.tables import settings_table
 
 STROKES: tuple[Style, ...] = (*LINES, "points")
@@ -55,7 +62,7 @@ def answer(comparison: Comparison) -> Answer:
     ]
     names = [f"{letter}: {party.label} ({', '.join(party.names)})" for letter, party in sides]
     lead = Section(
-        comparison.sentences(),
+        [*comparison.sentences(), *_unlike(comparison)],
         tables=[_numbers(comparison), *_differing(comparison)],
         figures=_overlaid(comparison) if comparison.protocol else [],
         key="numbers",
@@ -72,6 +79,18 @@ def answer(comparison: Comparison) -> Answer:
         notes=[*names, *comparison.method()],
         data=comparison.as_json(),
     )
+
+
+def _unlike(comparison: Comparison) -> Iterator[str]:
+    """That runs of a protocol did not do the same for as long."""
+    first, *others = comparison.parties
+    for other in others:
+        shorter, own = other.facts.get(DIVISOR), first.facts.get(DIVISOR)
+        if shorter != own:
+            yield (
+                f"Durations of {other.label} were divided by {shorter}, those of {first.label} by "
+                f"{own}: they did not do the same."
+            )
 
 
 def _verdict(comparison: Comparison) -> Verdict:

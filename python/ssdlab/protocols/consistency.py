@@ -81,7 +81,7 @@ def judge(records: Records, setup: Setup) -> Section:
     said = (
         f"In the late part of the run the slowest {point}{length} reaches {found.min:,.0f} IOPS "
         f"and the fastest {found.max:,.0f}, with a mean of {found.mean:,.0f}: "
-        f"a spread of {100 * found.spread:.0f} %."
+        f"a spread of {units.percent(found.spread)}."
     )
     said += too_little(records.passes(KEY, setup.active))
     written = Cell(records.written(KEY) / setup.active, (KEY,))

@@ -41,6 +41,7 @@ NAMED = 3
 NOT_KNOWN = "noise not known"
 STATE = "state at the start"
 """The fact of how a simulated drive was prepared."""
+DIVISOR = "durations divided by"
 NOT_TOLD = (None, "as found")
 """What real drives say of that."""
 
@@ -508,6 +509,7 @@ def _of_test(test: ProtocolRun) -> Contender:
         "capacity, bytes": manifest.capacity,
         "active range, bytes": manifest.active,
         "quick run": "yes" if manifest.quick else "no",
+        DIVISOR: units.number(manifest.divisor),
         "state of the run": test.folder.status,
         "seed": manifest.seed if manifest.kind == "sim" else None,
         "ssdlab": manifest.version,
