@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
@@ -641,3 +642,17 @@ def test_numbers_of_a_heat_map_fit_their_fields(tmp_path: Path, tab: browser.Tab
     answer_page.render(Answer("A heat map", "protocol", [section]), place)
     tab.open(place, 390)
     assert tab.run(shown) == 0, "seven figures in 7 px would lie upon each other"
+
+
+@in_browser
+def test_tables_of_many_rows_go_on_on_the_next_printed_page(
+    tmp_path: Path, tab: browser.Tab
+) -> None:
+    """Kept whole, each left the rest of the page before it blank."""
+    long = Table("T", columns("what | x"), [[f"row {n}", Cell(n)] for n in range(14)])
+    place = tmp_path / "tables.html"
+    answer_page.render(Answer("T", "protocol", [Section(["It is."], tables=[long] * 6)]), place)
+    tab.open(place, 1400)
+    printed = tab.call("Page.printToPDF", preferCSSPageSize=True)["data"]
+    pages = len(re.findall(rb"/Type /Page\b", base64.b64decode(printed)))
+    assert pages <= 6, "each took a page, and what stands above the first another"
