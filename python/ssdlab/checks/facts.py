@@ -14,6 +14,7 @@ from ssdlab import _core
 from ssdlab.analysis.comparison import Workload, workloads
 from ssdlab.analysis.measurement import RateNoise, Window, rate_noise, rate_trend
 from ssdlab.analysis.stats import Estimate
+from ssdlab.checks.warming import yet_to_come
 from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
 from ssdlab.wear import by_path, unanswered
@@ -77,6 +78,8 @@ class JobFacts(Workload):
     copied: float = 0.0
     """Bytes that collection copies for each that is written, in the window; 0 where nobody asked
     or counts."""
+    warming: str = ""
+    """What caches and tiers had yet to do in a steady window; empty where nobody asked."""
     known: bool = True
     """Whether its options are: a document of others may not list them."""
     timed: bool = True
@@ -316,6 +319,7 @@ def _work(
         for ddir in DIRECTIONS
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
+    regions = _regions(workload, capacity) if known else ()
     measured = result.measurement.job(workload.name) if judged or noise else None
     writes = measured.of("write") if measured else None
     cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
@@ -324,13 +328,21 @@ def _work(
         error=max((abs(int(j.get("error") or 0)) for j in jobs), default=0),
         cpu_percent=max(cpu, default=0.0),
         moved=moved,
-        regions=_regions(workload, capacity) if known else (),
+        regions=regions,
         known=known,
         timed=any("usr_cpu" in j for j in jobs),
         window=None if measured is None or not judged else measured.window,
         trend=rate_trend(result, measured)
         if measured and judged and measured.window.steady
         else None,
+        warming=yet_to_come(
+            result,
+            measured.start_s + measured.window.start_s,
+            measured.start_s + measured.window.end_s,
+            sum(length for _, length in regions) if regions else None,
+        )
+        if measured and judged and measured.window.steady
+        else "",
         copied=writes.stretch.causes.get("collection", 0.0) if writes else 0.0,
         noise=None if measured is None or not noise else rate_noise(result, measured),
     )

@@ -121,6 +121,7 @@ def _series(case: Case) -> Iterator[Symptom]:
                     or _unspent(spent.get(key, math.nan))
                     or _but(_own(case, facts, work))
                     or _copying(old.get(key, 0.0))
+                    or _but(work.warming)
                     or _moving(work.trend)
                 )
                 yield Symptom("doubt" if moved else "good", text + moved, key)
@@ -334,7 +335,8 @@ PROBES = (
         f"written of more than {100 * LENT:g} % of its spare, those to a drive that was filled "
         f"sequentially came to less than {SPENT:g} times the room beside its data, or collection "
         f"still copies more than {100 * COPIED:g} % of what is written sequentially from what had "
-        "been written at random",
+        "been written at random; and whether a simulated cache still put off writes, or "
+        "a tier had extents to move",
         why="a drive that is not steady goes on to become slower or faster; its number holds "
         "for no longer than the run",
         look=lambda case: [

@@ -1,0 +1,69 @@
+"""What caches and tiers have yet to do is told beside a rate that is steady meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ssdlab
+from ssdlab.checks import examine, of_result
+
+POOL = 'kind = "null"\ncapacity = "2GiB"\nservice_time = "10ms"\nservers = 1\n'
+FAST = 'kind = "null"\ncapacity = "256MiB"\nservice_time = "20ms"\nservers = 8\n'
+BELOW = f"[device.below]\n{POOL}"
+CACHE = f'kind = "cache"\nblock = "16KiB"\nmode = "write-back"\n[device.cache]\n{FAST}{BELOW}'
+TIER = (
+    'kind = "tier"\nextent = "1MiB"\nperiod = "40s"\nmove_rate = "200kB/s"\n'
+    f'placement = "below-first"\n[device.fast]\n{FAST.replace("256", "64")}{BELOW}'
+)
+
+
+def told(device: str, job: str, tmp_path: Path) -> tuple[float, str]:
+    """The rate of a job on a new rig, and what is said of whether it is steady."""
+    rig = tmp_path / "rig.toml"
+    rig.write_text(f"[device]\n{device}")
+    text = f"[j]\nbs=16k\niodepth=8\nnorandommap\ntime_based\n{job}\n"
+    result = ssdlab.run(text, on=str(rig))
+    (found,) = [one for one in examine(of_result(result)) if one.name == "steady"]
+    assert "steady" in found.evidence and "not steady" not in found.evidence
+    return sum(one.iops or 0 for one in result.measurement.directions), found.evidence
+
+
+@pytest.mark.parametrize(
+    ("device", "job", "word"),
+    [
+        # Faster than it stays while the pool is spared the writes.
+        (CACHE, "rw=randwrite\nsize=1g\nruntime=25", "the cache put"),
+        # Slower, as nothing hot has come up, and as most of it has not yet.
+        (TIER, "rw=randread\nsize=32m\nruntime=25", "the tier has moved nothing"),
+        (TIER, "rw=randread\nsize=32m\nramp_time=38\nruntime=25", "extents"),
+    ],
+    ids=["put off", "before a period", "in it"],
+)
+def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
+    device: str, job: str, word: str, tmp_path: Path
+) -> None:
+    rate, said = told(device, job, tmp_path)
+    assert word in said, said
+    true, warm = told(device, f"{job}\nramp_time=600", tmp_path)
+    assert abs(rate / true - 1) > 0.3
+    assert ", but" not in warm, warm
+
+
+@pytest.mark.parametrize(
+    ("device", "job"),
+    [
+        (CACHE, "rw=randread\nsize=1g\nruntime=25"),
+        # What is written again and again stays where it is.
+        (CACHE, "rw=randwrite\nsize=16m\nramp_time=30\nruntime=25"),
+        # Some of it for the first time, but all of it may.
+        (CACHE, "rw=randwrite\nsize=16m\nruntime=25"),
+        (TIER.replace("below-first", "fast-first"), "rw=randread\nsize=32m\nruntime=25"),
+    ],
+)
+def test_what_caches_and_tiers_do_all_the_time_is_no_doubt(
+    device: str, job: str, tmp_path: Path
+) -> None:
+    _, said = told(device, job, tmp_path)
+    assert ", but" not in said, said
