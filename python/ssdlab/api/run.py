@@ -53,9 +53,9 @@ def run(
             again. In Python a dict, such as ``{"ftl.over_provisioning": 0.28}``.
         scale: Scale the capacity of simulated drives down by N; the job stays as it is.
         seed: Seed of a simulated run.
-        prepare: State of a simulated drive at the start: fob, or steps joined by commas:
-            sequential, random:N, steady, trim, purge, idle:TIME, compressible:N (the data of the
-            steps after it shrinks by N percent).
+        prepare: State of a simulated drive at the start: fob (fresh, the default), or steps
+            joined by commas: sequential, random:N, steady, trim, purge, idle:TIME, compressible:N
+            (the data of the steps after it shrinks by N percent).
         destroy: Serial number of the block device whose data may be lost.
         setup: What is set on a real drive and its system for the run and restored after it:
             ``"pts"``, or single settings such as ``"scheduler=none,governor=performance"``.

@@ -25,7 +25,7 @@ from typing import (
     get_type_hints,
 )
 
-from typer.models import OptionInfo
+from typer.models import ArgumentInfo, OptionInfo
 
 from ssdlab.cli import light
 from ssdlab.cli.options import Csv, Json, Page, Quiet, QuietButTrouble, Verbose, Wide, Xlsx
@@ -214,8 +214,8 @@ def answering(
 ) -> Callable[..., None]:
     """Gives a command, in the place of a parameter that is a :class:`View`, the options of that:
     its fields; an :class:`Ask` if it takes one. ``own`` are those of a function, which come before
-    others, except what the command has itself; it is given those that it names without a default.
-    """
+    others; what the command has itself takes their place, and it is given those that it names
+    without a default."""
     hints = inspect.get_annotations(command, eval_str=True)
     parameters = inspect.signature(command).parameters
     views: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
@@ -228,15 +228,16 @@ def answering(
             options += [_declared(f.name, kinds[f.name], f.default) for f in fields(views[name])]
         elif name != asks and not (name in taken and one.default is one.empty):
             options.append(_declared(name, hints[name], one.default))
-    for option in options:
-        taken.pop(option.name.strip("_"), None)
-    options = [_declared(name, one.kind, one.told) for name, one in taken.items()] + options
+    mine = {option.name.strip("_"): option for option in options}
+    first = [mine.get(k) or _declared(k, one.kind, one.told) for k, one in taken.items()]
+    options = [*first, *(option for k, option in mine.items() if k not in taken)]
+    options.sort(key=lambda option: not isinstance(option.default, ArgumentInfo))
+    reads = {k: one.reads for k, one in taken.items() if one.reads is not None and k not in mine}
 
     @functools.wraps(command)
     def answered(**given: Any) -> None:
-        for name, one in taken.items():
-            if one.reads is not None:
-                given[name] = one.reads(given[name], called(name))
+        for name, read in reads.items():
+            given[name] = read(given[name], called(name))
         made: dict[str, Any] = {}
         for name, kind in views.items():
             made[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
