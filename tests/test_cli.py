@@ -112,6 +112,25 @@ def test_a_wrong_option_of_the_command_is_one_sentence(cli: Cli, job: Path) -> N
     assert "--oon" in one_sentence(cli("run", job, "--oon", "x"))
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("plan", "storage", "--iops", "20kiops"), '--iops "20kiops": expected a number'),
+        (("run", "x", "--scale", "1.5"), '--scale "1.5": expected a whole number of at least 1'),
+        (("ab", "x", "--repeats", "1"), '--repeats "1": expected a whole number from 2 to 1000'),
+        (("ab", "x", "--seed", str(2**64)), "expected a whole number from 0 to 2^64 - 1"),
+    ],
+)
+def test_what_is_no_number_is_told_with_what_would_be_one(
+    given: tuple[str, ...], said: str, cli: Cli
+) -> None:
+    assert said in one_sentence(cli(*given))
+
+
+def test_a_name_that_is_too_long_is_wrong_input(cli: Cli) -> None:
+    assert "name too long" in one_sentence(cli("compare", "x" * 5000, "y")).lower()
+
+
 def test_an_unknown_command_is_one_sentence(cli: Cli) -> None:
     assert "rnu" in one_sentence(cli("rnu"))
 

@@ -312,10 +312,14 @@ def number(name: str, value: Any, *, whole: bool) -> float:
     except (TypeError, ValueError):
         found = math.nan
     if isinstance(value, str) or not least <= found <= most:
-        kind = "a whole number" if whole else "a number"
-        top = "2^64 - 1" if most == SEED_MAX else f"{most:.0f}"
-        limits = f" from {least} to {top}" if most < math.inf else f" of at least {least}"
-        raise InputError(
-            f"{name}: found {value!r}, expected {kind}{limits if name in BOUNDS else ''}"
-        )
+        raise InputError(f"{name}: found {value!r}, expected {expected(whole, least, most)}")
     return found
+
+
+def expected(whole: bool, least: float, most: float) -> str:
+    """What a number has to be."""
+    kind = "a whole number" if whole else "a number"
+    if least == -math.inf:
+        return kind
+    top = "2^64 - 1" if most == SEED_MAX else f"{most:.0f}"
+    return f"{kind} from {least} to {top}" if most < math.inf else f"{kind} of at least {least}"

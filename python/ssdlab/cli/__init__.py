@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from errno import ELOOP, ENAMETOOLONG
 from pathlib import Path
 from types import FrameType
 
@@ -121,7 +122,8 @@ def _of_system(error: OSError) -> SsdlabError:
     """The sentence for what the operating system refuses and nobody expected there."""
     reason = error.strerror or str(error)
     if error.filename is not None:
-        kind = InputError if isinstance(error, PermissionError) else ExperimentError
+        given = isinstance(error, PermissionError) or error.errno in (ENAMETOOLONG, ELOOP)
+        kind = InputError if given else ExperimentError
         return kind(f"{os.fsdecode(error.filename)}: {reason}")
     try:
         Path.cwd()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -15,6 +16,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.main import get_command
 
 from ssdlab.cli import light
+from ssdlab.given import expected
 
 COMMANDS = (
     "run test fit predict sweep query resume import report compare ab array explain list show "
@@ -70,7 +72,7 @@ def load(name: str) -> Any:
         group.command(name, cls=getattr(module, "COMMAND_CLASS", None))(function)
     command = get_command(group)
     command.name = name
-    _refuse_lost(command)
+    _in_our_words(command)
     return command
 
 
@@ -85,12 +87,15 @@ PLACES = frozenset({"PATH", "TARGET", "TRACE", "DIR"})
 empty."""
 
 
-def _refuse_lost(command: Any) -> None:
+def _in_our_words(command: Any) -> None:
     """Options of one value are refused a second time: the first would be lost without a word. So is
-    an empty value, as of a variable that is not set, which as a path would be the present folder.
+    an empty value, as of a variable that is not set, which as a path would be the present folder,
+    and what is no number where one is wanted. The help shows no types of Python.
     """
     for part in getattr(command, "commands", {}).values():
-        _refuse_lost(part)
+        _in_our_words(part)
+    for argument in (one for one in command.params if isinstance(one, TyperArgument)):
+        argument.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
     make = command.make_parser
 
     def make_parser(ctx: Any) -> Any:
@@ -112,12 +117,28 @@ def _refuse_lost(command: Any) -> None:
                 values = found[0].get(option.name)
                 if not option.required and "" in (values if isinstance(values, list) else [values]):
                     ctx.fail(f"{option.opts[0]} is empty; give it a value or leave it out")
+                if wanted := _wants(option, values):
+                    ctx.fail(f'{option.opts[0]} "{values}": expected {wanted}')
             return found
 
         parser.parse_args = parse_args
         return parser
 
     command.make_parser = make_parser
+
+
+def _wants(option: TyperOption, given: object) -> str:
+    """The number that an option wants, where it is given none; else nothing."""
+    kind = option.type_descriptor.annotation
+    if kind not in (int, float) or not isinstance(given, str):
+        return ""
+    least = -math.inf if option.min is None else option.min
+    most = math.inf if option.max is None else option.max
+    try:
+        number = kind(given)
+    except ValueError:
+        number = math.nan
+    return "" if least <= number <= most else expected(kind is int, least, most)
 
 
 @cache
