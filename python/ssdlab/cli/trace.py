@@ -8,15 +8,16 @@ from typing import Annotated, Any, cast
 import typer
 
 from ssdlab import _core
-from ssdlab.cli import light, trace_replay
-from ssdlab.cli.answer import Ask, answering, print_rows
+from ssdlab.cli import light
+from ssdlab.cli.answer import Ask, View, answering, print_rows
 from ssdlab.cli.made import load, of
-from ssdlab.cli.options import Json, Quiet, argument, flag, opened, option
+from ssdlab.cli.options import Json, KeptBelow, Quiet, argument, flag, opened, option
 from ssdlab.errors import InputError
 from ssdlab.output import Output
 from ssdlab.tracefile import Reading, damage
 
 if light.BODIES:
+    from ssdlab.api import run
     from ssdlab.api.traces import reading
     from ssdlab.cli.output import (
         check_stdout,
@@ -27,7 +28,9 @@ if light.BODIES:
         stdout,
         write_json,
     )
+    from ssdlab.cli.run import show
     from ssdlab.given import share as share_of
+    from ssdlab.store import RunStore
     from ssdlab.traces import fit, profile
     from ssdlab.traces.convert import convert as convert_trace
 
@@ -176,4 +179,13 @@ def format_rows() -> list[list[str]]:
     ]
 
 
-app.command("replay")(trace_replay.command)
+@app.command("replay")
+@of("replay")
+def replay(trace: str, *, out: KeptBelow = None, view: View, ask: Ask) -> None:
+    """Keeps the run, also one that broke off."""
+    store = RunStore(out)
+    store.prepare()
+    with store.keeping_broken():
+        result = ask(run.replay)
+    store.save(result)
+    show(result, Path(trace).name, view, ask.seconds)
