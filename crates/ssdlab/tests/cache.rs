@@ -157,6 +157,16 @@ proptest! {
     }
 
     #[test]
+    fn who_is_told_what_is_pinned_chooses_as_who_asks_each_time(
+        acts in vec((0u8..12, 0u64..60), 1..600),
+        capacity in 1u32..24,
+    ) {
+        for policy in online() {
+            check_pins(policy, &acts, capacity)?;
+        }
+    }
+
+    #[test]
     fn a_loaded_cache_goes_on_as_the_saved_one(keys in trace(), capacity in 1u32..45, cut in 0.0..1.0) {
         let (before, after) = keys.split_at((keys.len() as f64 * cut) as usize);
         for policy in online() {
@@ -295,6 +305,65 @@ fn check_acts(policy: &str, acts: &[(u8, u64, u64)], capacity: u32) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Two caches alike in which the same frames may not be taken; one is told so as it begins and ends.
+fn check_pins(policy: &str, acts: &[(u8, u64)], capacity: u32) -> Result<(), TestCaseError> {
+    let (mut told, mut untold) = (cache(policy, capacity), cache(policy, capacity));
+    let mut pinned = vec![false; capacity as usize];
+    for &(act, key) in acts {
+        let found = told.find(key);
+        prop_assert_eq!(found, untold.find(key), "{}", policy);
+        let held = pinned.clone();
+        let may = &mut |slot: u32| !held[slot as usize];
+        match (act, found) {
+            (0..4, Some(slot)) => {
+                pinned[slot as usize] = act > 0;
+                told.pin(slot, act > 0);
+            }
+            (4, Some(slot)) if !pinned[slot as usize] => {
+                told.remove(slot);
+                untold.remove(slot);
+            }
+            (5, _) => prop_assert_eq!(told.evict(may), untold.evict(may), "{}", policy),
+            (_, Some(slot)) => {
+                prop_assert_eq!(told.hit(slot, may), untold.hit(slot, may), "{}", policy);
+            }
+            (_, None) => {
+                let admitted = |cache: &mut dyn Frames| {
+                    cache.admit(key, &mut |slot| !held[slot as usize]).map(|a| (a.slot, a.evicted))
+                };
+                let (one, other) = (admitted(told.as_mut()), admitted(untold.as_mut()));
+                prop_assert_eq!(one, other, "{}", policy);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn pinned_frames_are_passed_over_once_and_not_at_every_eviction() {
+    for policy in ["lru", "fifo", "2q", "arc", "s3-fifo"] {
+        let mut cache = cache(policy, 1000);
+        for key in 0..1000 {
+            cache.admit(key, &mut |_| true).expect("a free frame");
+        }
+        let pinned: Vec<u32> = (0..900).map(|key| cache.find(key).expect("it came in")).collect();
+        for &slot in &pinned {
+            // Some were used before it.
+            (0..slot % 4).for_each(|_| assert!(cache.hit(slot, &mut |_| true).is_none()));
+            cache.pin(slot, true);
+        }
+        let mut asked = 0;
+        for key in 2000..4000 {
+            let may = &mut |slot: u32| {
+                asked += 1;
+                !pinned.contains(&slot)
+            };
+            assert!(cache.admit(key, may).is_some(), "{policy}");
+        }
+        assert!(asked < 3 * 2000, "{policy} looked at {asked} frames for 2,000 places");
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! ARC: one LRU list for frames seen once (T1), one for those seen more often (T2); what left each is remembered
 //! (B1, B2, ghosts), and asking for it again moves the target size of T1.
 //!
-//! Megiddo & Modha (2003), fig. 4, without a parameter. Cost: constant; two entries per frame.
+//! Megiddo & Modha (2003), fig. 4, without a parameter. Cost: constant; two entries per frame, and 8 bytes in a device
+//! that pins frames.
 
 use super::Policy;
 use crate::cache::directory::Directory;
-use crate::cache::links::Links;
+use crate::cache::queue::Queue;
 use crate::persist::persistent;
 
 const T1: u32 = 0;
@@ -14,7 +15,7 @@ const B1: u32 = 2;
 const B2: u32 = 3;
 
 pub struct Arc {
-    links: Links,
+    queue: Queue,
     /// The list in which an entry is.
     list: Vec<u8>,
     /// Lengths of the lists.
@@ -23,14 +24,14 @@ pub struct Arc {
     target: f64,
 }
 
-persistent!(Arc { state { links, length, target } parts { list } });
+persistent!(Arc { state { queue, length, target } parts { list } });
 
 impl Arc {
     pub fn new(capacity: u32) -> Self {
         // One ghost more than frames: that of the key to come is still there when its victim becomes one.
         let entries = 2 * capacity + 1;
         Arc {
-            links: Links::new(entries, 4),
+            queue: Queue::new(capacity, capacity + 1, 4),
             list: vec![0; entries as usize],
             length: [0; 4],
             target: 0.0,
@@ -44,21 +45,20 @@ impl Arc {
 
     #[inline]
     fn push(&mut self, list: u32, entry: u32) {
-        self.links.push(list, entry);
+        self.queue.push(list, entry);
         self.list[entry as usize] = list as u8;
         self.length[list as usize] += 1;
     }
 
     #[inline]
     fn unlink(&mut self, entry: u32) {
-        self.links.unlink(entry);
+        self.queue.remove(entry);
         self.length[usize::from(self.list[entry as usize])] -= 1;
     }
 
     fn forget_oldest(&mut self, names: &mut Directory, list: u32) {
-        let oldest = self.links.oldest(list);
-        if !self.links.is_end(oldest) {
-            self.unlink(oldest);
+        if let Some(oldest) = self.queue.take_oldest(list, |_| true) {
+            self.length[list as usize] -= 1;
             names.forget(oldest);
         }
     }
@@ -77,8 +77,10 @@ impl Arc {
 impl Policy for Arc {
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
-        self.unlink(slot);
-        self.push(T2, slot);
+        self.queue.renew(T2, slot);
+        let list = std::mem::replace(&mut self.list[slot as usize], T2 as u8);
+        self.length[usize::from(list)] -= 1;
+        self.length[T2 as usize] += 1;
     }
 
     fn evict(
@@ -95,9 +97,9 @@ impl Policy for Arc {
         let t1 = f64::from(self.len(T1));
         let (first, second) =
             if t1 >= 1.0 && (t1 > target || from_b2 && t1 == target) { (T1, T2) } else { (T2, T1) };
-        let slot = match self.links.oldest_that(first, &mut may) {
+        let slot = match self.queue.take_oldest(first, &mut may) {
             Some(slot) => slot,
-            None => self.links.oldest_that(second, &mut may)?,
+            None => self.queue.take_oldest(second, &mut may)?,
         };
         self.target = target;
         if ghost.is_none() {
@@ -115,7 +117,7 @@ impl Policy for Arc {
             }
         }
         let list = u32::from(self.list[slot as usize]);
-        self.unlink(slot);
+        self.length[list as usize] -= 1;
         if only_t1 {
             names.release(slot);
         } else {
@@ -146,7 +148,11 @@ impl Policy for Arc {
         self.unlink(slot);
     }
 
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.queue.pin(slot, pinned);
+    }
+
     fn bytes(&self) -> usize {
-        self.links.bytes() + self.list.capacity()
+        self.queue.bytes() + self.list.capacity()
     }
 }

@@ -21,7 +21,7 @@ persistent!(Fifo { state { queue } });
 
 impl<const RENEWS: bool> InOrder<RENEWS> {
     pub fn new(capacity: u32) -> Self {
-        InOrder { queue: Queue::new(capacity) }
+        InOrder { queue: Queue::new(capacity, 0, 1) }
     }
 }
 
@@ -34,7 +34,7 @@ where
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
         if RENEWS {
-            self.queue.renew(slot);
+            self.queue.renew(0, slot);
         }
     }
 
@@ -45,14 +45,14 @@ where
         _ghost: Option<u32>,
         may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let slot = self.queue.take_oldest(may)?;
+        let slot = self.queue.take_oldest(0, may)?;
         names.release(slot);
         Some(slot)
     }
 
     #[inline]
     fn admit(&mut self, _names: &mut Directory, slot: u32, _ghost: Option<u32>) {
-        self.queue.push(slot);
+        self.queue.push(0, slot);
     }
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {

@@ -3,12 +3,13 @@
 //!
 //! Yang et al. (2023). Small 10 %, ghosts 90 % of the frames, two uses to move on, counts up to 3, as in
 //! libCacheSim 0.3.5: before the cache has been full, what the small queue has no room for goes to the main one.
-//! A small queue has room for one frame at least. Cost: constant on average; 1.9 entries per frame.
+//! A small queue has room for one frame at least. Cost: constant on average; 1.9 entries per frame, and 8 bytes in a
+//! device that pins frames.
 
 use super::{Parameters, Policy, part};
 use crate::cache::directory::Directory;
 use crate::cache::frames::{Cache, Frames};
-use crate::cache::links::Links;
+use crate::cache::queue::Queue;
 use crate::persist::persistent;
 use crate::rng::Stream;
 
@@ -19,9 +20,11 @@ const GHOSTS: u32 = 2;
 const USES_MAX: u8 = 3;
 /// Beside the count of uses: the frame is in the main queue.
 const IN_MAIN: u8 = 1 << 7;
+/// It is pinned.
+const PINNED: u8 = 1 << 6;
 
 pub struct S3Fifo {
-    links: Links,
+    queue: Queue,
     uses: Vec<u8>,
     small: u32,
     main: u32,
@@ -33,7 +36,7 @@ pub struct S3Fifo {
 }
 
 persistent!(S3Fifo {
-    state { links, small, main, was_full }
+    state { queue, small, main, was_full }
     parts { uses }
     built { small_limit, main_limit, ghost_limit, promote_after }
 });
@@ -43,7 +46,7 @@ pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn
     let small_limit = part(capacity, parameters.small).max(1);
     let policy = S3Fifo {
         // One more: the ghost of the key to come is still there when its victim becomes one.
-        links: Links::new(capacity + ghost_limit + 1, 3),
+        queue: Queue::new(capacity, ghost_limit + 1, 3),
         uses: vec![0; capacity as usize],
         small: 0,
         main: 0,
@@ -60,45 +63,50 @@ impl S3Fifo {
     /// The oldest of the small queue that was used too little; those used enough before it go to the main queue.
     #[inline]
     fn evict_small(&mut self, may: &mut impl FnMut(u32) -> bool) -> Option<u32> {
-        let mut slot = self.links.oldest(SMALL);
-        while !self.links.is_end(slot) {
-            let newer = self.links.newer(slot);
-            if self.uses[slot as usize] >= self.promote_after {
-                self.links.renew(MAIN, slot);
-                self.uses[slot as usize] = IN_MAIN;
-                self.small -= 1;
-                self.main += 1;
-            } else if may(slot) {
-                self.small -= 1;
+        loop {
+            let (uses, enough) = (&self.uses, self.promote_after);
+            let moves = |slot: u32| uses[slot as usize] & USES_MAX >= enough;
+            let slot = self.queue.take_oldest(SMALL, |slot| moves(slot) || may(slot))?;
+            self.small -= 1;
+            if !moves(slot) {
                 return Some(slot);
             }
-            slot = newer;
+            self.uses[slot as usize] = IN_MAIN | self.uses[slot as usize] & PINNED;
+            self.main += 1;
+            self.push_main(slot);
         }
-        None
     }
 
     /// The oldest of the main queue that was not used; those used before it begin again with a use less.
     #[inline]
     fn evict_main(&mut self, may: &mut impl FnMut(u32) -> bool) -> Option<u32> {
-        let mut slot = self.links.oldest(MAIN);
-        // Every round takes a use from each; what remains after the last may not be taken.
-        let mut rest = u64::from(self.main) * (u64::from(USES_MAX) + 1);
-        while rest > 0 {
-            if self.links.is_end(slot) {
-                slot = self.links.oldest(MAIN);
-            }
-            let newer = self.links.newer(slot);
-            if self.uses[slot as usize] > IN_MAIN {
-                self.uses[slot as usize] -= 1;
-                self.links.renew(MAIN, slot);
-            } else if may(slot) {
+        loop {
+            let uses = &self.uses;
+            let used = |slot: u32| uses[slot as usize] & USES_MAX > 0;
+            let slot = self.queue.take_oldest(MAIN, |slot| used(slot) || may(slot))?;
+            if !used(slot) {
                 self.main -= 1;
                 return Some(slot);
             }
-            slot = newer;
-            rest -= 1;
+            self.uses[slot as usize] -= 1;
+            self.push_main(slot);
         }
-        None
+    }
+
+    #[inline]
+    fn push_main(&mut self, slot: u32) {
+        self.queue.push(MAIN, slot);
+        self.hold(slot);
+    }
+
+    /// A pinned frame is of no interest to a search as long as its uses do not move it.
+    #[inline]
+    fn hold(&mut self, slot: u32) {
+        let uses = self.uses[slot as usize];
+        if uses & PINNED != 0 {
+            let enough = if uses & IN_MAIN != 0 { 1 } else { self.promote_after };
+            self.queue.pin(slot, uses & USES_MAX < enough);
+        }
     }
 }
 
@@ -108,6 +116,7 @@ impl Policy for S3Fifo {
         let uses = &mut self.uses[slot as usize];
         if *uses & USES_MAX < USES_MAX {
             *uses += 1;
+            self.hold(slot);
         }
     }
 
@@ -126,40 +135,38 @@ impl Policy for S3Fifo {
         } else {
             self.evict_small(may).or_else(|| self.evict_main(may))
         }?;
-        self.links.unlink(slot);
         if self.uses[slot as usize] & IN_MAIN != 0 || self.ghost_limit == 0 {
             names.release(slot);
             return Some(slot);
         }
         if names.ghosts() - u32::from(ghost.is_some()) >= self.ghost_limit {
-            let oldest = self.links.oldest_that(GHOSTS, |one| Some(one) != ghost).expect("a ghost");
-            self.links.unlink(oldest);
+            let oldest = self.queue.take_oldest(GHOSTS, |one| Some(one) != ghost).expect("a ghost");
             names.forget(oldest);
         }
         let left = names.release_to_ghost(slot);
-        self.links.push(GHOSTS, left);
+        self.queue.push(GHOSTS, left);
         Some(slot)
     }
 
     #[inline]
     fn admit(&mut self, _names: &mut Directory, slot: u32, ghost: Option<u32>) {
         if let Some(ghost) = ghost {
-            self.links.unlink(ghost);
+            self.queue.remove(ghost);
         }
         let to_main = ghost.is_some() || !self.was_full && self.small >= self.small_limit;
         if to_main {
-            self.links.push(MAIN, slot);
+            self.queue.push(MAIN, slot);
             self.uses[slot as usize] = IN_MAIN;
             self.main += 1;
         } else {
-            self.links.push(SMALL, slot);
+            self.queue.push(SMALL, slot);
             self.uses[slot as usize] = 0;
             self.small += 1;
         }
     }
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
-        self.links.unlink(slot);
+        self.queue.remove(slot);
         if self.uses[slot as usize] & IN_MAIN != 0 {
             self.main -= 1;
         } else {
@@ -167,7 +174,17 @@ impl Policy for S3Fifo {
         }
     }
 
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        if pinned {
+            self.uses[slot as usize] |= PINNED;
+            self.hold(slot);
+        } else {
+            self.uses[slot as usize] &= !PINNED;
+            self.queue.pin(slot, false);
+        }
+    }
+
     fn bytes(&self) -> usize {
-        self.links.bytes() + self.uses.capacity()
+        self.queue.bytes() + self.uses.capacity()
     }
 }

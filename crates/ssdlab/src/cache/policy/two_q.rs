@@ -2,12 +2,13 @@
 //! keys that left it last (A1out, ghosts).
 //!
 //! Johnson & Shasha (1994), the full version; Kin 25 %, Kout 50 % of the frames as the paper has them and
-//! libCacheSim. A hit in A1in changes nothing. Cost: constant; 1.5 entries per frame.
+//! libCacheSim. A hit in A1in changes nothing. Cost: constant; 1.5 entries per frame, and 8 bytes in a device that pins
+//! frames.
 
 use super::{Parameters, Policy, part};
 use crate::cache::directory::Directory;
 use crate::cache::frames::{Cache, Frames};
-use crate::cache::links::Links;
+use crate::cache::queue::Queue;
 use crate::persist::persistent;
 use crate::rng::Stream;
 
@@ -16,7 +17,7 @@ const MAIN: u32 = 1;
 const OUT: u32 = 2;
 
 pub struct TwoQ {
-    links: Links,
+    queue: Queue,
     /// Whether a frame is in the main list.
     main: Vec<u8>,
     once: u32,
@@ -24,13 +25,13 @@ pub struct TwoQ {
     ghost_limit: u32,
 }
 
-persistent!(TwoQ { state { links, once } parts { main } built { once_limit, ghost_limit } });
+persistent!(TwoQ { state { queue, once } parts { main } built { once_limit, ghost_limit } });
 
 pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn Frames> {
     let ghost_limit = part(capacity, parameters.remembered);
     let policy = TwoQ {
         // One more: the ghost of the key to come is still there when its victim becomes one.
-        links: Links::new(capacity + ghost_limit + 1, 3),
+        queue: Queue::new(capacity, ghost_limit + 1, 3),
         main: vec![0; capacity as usize],
         once: 0,
         once_limit: part(capacity, parameters.once),
@@ -43,7 +44,7 @@ impl Policy for TwoQ {
     #[inline]
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
         if self.main[slot as usize] == 1 {
-            self.links.renew(MAIN, slot);
+            self.queue.renew(MAIN, slot);
         }
     }
 
@@ -55,11 +56,10 @@ impl Policy for TwoQ {
         mut may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
         let (first, second) = if self.once > self.once_limit { (IN, MAIN) } else { (MAIN, IN) };
-        let slot = match self.links.oldest_that(first, &mut may) {
+        let slot = match self.queue.take_oldest(first, &mut may) {
             Some(slot) => slot,
-            None => self.links.oldest_that(second, &mut may)?,
+            None => self.queue.take_oldest(second, &mut may)?,
         };
-        self.links.unlink(slot);
         if self.main[slot as usize] == 1 {
             names.release(slot);
             return Some(slot);
@@ -70,12 +70,11 @@ impl Policy for TwoQ {
             return Some(slot);
         }
         if names.ghosts() - u32::from(ghost.is_some()) >= self.ghost_limit {
-            let oldest = self.links.oldest_that(OUT, |one| Some(one) != ghost).expect("a ghost");
-            self.links.unlink(oldest);
+            let oldest = self.queue.take_oldest(OUT, |one| Some(one) != ghost).expect("a ghost");
             names.forget(oldest);
         }
         let left = names.release_to_ghost(slot);
-        self.links.push(OUT, left);
+        self.queue.push(OUT, left);
         Some(slot)
     }
 
@@ -84,22 +83,26 @@ impl Policy for TwoQ {
         self.main[slot as usize] = u8::from(ghost.is_some());
         match ghost {
             Some(ghost) => {
-                self.links.unlink(ghost);
-                self.links.push(MAIN, slot);
+                self.queue.remove(ghost);
+                self.queue.push(MAIN, slot);
             }
             None => {
-                self.links.push(IN, slot);
+                self.queue.push(IN, slot);
                 self.once += 1;
             }
         }
     }
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
-        self.links.unlink(slot);
+        self.queue.remove(slot);
         self.once -= u32::from(self.main[slot as usize] == 0);
     }
 
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.queue.pin(slot, pinned);
+    }
+
     fn bytes(&self) -> usize {
-        self.links.bytes() + self.main.capacity()
+        self.queue.bytes() + self.main.capacity()
     }
 }
