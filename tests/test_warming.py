@@ -13,6 +13,12 @@ POOL = 'kind = "null"\ncapacity = "2GiB"\nservice_time = "10ms"\nservers = 1\n'
 FAST = 'kind = "null"\ncapacity = "256MiB"\nservice_time = "20ms"\nservers = 8\n'
 BELOW = f"[device.below]\n{POOL}"
 CACHE = f'kind = "cache"\nblock = "16KiB"\nmode = "write-back"\n[device.cache]\n{FAST}{BELOW}'
+NESTED = f'kind = "partition"\n[device.below]\n{CACHE.replace("[device.", "[device.below.")}'
+SLOW_CACHE = (
+    CACHE.replace("256MiB", "128MiB")
+    .replace('mode = "write-back"', 'mode = "write-back"\ndirty_low = 0.45\ndirty_high = 0.5')
+    .replace("20ms", "80ms")
+)
 TIER = (
     'kind = "tier"\nextent = "1MiB"\nperiod = "40s"\nmove_rate = "200kB/s"\n'
     f'placement = "below-first"\n[device.fast]\n{FAST.replace("256", "64")}{BELOW}'
@@ -35,11 +41,14 @@ def told(device: str, job: str, tmp_path: Path) -> tuple[float, str]:
     [
         # Faster than it stays while the pool is spared the writes.
         (CACHE, "rw=randwrite\nsize=1g\nruntime=25", "the cache put"),
+        (NESTED, "rw=randwrite\nsize=1g\nruntime=25", "the cache put"),
+        # There is room for all of it, but not for as much that only the cache holds.
+        (SLOW_CACHE, "rw=randwrite\nsize=120m\nruntime=25", "the cache put"),
         # Slower, as nothing hot has come up, and as most of it has not yet.
         (TIER, "rw=randread\nsize=32m\nruntime=25", "the tier has moved nothing"),
         (TIER, "rw=randread\nsize=32m\nramp_time=38\nruntime=25", "extents"),
     ],
-    ids=["put off", "before a period", "in it"],
+    ids=["put off", "put off further down", "put off within reach", "before a period", "in it"],
 )
 def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
     device: str, job: str, word: str, tmp_path: Path
@@ -59,6 +68,7 @@ def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
         (CACHE, "rw=randwrite\nsize=16m\nramp_time=30\nruntime=25"),
         # Some of it for the first time, but all of it may.
         (CACHE, "rw=randwrite\nsize=16m\nruntime=25"),
+        (NESTED, "rw=randwrite\nsize=16m\nruntime=25"),
         (TIER.replace("below-first", "fast-first"), "rw=randread\nsize=32m\nruntime=25"),
     ],
 )

@@ -16,6 +16,8 @@ be exchanged, without a word: some change places all the time, where they are ab
 PUT_OFF = SLOPE_EXCURSION_MAX
 """Share of what a cache has to write to its pool that it may have put off: by as much more the pool
 has to take once no more can be, which is the trend that the PTS lets pass."""
+DIRTY_MOST = 0.9
+"""Share of a cache from which writes wait (`dirty_high`), where a rig does not say."""
 
 Span = tuple[float, float]
 """A counter at the start of a window, and at its end."""
@@ -30,6 +32,7 @@ def yet_to_come(result: Result, begin_s: float, end_s: float, range_bytes: int |
     names = [name for name in frame.columns if name.endswith(("blocks_cached", "heat_scans"))]
     if not names:
         return ""
+    rig = _core.Rig(result.rig_toml or "", rig_name="rig")
     time = frame["time_s"].to_numpy()
     rows = [max(0, int((time <= at + NEAR).sum()) - 1) for at in (begin_s, end_s)]
 
@@ -41,7 +44,6 @@ def yet_to_come(result: Result, begin_s: float, end_s: float, range_bytes: int |
         place, _, last = name.rpartition("/")
         prefix = f"{place}/" if place else ""
         found = _of_cache if last == "blocks_cached" else _of_tier
-        block = _core.Rig(result.rig_toml or "", rig_name="rig").bytes("block") if not place else 0
         own = {
             column.removeprefix(prefix): of(column)
             for column in frame.columns
@@ -51,9 +53,11 @@ def yet_to_come(result: Result, begin_s: float, end_s: float, range_bytes: int |
         known = last != "blocks_cached" or {"dirty_bytes", "destaged_bytes"} <= own.keys()
         if not known:
             continue
-        room = (block or 0) * own["blocks_capacity"][1] if last == "blocks_cached" else 0.0
-        if range_bytes is not None and range_bytes <= room and not own["destaged_bytes"][1]:
-            continue  # all of it may stay where it is
+        if last == "blocks_cached" and range_bytes is not None and not own["destaged_bytes"][1]:
+            key = prefix.replace("/", ".")
+            room = (rig.bytes(f"{key}block") or 0) * own["blocks_capacity"][1]
+            if range_bytes <= room * float(rig.get(f"{key}dirty_high") or DIRTY_MOST):
+                continue  # all of it may stay where it is
         if text := found(own):
             return text
     return ""
