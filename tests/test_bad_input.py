@@ -139,6 +139,13 @@ def test_an_option_of_one_value_that_is_given_twice_is_refused(
     assert told == f"{option} is given twice, but takes one value"
 
 
+@pytest.mark.parametrize("command", ["run x.fio --on x", "array x", "sweep x.fio"])
+def test_a_key_that_is_given_twice_is_refused(cli: Cli, command: str) -> None:
+    keys = ("--set", "capacity=1GiB", "--set", "capacity=2GiB")
+    told = one_sentence(cli(*command.split(), *keys))
+    assert told == "--set capacity: is given twice, but takes one value"
+
+
 @pytest.mark.parametrize(
     ("command", "option"),
     [

@@ -117,6 +117,7 @@ def test_a_wrong_option_of_the_command_is_one_sentence(cli: Cli, job: Path) -> N
     [
         (("plan", "storage", "--iops", "20kiops"), '--iops "20kiops": expected a number'),
         (("run", "x", "--scale", "1.5"), '--scale "1.5": expected a whole number of at least 1'),
+        (("array", "x", "--price", "inf"), '--price "inf": expected a number of at least 0'),
         (("ab", "x", "--repeats", "1"), '--repeats "1": expected a whole number from 2 to 1000'),
         (("ab", "x", "--seed", str(2**64)), "expected a whole number from 0 to 2^64 - 1"),
     ],

@@ -311,7 +311,7 @@ def number(name: str, value: Any, *, whole: bool) -> float:
         found = operator.index(value) if whole else float(value)
     except (TypeError, ValueError):
         found = math.nan
-    if isinstance(value, str) or not least <= found <= most:
+    if isinstance(value, str) or not (math.isfinite(found) and least <= found <= most):
         raise InputError(f"{name}: found {value!r}, expected {expected(whole, least, most)}")
     return found
 
@@ -322,4 +322,4 @@ def expected(whole: bool, least: float, most: float) -> str:
     if least == -math.inf:
         return kind
     top = "2^64 - 1" if most == SEED_MAX else f"{most:.0f}"
-    return f"{kind} from {least} to {top}" if most < math.inf else f"{kind} of at least {least}"
+    return f"{kind} from {least:g} to {top}" if most < math.inf else f"{kind} of at least {least:g}"

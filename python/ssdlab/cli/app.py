@@ -138,7 +138,8 @@ def _wants(option: TyperOption, given: object) -> str:
         number = kind(given)
     except ValueError:
         number = math.nan
-    return "" if least <= number <= most else expected(kind is int, least, most)
+    good = math.isfinite(number) and least <= number <= most
+    return "" if good else expected(kind is int, least, most)
 
 
 @cache

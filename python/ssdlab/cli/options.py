@@ -136,7 +136,7 @@ EXAMPLES = {
 
 
 def keys(texts: list[str] | None, option: str) -> dict[str, str]:
-    """The names and values that an option is given; InputError where one has no value, or varies
+    """The names and values that an option is given; InputError where one has no value, or comes
     twice."""
     found: dict[str, str] = {}
     name = "NAME" if option == "--param" else "KEY"
@@ -145,7 +145,8 @@ def keys(texts: list[str] | None, option: str) -> dict[str, str]:
         if not equals or not key:
             such = EXAMPLES.get(option, "capacity=4GiB")
             raise InputError(f'{option} "{text}": write it as {name}=VALUE, such as {such}')
-        if option == "--vary" and key in found:
-            raise InputError(f"{option} {key}: is given twice; join its values by commas")
+        if key in found:
+            how = "; join its values by commas" if option == "--vary" else ", but takes one value"
+            raise InputError(f"{option} {key}: is given twice{how}")
         found[key] = value
     return found
