@@ -22,6 +22,7 @@ from ssdlab.care.methods import KINDS
 from ssdlab.checks import probes
 from ssdlab.cli import light, made
 from ssdlab.cli.app import COMMANDS, is_made, load, take_made
+from ssdlab.errors import InputError
 from ssdlab.experiments import EXPERIMENTS, measured
 from ssdlab.experiments.base import Line
 from ssdlab.experiments.measured.cells import table
@@ -391,4 +392,7 @@ def section(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except InputError as error:  # what a docstring does not say
+        sys.exit(error.message)

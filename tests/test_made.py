@@ -130,6 +130,30 @@ def test_a_function_is_given_what_a_command_line_has(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("parameters")
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("spare: What", "spaer: What", r"api\.half_tail\.half_tail: .* does not say: spare "),
+        ("Args:", "Arguments:", "does not say: runs, spare, size"),
+        ("ssdlab.sweep", "ssdlab.swepe", "cluster: As for .*swepe.*There is no such function"),
+    ],
+)
+def test_what_documentation_does_not_say_is_told(
+    old: str, new: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert half_tail.__doc__ is not None
+    monkeypatch.setattr(half_tail, "__doc__", half_tail.__doc__.replace(old, new))
+    with pytest.raises(ssdlab.InputError, match=said):
+        made.described("half_tail")
+
+
+def test_a_type_that_no_option_can_give_is_told() -> None:
+    about = {"name": "x", "place": "KEYWORD_ONLY", "takes": "complex | None", "help": "A number."}
+    with pytest.raises(ssdlab.InputError, match=r'"complex \| None": TYPES in cli/made.py'):
+        made._own("f", {**about, "required": False, "default": None})
+
+
+@pytest.mark.usefixtures("parameters")
 def test_numbers_keep_to_the_bounds_of_the_function() -> None:
     with pytest.raises(Exception, match="greater than or equal to 1"):
         run("a", "--members", "0")

@@ -31,6 +31,7 @@ from ssdlab.cli.options import (
     keys,
     option,
 )
+from ssdlab.errors import InputError
 from ssdlab.given import BOUNDS
 
 UNASKED = ("progress", "notice")
@@ -178,13 +179,20 @@ def studies() -> list[str]:
 
 
 def described(name: str) -> dict[str, Any]:
-    """What the documentation of a function says, in the words of its command."""
+    """What the documentation of a function says, in the words of its command; InputError where it
+    does not say what the function does, or what one of its parameters is."""
     import ssdlab
 
     function = inspect.unwrap(getattr(ssdlab, name))
     parameters = inspect.signature(function).parameters
     about, _, rest = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
     said = dict(re.findall(r"^    (\w+): (.*(?:\n     +.*)*)", rest.partition("\n\n")[0], re.M))
+    asked = [one for one in parameters if one not in UNASKED]
+    if unsaid := [*(["what it does"] if not about else []), *(k for k in asked if k not in said)]:
+        raise InputError(
+            f"{function.__module__}.{name}: its docstring does not say: {', '.join(unsaid)} "
+            '("Args:" below an empty line, and a line "NAME: ..." for each parameter)'
+        )
     spoken = functools.partial(_spoken, function=name, parameters=parameters)
     return {
         "function": f"{function.__module__}:{name}",
@@ -215,6 +223,8 @@ def _default(given: Any) -> Any:
 def _elsewhere(text: str, parameter: str) -> str:
     """What is said of the same parameter of another function, where that is referred to."""
     other = re.search(r"\bas\s+for\s+:func:`ssdlab\.(\w+)`\.$", text, re.I)
+    if other and other[1] not in functions():
+        raise InputError(f"{parameter}: {text} There is no such function")
     found = described(other[1])["parameters"] if other else ()
     return next((one["help"] for one in found if one["name"] == parameter), "")
 
@@ -299,7 +309,10 @@ def _own(function: str, about: Mapping[str, Any]) -> Own:
 
 
 def _type(takes: str) -> tuple[Any, str, Mapping[str, Any]]:
-    return TYPES[re.split(r" \| |\[", takes)[0]]
+    kind = re.split(r" \| |\[", takes)[0]
+    if kind not in TYPES:
+        raise InputError(f'a parameter takes "{takes}": TYPES in cli/made.py does not say how')
+    return TYPES[kind]
 
 
 def _metavar(function: str, name: str, takes: str) -> str:
