@@ -311,9 +311,14 @@ def number(name: str, value: Any, *, whole: bool) -> float:
         found = operator.index(value) if whole else float(value)
     except (TypeError, ValueError):
         found = math.nan
-    if isinstance(value, str) or not (math.isfinite(found) and least <= found <= most):
+    if isinstance(value, str) or not within(found, least, most):
         raise InputError(f"{name}: found {value!r}, expected {expected(whole, least, most)}")
     return found
+
+
+def within(found: float, least: float, most: float) -> bool:
+    """Whether a number keeps to its bounds; where there are any, it has an end."""
+    return least <= found <= most and (math.isfinite(found) or least == -math.inf)
 
 
 def expected(whole: bool, least: float, most: float) -> str:

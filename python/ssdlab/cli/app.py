@@ -16,7 +16,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.main import get_command
 
 from ssdlab.cli import light
-from ssdlab.given import expected
+from ssdlab.given import expected, within
 
 COMMANDS = (
     "run test fit predict sweep query resume import report compare ab array explain list show "
@@ -138,8 +138,7 @@ def _wants(option: TyperOption, given: object) -> str:
         number = kind(given)
     except ValueError:
         number = math.nan
-    good = math.isfinite(number) and least <= number <= most
-    return "" if good else expected(kind is int, least, most)
+    return "" if within(number, least, most) else expected(kind is int, least, most)
 
 
 @cache
