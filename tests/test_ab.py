@@ -478,7 +478,7 @@ OTHER_SPARE = ("--set-b", "ftl.over_provisioning=0.5")
         (("-p", "consistancy", "--set-b", "a=1"), 'did you mean "consistency"'),
         (("-p", "consistency", "--set-b", "a"), "write it as KEY=VALUE"),
         (("-p", "consistency", "--set-b", "a=1", "--quick"), "a: unknown key"),
-        (("-p", "consistency", "--set-b", "a=1", "--repeats", "1"), "'--repeats'"),
+        (("-p", "consistency", "--set-b", "a=1", "--repeats", "1"), '--repeats "1"'),
         (("-p", "consistency", *OTHER_SPARE, "--cluster", "nonsense"), "is no address"),
     ],
 )

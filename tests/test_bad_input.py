@@ -89,7 +89,7 @@ def ssdlab_process(*arguments: object, folder: Path, before: str = "") -> subpro
         ("job.iodepth=4", "sweep --vary job.OPTION=VALUES varies them"),
         ("capacity=4", 'found 4, expected a size with its unit, such as "4GiB"'),
         ("capacity=0GiB", "above 0"),
-        ("capacity=256MiB", "in 1 region need at least 0.375, or a capacity of 1408MiB"),
+        ("capacity=256MiB", "in 1 region need at least 0.125, or a capacity of 512MiB"),
         ("capacity=5PiB", "5PiB in units of 4KiB"),
         ("nand.channels=0", "found 0, expected a number from 1"),
         ("ftl.gc.pace=fast", "found fast, expected blocking, paced, periodic"),

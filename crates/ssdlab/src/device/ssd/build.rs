@@ -346,7 +346,8 @@ impl SsdKeys {
         let room = |data: f64| (data * (1.0 + self.ftl.over_provisioning)).round();
         let superblock = u64::from(layout.data_units_per_superblock()) * self.ftl.mapping_unit.0
             / u64::from(layout.granules());
-        let least = self.least_superblocks(layout, data) / data - 1.0;
+        // Rounded, that makes as many superblocks as there have to be.
+        let least = (self.least_superblocks(layout, data) - 0.5) / data - 1.0;
         let mut ways = Vec::new();
         if least <= OVER_PROVISIONING_MAX {
             ways.push(format!("{:.3}", (least * 1000.0).ceil() / 1000.0));
@@ -373,15 +374,16 @@ impl SsdKeys {
         )
     }
 
-    /// Superblocks for data that a region needs to hold `data` superblocks full of it: the inverse
-    /// of [`PageMap::region_limit`], with a half for rounding.
+    /// Superblocks for data that a region should have to hold `data` superblocks full of it: the inverse of
+    /// [`PageMap::region_limit`] where collection is blocking. Paced collection would do with one less, but begins
+    /// then with superblocks that are full.
     fn least_superblocks(&self, layout: &Layout, data: f64) -> f64 {
         let frontiers = f64::from(self.settings().frontiers());
         let units = f64::from(layout.data_units_per_superblock());
         let lost = f64::from(layout.granules() - 1);
         let data = data + lost / units;
         let padded = data * units / (units - f64::from(layout.units_per_program()) + 1.0 - lost);
-        (data.ceil() + frontiers).max(padded.ceil() + frontiers - 1.0) + 0.5
+        (data.ceil() + frontiers).max(padded.ceil() + frontiers - 1.0)
     }
 
     fn settings(&self) -> Settings {
