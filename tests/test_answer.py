@@ -20,6 +20,7 @@ from rich.console import Console
 
 import browser
 from conftest import Cli
+from ssdlab import units
 from ssdlab.answer import (
     INTERVAL,
     MARK_NOTE,
@@ -392,6 +393,11 @@ def test_what_doubles_has_a_tick_at_each_and_nowhere_else() -> None:
     assert ticks(0.5, 4, 8, 1024) == [0.5, 4, 8, 1024]
     (panel,) = drawn(Figure("t", "depth", "", [Curve("a", [1, 2, 4], [1, 1, 1])], log_x=True))
     assert panel.xaxis[0].major_label_overrides == {1.0: "1", 2.0: "2", 4.0: "4"}
+    sizes = [2.0**21, 2.0**22, 2.0**23]
+    (panel,) = drawn(Figure("t", "bs", "", [Curve("a", sizes, [1, 1, 1])], log_x=True))
+    told = [panel.xaxis[0].major_label_overrides[size] for size in sizes]
+    assert told == [units.for_page(f"{size:,.0f}") for size in sizes]
+    assert told[1].replace(units.THIN, "") == "4194304"
     for others in ((1, 10, 100), (1, 2), (1, 2, 5), (1, 64, 2**12)):
         assert 10 in ticks(*others), others
 

@@ -152,7 +152,9 @@ def name_ticks(axis: Any, grid: Any, names: Sequence[str]) -> None:
 def tick_at(axis: Any, grid: Any, places: list[float]) -> None:
     """Ticks of a log axis at what was measured, and nowhere else."""
     _fix_ticks(axis, grid, places)
-    axis.major_label_overrides = {place: f"{place:g}" for place in places}
+    # Sizes in bytes have more figures than `g` leaves.
+    named = {at: f"{at:,.0f}" if at.is_integer() else f"{at:g}" for at in places}
+    axis.major_label_overrides = {at: for_page(name) for at, name in named.items()}
     axis.tags = []
 
 
