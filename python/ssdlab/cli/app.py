@@ -136,9 +136,11 @@ def _wants(option: TyperOption, given: object) -> str:
     most = math.inf if option.max is None else option.max
     try:
         number = kind(given)
+        # What has no bounds here is told by its function if it is none (nan).
+        right = within(number, least, most) or least == -math.inf
     except ValueError:
-        number = math.nan
-    return "" if within(number, least, most) else expected(kind is int, least, most)
+        right = False
+    return "" if right else expected(kind is int, least, most)
 
 
 @cache
