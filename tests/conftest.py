@@ -28,6 +28,8 @@ from ssdlab.histogram import BINS, Histogram, bin_index
 from ssdlab.results import SERIES_SCHEMA, Result
 
 MIB = 1 << 20
+PATIENCE_S = 120.0
+"""Whatever has not ended by then hangs, also on a machine that does much else."""
 NUMBERS = itertools.count()
 # Tests simulate what they look at; those of what is kept name a folder.
 os.environ["SSDLAB_CACHE"] = "off"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import ssdlab
-from conftest import Cli, make_result, needs_fio, one_sentence
+from conftest import PATIENCE_S, Cli, make_result, needs_fio, one_sentence
 from ssdlab import memory, units
 from ssdlab.rig import profile
 from ssdlab.store import RunStore
@@ -381,7 +381,7 @@ def test_a_full_disk_for_fio_s_own_files_is_told(
     with (tiny_disk / "full").open("r+b") as file:
         file.truncate((tiny_disk / "full").stat().st_size - 8192)
     process = ssdlab_process("run", job, "--on", tmp_path / "scratch", folder=tiny_disk)
-    out, said = process.communicate(timeout=60)
+    out, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert out == ""
     assert f"left no whole result in {tiny_disk}; " in said, said
@@ -463,7 +463,7 @@ def test_a_run_that_is_stopped_says_so_and_leaves_nothing(
     process = ssdlab_process("run", path, "--on", "lab-reference", folder=tmp_path / "tmp")
     time.sleep(delay_s)
     os.killpg(process.pid, sign)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert out == ""
     by = "Ctrl-C" if sign == signal.SIGINT else sign.name
@@ -495,7 +495,7 @@ def test_a_measurement_that_is_stopped_takes_fio_and_its_files_with_it(
     process = ssdlab_process("run", path, "--on", scratch, folder=tmp_path / "tmp")
     time.sleep(delay_s)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert not scratch.exists()
@@ -521,11 +521,11 @@ def test_a_measurement_is_stopped_by_a_ctrl_c_whose_exception_got_lost(tmp_path:
     )
     asked = ("run", path, "--on", scratch)
     process = ssdlab_process(*asked, folder=tmp_path / "tmp", before=lost)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not fios_at(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130 and "stopped by Ctrl-C" in err, err
     assert not scratch.exists() and not fios_at(tmp_path)
 
@@ -535,7 +535,7 @@ def test_a_measurement_that_is_killed_leaves_no_fio_and_no_run(tmp_path: Path, c
     path, scratch = tmp_path / "job.fio", tmp_path / "scratch"
     path.write_text("[w]\nrw=randwrite\nsize=16m\ntime_based\nruntime=100000\n")
     process = ssdlab_process("run", path, "--on", scratch, folder=tmp_path / "tmp")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not fios_at(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert fios_at(tmp_path)

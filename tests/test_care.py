@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import browser
-from conftest import MIB, Cli, Loop
+from conftest import MIB, PATIENCE_S, Cli, Loop
 from ssdlab.answers import scan as scan_answer
 from ssdlab.answers import scan as scansay
 from ssdlab.care.blockio import all_zero, reading
@@ -287,7 +287,7 @@ def test_ctrl_c_prints_what_was_found_and_writes_the_page(tmp_path: Path) -> Non
     assert child.stdout is not None
     assert child.stdout.readline() == "half\n"
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=PATIENCE_S)
     assert child.returncode == 130, err
     assert "Scanned only the first 22.0 MB" in out
     assert "No read errors in 22.0 MB" in out

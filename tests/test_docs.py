@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 import warm
+from conftest import PATIENCE_S
 from ssdlab import _core
 from ssdlab.rig import registered
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
-PATIENCE_S = 120
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import small_protocol
-from conftest import Loop, Outcome, needs_fio
+from conftest import PATIENCE_S, Loop, Outcome, needs_fio
 from scheduling import LONG
 from ssdlab import protocols, safety
 from ssdlab.checks import examine_run
@@ -241,7 +241,7 @@ def test_a_run_killed_time_and_again_loses_and_repeats_nothing(
 
 def wait_for_journal(store: Path, process: subprocess.Popen[bytes], lines: int) -> None:
     """Waits until a run has finished a step more."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until and process.poll() is None:
         found = [path.read_text().count("\n") for path in store.glob(f"*/{JOURNAL}")]
         if found and found[0] > lines:
@@ -260,7 +260,7 @@ def test_ctrl_c_ends_a_run_on_a_file_in_order(tmp_path: Path) -> None:
     )
     wait_for_journal(store, process, 2)  # type: ignore[arg-type]
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, said
     assert "ssdlab resume" in said and str(file) in said
     stopped = only(store)

@@ -18,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import ssdlab
-from conftest import Cli
+from conftest import PATIENCE_S, Cli
 from scheduling import WHEEL
 
 ROOT = Path(__file__).parent.parent
@@ -42,7 +42,7 @@ COMPLETE = {
 def said(*command: str, where: Path | None = None, **environment: str) -> str:
     """What a command prints; it must succeed."""
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, cwd=where, timeout=120
+        command, capture_output=True, text=True, env=environment, cwd=where, timeout=PATIENCE_S
     )
     assert done.returncode == 0 and not done.stderr, (command, done.stdout, done.stderr)
     return done.stdout

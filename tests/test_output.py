@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import ssdlab
-from conftest import Cli, Loop
+from conftest import PATIENCE_S, Cli, Loop
 from ssdlab.errors import ExperimentError, InputError, RefusedError
 from ssdlab.output import Output, make_folder, write_to
 from ssdlab.traces.convert import convert
@@ -31,7 +31,7 @@ def bash(command: str, folder: Path, status: int = 0) -> subprocess.CompletedPro
     """Runs a line of bash with ``ssdlab`` in it; all of its pipe leaves with ``status``."""
     line = f'ssdlab() {{ "{sys.executable}" -m ssdlab "$@"; }}; set -o pipefail; {command}'
     done = subprocess.run(
-        ["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60
+        ["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr

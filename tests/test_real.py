@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 import ssdlab
-from conftest import Outcome, needs_fio
+from conftest import PATIENCE_S, Outcome, needs_fio
 from ssdlab.answer import value_of
 from ssdlab.answers.run import answer
 from ssdlab.errors import (
@@ -398,14 +398,14 @@ def test_ctrl_c_ends_fio_and_keeps_what_it_has_measured(
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     scratch = tmp_path / "s"
     # fio has been started.
     while not any(temporary.glob("*/stderr")) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(2.5)
     process.send_signal(sign)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     (kept,) = (tmp_path / "runs").iterdir()
     assert said == (
@@ -440,7 +440,7 @@ def test_fio_does_not_outlive_a_killed_ssdlab(tmp_path: Path) -> None:
                     found.append(link)
         return found
 
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not writers() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert writers()

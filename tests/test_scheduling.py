@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Loop
+from conftest import PATIENCE_S, Loop
 from scheduling import HELD, TURN, WORK, group_of, locked, place_of
 
 
@@ -72,19 +72,27 @@ def test_the_next_one_finds_the_machine_as_quiet() -> None:
     assert not free(fcntl.LOCK_SH)
 
 
-def test_a_pytest_within_a_test_does_not_wait_behind_one_that_wants_to_run_alone() -> None:
-    other = f"{__file__}::{test_whole_drives_are_in_memory_one_at_a_time.__name__}"
+def within(test: str, folder: Path) -> list[str]:
+    """The command of a pytest for one test of this file. Its folders lie in this one: among
+    pytest's own it would at its end remove what earlier runs left, gigabytes at times."""
+    options = ["-p", "no:cacheprovider", "--basetemp", str(folder / "inner")]
+    return [sys.executable, "-m", "pytest", *options, f"{__file__}::{test}"]
+
+
+def test_a_pytest_within_a_test_does_not_wait_behind_one_that_wants_to_run_alone(
+    tmp_path: Path,
+) -> None:
+    other = test_whole_drives_are_in_memory_one_at_a_time.__name__
     with ExitStack() as held:
         with suppress(BlockingIOError):  # somebody else is waiting already
             held.enter_context(locked(TURN, fcntl.LOCK_EX | fcntl.LOCK_NB))
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", other]
-        subprocess.run(command, check=True, timeout=60)
+        subprocess.run(within(other, tmp_path), check=True, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("ci", ["true", ""])
 def test_with_ci_set_nothing_runs_without_fio(ci: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"{__file__}::{REAL}"],
+        within(REAL, tmp_path),
         env={**os.environ, "PATH": str(tmp_path), "CI": ci},
         capture_output=True,
         text=True,

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 import ssdlab
-from conftest import Cli, Outcome
+from conftest import PATIENCE_S, Cli, Outcome
 from ssdlab.answers.run import answer
 from ssdlab.errors import BrokenOffError, InputError, Interrupted, MemoryShortError
 from ssdlab.jobfile import read_job
@@ -361,7 +361,7 @@ def test_ctrl_c_in_a_simulated_run_leaves_nothing(tmp_path: Path) -> None:
     first = process.stderr.readline()  # progress: the run is under way
     assert "lab-reference" in first
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert said.splitlines()[-1] == "ssdlab: stopped by Ctrl-C; nothing was kept"
     assert "Traceback" not in said

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import ssdlab
-from conftest import Cli, Loop, needs_fio
+from conftest import PATIENCE_S, Cli, Loop, needs_fio
 from ssdlab.engine.plans import ProtocolOrder
 from ssdlab.engine.runs import begin, go_on
 from ssdlab.errors import ExperimentError, InputError, Interrupted
@@ -42,7 +42,6 @@ pytestmark = [
 SETUP = "pts,nr-requests=64,read-ahead=256"
 JOB = "[a]\nrw=randwrite\nbs=4k\nioengine=psync\nsize=8m\n"
 LONG = "[a]\nrw=randwrite\nbs=4k\nioengine=psync\ntime_based\nruntime=60\nrate_iops=50\n"
-PATIENCE_S = 60.0
 
 
 class Queue:
