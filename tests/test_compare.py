@@ -39,7 +39,7 @@ from ssdlab.analysis.stats import (
     variance_of,
     welch,
 )
-from ssdlab.answer import Curve, Figure
+from ssdlab.answer import Cell, Curve, Figure
 from ssdlab.answers.comparison import answer, overlay
 from ssdlab.results import Result
 from ssdlab.store import RunStore
@@ -377,6 +377,26 @@ def test_the_interval_of_a_value_is_that_of_its_differences() -> None:
     assert own is not None and own[0] > 0
     assert 50 / own[1] == pytest.approx(1 + found.low)
     assert 50 / own[0] == pytest.approx(1 + found.high)
+
+
+def test_a_number_whose_interval_is_as_wide_as_itself_is_no_measurement() -> None:
+    rows = rows_of(
+        [
+            ComparedQuantity("", "IOPS", "", "higher", (single(100, 0.9), single(100, 0.1))),
+            ComparedQuantity("", "waf", "", "lower", (single(2, 0.1), single(2, 0.1))),
+        ]
+    )
+    parties = tuple(
+        compare.Party(name, (compare.Contender(name, name, (name,), {}, []),)) for name in "xy"
+    )
+    lead = answer(compare.Comparison(parties, tuple(rows))).sections[0]
+    first, second = lead.tables[0].rows
+    unknown, known = (cell for cell in first if isinstance(cell, Cell) and cell.value == 100)
+    assert unknown.text == "100 (by ±100 % and more)"
+    assert (unknown.low, unknown.high) == rows[0].intervals[0], "scripts have the numbers"
+    assert known.text.startswith("100 ± ") and "more" not in str(second)
+    said = [text for text in lead.sentences if "not a measurement" in text]
+    assert said == ["x: IOPS by ±100 % and more (95 %): not a measurement."]
 
 
 # --- runs

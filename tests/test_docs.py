@@ -101,6 +101,11 @@ def test_a_rig_example_is_a_rig(block: Block) -> None:
     _core.rig_check(block.text, rig_name=named(block))
 
 
+def test_lines_of_the_changelog_fit_a_window() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
+    assert [number for number, line in enumerate(lines, start=1) if len(line) > 120] == []
+
+
 def test_the_readme_shows_a_run_in_the_shell_and_in_python() -> None:
     languages = {one.language for one in blocks(ROOT / "README.md")}
     assert {"sh", "python"} <= languages

@@ -25,6 +25,8 @@ from ssdlab.results import DIRECTIONS, SYNC, Result
 BIN_ERROR = 1 / 64 / math.sqrt(12)
 """Standard error of a percentile from fio's bins, which are 1/64 of their value wide."""
 NONE_SEEN = "no significant difference"
+UNMEASURED = "by ±100 % and more"
+"""How well a number is known whose interval is as wide as itself, either way."""
 SURE = 0.05
 """Chance of seeing a difference where there is none."""
 
@@ -105,6 +107,15 @@ class DifferenceRow:
     """95 % intervals of the values."""
     differences: tuple[Difference | None, ...]
     """Of every side but the first."""
+
+    def half(self, side: int) -> float:
+        """Half the length of the interval of a value; 0 where none is known."""
+        low, high = self.intervals[side] or (0.0, 0.0)
+        return (high - low) / 2
+
+    def unmeasured(self, side: int) -> bool:
+        """Whether that is as much as the value itself: then it measures nothing."""
+        return self.half(side) > 0 and self.half(side) >= abs(self.values[side] or 0.0)
 
 
 def quantities(sides: Sequence[Sequence[Result]]) -> list[ComparedQuantity]:

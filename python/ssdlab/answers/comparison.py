@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from ssdlab import units
 from ssdlab.analysis.comparison import align
-from ssdlab.analysis.differences import DifferenceRow
+from ssdlab.analysis.differences import UNMEASURED, DifferenceRow
 from ssdlab.answer import (
     INTERVAL,
     Answer,
@@ -31,7 +32,6 @@ from ssdlab.studies.compare import (
     LETTERS,
     Comparison,
     difference_cells,
-    value_text,
     verdict,
 )
 from ssdlab.tables import settings_table
@@ -129,10 +129,8 @@ def _numbers(comparison: Comparison) -> Table:
 def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
     quantity = row.quantity
     values = [
-        _value(value, interval, quantity.unit, (DOUBT,) if party.doubted(quantity.name) else ())
-        for party, value, interval in zip(
-            comparison.parties, row.values, row.intervals, strict=True
-        )
+        _value(row, side, (DOUBT,) if party.doubted(quantity.name) else ())
+        for side, party in enumerate(comparison.parties)
     ]
     cells: Cells = [quantity.section] if grouped else []
     cells += [quantity.name, quantity.unit, values[0]]
@@ -144,14 +142,13 @@ def _row(comparison: Comparison, row: DifferenceRow, *, grouped: bool) -> Cells:
     return cells
 
 
-def _value(
-    value: float | None,
-    interval: tuple[float, float] | None,
-    unit: str,
-    sources: tuple[str, ...],
-) -> Cell:
-    low, high = interval or (None, None)
-    return Cell(value, sources, value_text(value, interval, unit), low, high)
+def _value(row: DifferenceRow, side: int, sources: tuple[str, ...]) -> Cell:
+    """A value with half the length of its interval; a ``yes/no`` in words."""
+    value, unit, half = row.values[side], row.quantity.unit, row.half(side)
+    text = units.number(value, unit if unit == "yes/no" else "")
+    if half > 0:
+        text += f" ({UNMEASURED})" if row.unmeasured(side) else f" ± {units.number(half)}"
+    return Cell(value, sources, text, *(row.intervals[side] or (None, None)))
 
 
 def _differing(comparison: Comparison) -> list[Table]:

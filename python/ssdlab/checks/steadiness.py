@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ssdlab import units
-from ssdlab.analysis.differences import SURE
+from ssdlab.analysis.differences import SURE, UNMEASURED
 from ssdlab.analysis.stats import Estimate
 from ssdlab.analysis.steady import ROUNDS, SLOPE_EXCURSION_MAX, pts_window
 from ssdlab.answer import Status
@@ -251,7 +251,7 @@ def _unsure(case: Case) -> Iterator[Symptom]:
             found = work.noise
             if work.name in facts.fills or found is None:
                 continue
-            known = f"±{units.percent(found.share)}" if found.share < 1 else "by ±100 % and more"
+            known = f"±{units.percent(found.share)}" if found.share < 1 else UNMEASURED
             text = f"{work.name}: IOPS {known} (95 %)"
             key = of_job(facts.key, work.name) if case.evidence.prepared else facts.key
             if found.share <= UNSURE:

@@ -17,6 +17,7 @@ from ssdlab import checks, units
 from ssdlab.analysis.differences import (
     NONE_SEEN,
     THROUGHPUT,
+    UNMEASURED,
     ComparedQuantity,
     Difference,
     DifferenceRow,
@@ -33,7 +34,7 @@ from ssdlab.store import RunStore, open_run
 from ssdlab.store.folder import RunFolder
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""What the sides are called in tables."""
+"""Names of the sides in tables."""
 SHORT = 24
 """A fact of so many characters can stand in a label."""
 NAMED = 3
@@ -58,7 +59,6 @@ METHOD_HOLM = (
     "Significance is corrected for the number of comparisons (Holm, 5 %); "
     "“perhaps” would count if it were the only one."
 )
-
 
 Facts = Mapping[str, object]
 
@@ -191,7 +191,17 @@ class Comparison:
         """The first number of three sides and more, and the verdict on each against the first."""
         sides = range(1, len(self.parties))
         each = [" ".join([self._sentence(side), *self._began(side)]) for side in sides]
-        return [*self._overview(), *each]
+        return [*self._overview(), *each, *self._unmeasured()]
+
+    def _unmeasured(self) -> list[str]:
+        """The first numbers of a side that are known to no better than their own size."""
+        found = []
+        for place, party in enumerate(self.parties):
+            named = [_what(row) for row in self.rows if row.unmeasured(place)]
+            more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
+            if told := "; ".join(named[:NAMED]) + more:
+                found.append(f"{party.label}: {told} {UNMEASURED} (95 %): not a measurement.")
+        return found
 
     def _overview(self) -> list[str]:
         row = next((row for row in self.rows if None not in row.values), None)
@@ -347,15 +357,6 @@ def difference_cells(difference: Difference | None) -> Cells:
     low, high = (None if end is None else 100 * end for end in (difference.low, difference.high))
     span = Cell(None, text=span_text(difference), low=low, high=high)
     return [share_cell(difference.share), span]
-
-
-def value_text(value: float | None, interval: tuple[float, float] | None, unit: str = "") -> str:
-    """A value with half the length of its interval; a ``yes/no`` in words."""
-    text = units.number(value, unit if unit == "yes/no" else "")
-    if value is None or interval is None:
-        return text
-    half = (interval[1] - interval[0]) / 2
-    return f"{text} ± {units.number(half)}" if half > 0 else text
 
 
 def _worth(
