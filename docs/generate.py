@@ -33,6 +33,7 @@ from ssdlab.plan.stores import MODES
 from ssdlab.protocols import protocols
 from ssdlab.rig import profiles, registered
 from ssdlab.smart.attributes import Meaning, meanings
+from ssdlab.studies.caches import COUNTED_ONLY, timed_policies
 from ssdlab.tuning import SETTINGS
 
 _DRIVES = {
@@ -95,7 +96,8 @@ def names() -> dict[str, Any]:
         "methods": [name for name in KINDS if name != "punch"],
         "workloads": [one.name for one in WORKLOADS],
         "studies": list(STUDIES),
-        "replacement": list(registered("replacement policy")),
+        "replacement": timed_policies(),
+        "counted": list(COUNTED_ONLY),
         "modes": list(MODES),
         "presets": list(registered(PRESETS)),
     }

@@ -155,12 +155,19 @@ def test_the_help_of_a_command_loads_nothing_that_runs_it(line: str, begin: Begi
         ("ssdlab plan cache --cache demo-c", "demo-client"),
         ("ssdlab plan cache --pool raid1:2:hgst-c", "raid1:2:hgst-c15k600-300"),
         ("ssdlab cache load.csv --policies al", "all"),
+        ("ssdlab cache load.csv --policies opt", "optimal"),
     ],
 )
 def test_a_completion_loads_nothing_but_names(line: str, offered: str, begin: Begin) -> None:
     start = begin(**completing(line))
     assert start.heavy() == set()
     assert offered in start.said.splitlines()
+
+
+@pytest.mark.parametrize("option", ["--policies", "--ram-policy"])
+def test_no_policy_is_offered_that_is_refused(option: str, begin: Begin) -> None:
+    assert begin(**completing(f"ssdlab plan cache {option} opt")).said.split() == []
+    assert begin(**completing(f"ssdlab plan cache {option} lir")).said.split() == ["lirs"]
 
 
 @pytest.mark.parametrize("kind", ["drives", "policies", "controllers", "options"])

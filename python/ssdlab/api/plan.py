@@ -34,8 +34,7 @@ from ssdlab.plan.storage.needs import Needs
 from ssdlab.plan.storage.own import OwnLoad
 from ssdlab.plan.storage.planner import WHOLE, StoragePlanner
 from ssdlab.plan.stores import MODES, RAM_MODES, store
-from ssdlab.rig import registered
-from ssdlab.studies.caches import COUNTED_ONLY
+from ssdlab.studies.caches import timed_policies
 from ssdlab.target import Sim
 from ssdlab.tracefile import FITS, existing
 
@@ -275,7 +274,7 @@ def plan_storage(
 
 def _ram(given: Size | None, policy: str, mode: str) -> Ram | None:
     """RAM before everything, if there is any."""
-    known_name("replacement policy", policy, _policies())
+    known_name("replacement policy", policy, timed_policies())
     known_name("mode of RAM", mode, RAM_MODES)
     if given is None:
         if (policy, mode) != (Ram.policy, Ram.mode):
@@ -285,11 +284,6 @@ def _ram(given: Size | None, policy: str, mode: str) -> Ram | None:
     if found < PAGE or found > RAM_MAX:
         raise InputError(f"--ram {given}: expected from 4KiB to {units.binary(RAM_MAX)}")
     return Ram(found // PAGE * PAGE, policy, mode)
-
-
-def _policies() -> list[str]:
-    """Replacement policies that a cache can have."""
-    return [name for name in registered("replacement policy") if name not in COUNTED_ONLY]
 
 
 def _lists(
@@ -319,7 +313,9 @@ def _lists(
         )
     if policies is not None:
         named = units.words("--policies", policies)
-        found["policies"] = [known_name("replacement policy", one, _policies()) for one in named]
+        found["policies"] = [
+            known_name("replacement policy", one, timed_policies()) for one in named
+        ]
     if modes is not None:
         named = units.words("--modes", modes)
         found["modes"] = [known_name("mode of a cache", one, MODES) for one in named]

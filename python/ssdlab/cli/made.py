@@ -145,7 +145,11 @@ COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {
     "workload": light.complete("workloads"),
 }
 """How values are completed, where their type does not tell."""
-LISTS = {"modes": "modes", "policies": "replacement"}
+LISTS = {
+    "modes": ("modes",),
+    "policies": ("replacement",),
+    "cache.policies": ("replacement", "counted"),
+}
 """Kinds of names that are given in lists; a word that is the default is offered as well."""
 TYPES: Mapping[str, tuple[Any, str, Mapping[str, Any]]] = {
     "int": (int, "N", {}),
@@ -289,9 +293,9 @@ def _own(function: str, about: Mapping[str, Any]) -> Own:
         how |= {"min": kind(least), "max": None if most == math.inf else most}
     if name in COMPLETIONS:
         how["autocompletion"] = COMPLETIONS[name]
-    if name in LISTS:
+    if kinds := LISTS.get(f"{function}.{name}", LISTS.get(name)):
         also = (default,) if default else ()
-        how["autocompletion"] = light.complete_list(LISTS[name], also=also)
+        how["autocompletion"] = light.complete_list(*kinds, also=also)
     elif about["place"] == "VAR_POSITIONAL" or "Sequence[" in about["takes"]:
         kind = GenericAlias(list, (kind,))
     names = NAMES.get(name, (called(name),))

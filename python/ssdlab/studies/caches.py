@@ -141,6 +141,11 @@ def known_policies() -> list[str]:
     return [name for name in registered("replacement policy") if name != LIKE_LIBCACHESIM]
 
 
+def timed_policies() -> list[str]:
+    """Names of those that a cache can have."""
+    return [name for name in registered("replacement policy") if name not in COUNTED_ONLY]
+
+
 def policies(text: str) -> list[str]:
     """The policies of a list with their admissions; ``all`` is every policy, ``all+ghost`` each
     with that. Raises UnknownNameError for others, InputError for what cannot be."""
