@@ -436,6 +436,20 @@ def test_a_folder_that_is_gone_below_one_is_told(
     assert "the current folder no longer exists" in said
 
 
+def test_a_group_that_the_bench_lacks_is_refused_before_anything_is_built() -> None:
+    lab = Path(__file__).parents[1] / "lab"
+    without = {**os.environ, "PYTHON": "nowhere"}
+
+    def said(group: str) -> tuple[int, str]:
+        command = [lab, "bench", "--quick", "--only", group]
+        done = subprocess.run(command, env=without, capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    status, refused = said("nonsense")
+    assert status == 2 and refused.startswith("lab: --only nonsense: expected one of write ")
+    assert said("tier")[1].startswith("lab: Python"), "what it needs is looked at next"
+
+
 def test_the_command_alone_shows_its_help_and_fails(cli: Cli) -> None:
     outcome = cli()
     assert outcome.status == 2
