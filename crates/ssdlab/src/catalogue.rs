@@ -1,7 +1,8 @@
 //! Everything that has a name: all registries as one list, for `ssdlab list` and the docs.
 
 use crate::registry::Registry;
-use serde_json::Value;
+use crate::rig::schema;
+pub use crate::rig::schema::Key;
 
 /// One thing that can be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,85 +47,9 @@ pub fn catalogue() -> Vec<Listing> {
         .collect()
 }
 
-/// One key that a rig may set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// Kind of device it belongs to.
-    pub device: &'static str,
-    /// Dotted path within the device's table.
-    pub key: String,
-    /// Type or allowed values.
-    pub values: String,
-    /// Default, as JSON; empty where the key must be given or has none.
-    pub default: String,
-    /// What it means.
-    pub summary: String,
-}
-
 /// Every key of every device, from the schema of the structs that read them.
 pub fn device_keys() -> Vec<Key> {
-    let mut keys = Vec::new();
-    for entry in crate::device::DEVICES.entries {
-        let schema = (entry.build.schema)().to_value();
-        walk(entry.name, &schema, &schema, "", &mut keys);
-    }
-    keys
-}
-
-/// Follows a reference into the schema's definitions.
-fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
-    let inner = schema
-        .get("anyOf")
-        .and_then(|choices| choices.as_array()?.iter().find(|c| c.get("$ref").is_some()))
-        .unwrap_or(schema);
-    match inner.get("$ref").and_then(Value::as_str) {
-        Some(path) => root.pointer(path.trim_start_matches('#')).unwrap_or(schema),
-        None => schema,
-    }
-}
-
-fn walk(device: &'static str, root: &Value, schema: &Value, path: &str, keys: &mut Vec<Key>) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    for (name, property) in properties {
-        let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        let target = resolve(root, property);
-        if target.get("properties").is_some() {
-            walk(device, root, target, &key, keys);
-            continue;
-        }
-        let text = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_string);
-        let summary = property.get("description").or_else(|| target.get("description"));
-        keys.push(Key {
-            device,
-            key,
-            values: values(target),
-            default: property.get("default").filter(|d| !d.is_null()).map(text).unwrap_or_default(),
-            summary: summary.map(text).unwrap_or_default().replace('\n', " "),
-        });
-    }
-}
-
-/// What a key may hold, in words.
-fn values(schema: &Value) -> String {
-    if let Some(choices) = schema.get("oneOf").or_else(|| schema.get("enum")) {
-        let one = |c: &Value| c.get("const").unwrap_or(c).as_str().unwrap_or_default().to_string();
-        let list = choices.as_array().into_iter().flatten().map(one);
-        return list.collect::<Vec<_>>().join(", ");
-    }
-    let examples = schema.get("examples").and_then(Value::as_array);
-    if let Some(example) = examples.and_then(|e| e.first()).and_then(Value::as_str) {
-        return format!("such as \"{example}\"");
-    }
-    let kind = schema.get("type").map(|t| match t {
-        Value::Array(types) => types.first().cloned().unwrap_or_default(),
-        other => other.clone(),
-    });
-    match kind.as_ref().and_then(Value::as_str) {
-        Some("integer") => "whole number".into(),
-        Some("string") => "name".into(),
-        Some("boolean") => "true, false".into(),
-        other => other.unwrap_or("value").into(),
-    }
+    crate::device::DEVICES.entries.iter().flat_map(schema::keys).collect()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod compose;
 mod explain;
 mod look;
 mod scale;
+pub mod schema;
 mod set;
 mod supply;
 mod write;
@@ -32,6 +33,7 @@ pub use supply::description;
 
 use crate::device::{Build, DEVICES, Device, Kind};
 use crate::error::{Error, Result};
+use crate::registry::Entry;
 use crate::units::Nanos;
 use serde::de::DeserializeOwned;
 pub use toml::{Table, Value};
@@ -187,22 +189,33 @@ const FIT: &str = "fit";
 const PARTS: [&str; 5] = ["below", "cache", "fast", "member", "members"];
 
 /// Takes the kind out of a device's table.
-fn take_kind(table: &mut Table) -> Result<&'static Kind> {
-    let Some(Value::String(kind)) = table.remove("kind") else {
-        let known = DEVICES.names().collect::<Vec<_>>().join(", ");
-        return Err(Error::rig("kind", format!("expected the kind of device: {known}")));
-    };
-    Ok(&DEVICES.find(&kind).map_err(|e| e.under("kind"))?.build)
+fn take_kind(table: &mut Table) -> Result<&'static Entry<Kind>> {
+    match table.remove("kind") {
+        Some(Value::String(kind)) => DEVICES.find(&kind).map_err(|e| e.under("kind")),
+        other => {
+            let known = DEVICES.names().collect::<Vec<_>>().join(", ");
+            let problem =
+                format!("{}, expected the kind of device: {known}", found(other.as_ref()));
+            Err(Error::rig("kind", problem))
+        }
+    }
+}
+
+/// What stands in the place of what is expected.
+fn found(value: Option<&Value>) -> String {
+    value.map_or_else(|| explain::MISSING.to_string(), |value| format!("found {value}"))
 }
 
 /// Builds the device that a table describes.
 fn build_device(mut table: Table, build: &Build) -> Result<Box<dyn Device>> {
-    (take_kind(&mut table)?.build)(table, build)
+    let kind = take_kind(&mut table)?;
+    (kind.build.build)(table, build).map_err(|e| schema::told(kind, e))
 }
 
 /// Memory that the devices of a table take, bytes.
 fn memory_of(mut table: Table) -> Result<u64> {
-    (take_kind(&mut table)?.memory)(table)
+    let kind = take_kind(&mut table)?;
+    (kind.build.memory)(table).map_err(|e| schema::told(kind, e))
 }
 
 /// Memory that the device in the table `below` takes, bytes.
@@ -225,9 +238,13 @@ pub fn take_below(table: &mut Table, build: &Build) -> Result<Box<dyn Device>> {
 
 /// Takes the table `part` out and builds the device it describes.
 pub fn take_part(table: &mut Table, part: &str, build: &Build) -> Result<Box<dyn Device>> {
-    let Some(Value::Table(inner)) = table.remove(part) else {
-        let what = if part == "below" { "the device below" } else { "the fast device" };
-        return Err(Error::rig(part, format!("expected a table with {what}")));
+    let inner = match table.remove(part) {
+        Some(Value::Table(inner)) => inner,
+        other => {
+            let what = if part == "below" { "the device below" } else { "the fast device" };
+            let found = found(other.as_ref());
+            return Err(Error::rig(part, format!("{found}, expected a table with {what}")));
+        }
     };
     let build = Build {
         seed: build.seed,
@@ -247,7 +264,12 @@ fn members(table: &mut Table) -> Result<Vec<(String, Table)>> {
     match (table.remove("members"), table.remove("member"), table.get("count")) {
         (Some(Value::Array(all)), None, None) => {
             let one = |(i, value)| match value {
-                Value::Table(member) => Ok((format!("members.{i}"), member)),
+                Value::Table(member)
+                    if member.contains_key("count") == member.contains_key("member") =>
+                {
+                    Ok((format!("members.{i}"), member))
+                }
+                Value::Table(_) => Err(Error::rig(format!("members.{i}.count"), COUNTED)),
                 _ => Err(expected("members")),
             };
             all.into_iter().enumerate().map(one).collect()
@@ -265,11 +287,13 @@ fn members(table: &mut Table) -> Result<Vec<(String, Table)>> {
             Ok((0..all).map(|_| ("member".to_string(), member.clone())).collect())
         }
         (None, Some(_), None) => Err(Error::rig("count", "is missing, expected how many members")),
-        (Some(_), None, Some(_)) => Err(Error::rig("count", "goes with [member], not [[members]]")),
+        (Some(_), None, Some(_)) => Err(Error::rig("count", COUNTED)),
         (Some(_), Some(_), _) => Err(expected("member")),
         _ => Err(expected("members")),
     }
 }
+
+const COUNTED: &str = "goes with [member], not [[members]]";
 
 /// Memory that the members of an array take, bytes.
 pub fn memory_members(mut table: Table) -> Result<u64> {
@@ -311,7 +335,8 @@ fn check(mut table: Table) -> Result<()> {
     table.retain(|key, value| {
         !PARTS.contains(&key) || value.as_table().is_some_and(|inner| !look::is_device(inner))
     });
-    (take_kind(&mut table)?.read)(table).map(drop)
+    let kind = take_kind(&mut table)?;
+    (kind.build.read)(table).map(drop).map_err(|e| schema::told(kind, e))
 }
 
 /// Reads a value written as in TOML, or bare text, and where it comes from.
@@ -406,6 +431,8 @@ fn strip_sources(table: &mut Table, path: &str, sources: &mut Vec<Sourced>) -> R
             origin = inner.get("origin").map(plain).unwrap_or_default();
             let Some(bare) = inner.remove("value") else { continue };
             *value = bare;
+        } else if value.as_table().is_some_and(|t| t.len() == 1 && t.contains_key("source")) {
+            return Err(Error::rig(key, "has a source, but no value"));
         }
         match value {
             Value::Table(inner) => strip_sources(inner, &key, sources)?,

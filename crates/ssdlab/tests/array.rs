@@ -502,7 +502,10 @@ fn what_is_wrong_with_an_array_is_told_in_a_sentence() {
         ("level = \"raid1\"\ncount = 1", "count: found 1, expected from 2 to 255 for raid1"),
         ("level = \"raid0\"\ncount = 0", "count: found 0, expected from 1 to 255"),
         ("level = \"raid5\"", "count: is missing"),
-        ("level = \"raid7\"\ncount = 4", "level: found raid7, expected linear, raid0, raid1"),
+        (
+            "level = \"raid7\"\ncount = 4",
+            "level: found \"raid7\", expected one of linear, raid0, raid1",
+        ),
         (
             "level = \"raid0\"\ncount = 2\nchunk = \"6KiB\"",
             "chunk: found 6KiB, expected a multiple of 4KiB",

@@ -75,9 +75,10 @@ fn a_value_of_the_wrong_kind_is_answered_with_the_right_kind() {
         ("nand.channels", "3.5", "found 3.5, expected a whole number from 0 on"),
         ("ftl.over_provisioning", "much", "found \"much\", expected a number"),
         ("ftl.gc", "3", "found 3, expected a table of keys"),
-        ("ftl.gc.pace", "fast", "found fast, expected blocking, paced, periodic"),
+        ("ftl.gc.pace", "fast", "found \"fast\", expected one of blocking, paced, periodic"),
         ("ftl.gc.batch.copies", "-1", "a number from 0 to 4294967295"),
-        ("nand", "{channels=3}", "nand.ways: is missing, and has no default"),
+        ("ftl.gc.pace", "true", "found no text, expected one of blocking, paced, periodic"),
+        ("nand", "{channels=3}", "nand.ways: is missing; kind = \"ssd\" needs it (whole number)"),
     ] {
         let said = said(key, value);
         assert!(said.contains(expected), "{key}={value}: {said}");
@@ -98,9 +99,27 @@ fn what_is_wrong_in_a_rig_file_is_told_with_its_name() {
         Ok(rig) => rig.build(1, false).err().unwrap().to_string(),
     };
     let missing = said("[device]\nkind = \"null\"\n");
-    assert_eq!(missing, "my.toml: capacity: is missing, and has no default");
+    assert_eq!(
+        missing,
+        "my.toml: capacity: is missing; kind = \"null\" needs it (such as \"4GiB\")"
+    );
     assert!(said("name = 3\n[device]\n").starts_with("my.toml: name: found 3"));
     assert!(said("[device]\nkind = \"sdd\"\n").starts_with("my.toml: kind: no device"));
+    let without = said("[device]\ncapacity = \"1GiB\"\n");
+    assert!(without.starts_with("my.toml: kind: is missing, expected the kind"), "{without}");
+    let empty = said("[device]\nkind = \"link\"\nbandwidth = \"1GB/s\"\n");
+    assert_eq!(empty, "my.toml: below: is missing, expected a table with the device below");
+    let counted = "[[device.members]]\ncount = 2\nkind = \"null\"\ncapacity = \"1GiB\"\n";
+    let counted = said(&format!("[device]\nkind = \"array\"\nlevel = \"raid1\"\n{counted}"));
+    assert_eq!(counted, "my.toml: members.0.count: goes with [member], not [[members]]");
+    let mut slow = Rig::parse(&DRIVE.replace("bandwidth", "# "), "my.toml").unwrap();
+    let beside = slow.set("queue_slots", "3").unwrap_err().to_string();
+    assert_eq!(
+        beside,
+        "my.toml: bandwidth: is missing; kind = \"link\" needs it (such as \"550MB/s\")"
+    );
+    let hollow = said("[device]\nkind=\"null\"\ncapacity={source=\"x\"}\n");
+    assert_eq!(hollow, "my.toml: capacity: has a source, but no value");
     let source = said("[device]\nkind=\"null\"\ncapacity={value=\"1GiB\",src=\"x\"}\n");
     assert!(source.starts_with("my.toml: capacity.src: unknown key"), "{source}");
 }
@@ -241,7 +260,8 @@ fn keys_that_need_each_other_are_set_together_in_any_order() {
     assert_eq!(there.identity(), back.identity());
     assert!(there.build(1, false).is_ok());
     let less = plain().set_all(&pairs(&keys[..2])).unwrap_err().to_string();
-    assert_eq!(less, "ftl.slc_cache.t_program: is missing, and has no default");
+    let place = "my.toml: below.ftl.slc_cache.t_program";
+    assert_eq!(less, format!("{place}: is missing; kind = \"ssd\" needs it (such as \"75us\")"));
     let wrong = pairs(&[keys[0], keys[1], ("ftl.slc_cache.t_program", "100")]);
     let said = plain().set_all(&wrong).unwrap_err().to_string();
     assert!(said.starts_with("ftl.slc_cache.t_program: found 100, expected a time"), "{said}");
@@ -262,7 +282,8 @@ fn what_a_key_needs_beside_it_is_not_taken_from_another_device() {
     let others =
         [("below.write_buffer.power_loss_protected", "true"), ("below.write_buffer.size", "2MiB")];
     let said = set(&[size, others[0], others[1]]).unwrap_err().to_string();
-    assert_eq!(said, "write_buffer.power_loss_protected: is missing, and has no default");
+    let place = "both: cache.below.write_buffer.power_loss_protected";
+    assert_eq!(said, format!("{place}: is missing; kind = \"ssd\" needs it (true, false)"));
     let own = ("cache.write_buffer.power_loss_protected", "false");
     let rig = set(&[size, others[0], own, others[1]]).unwrap();
     for (key, value) in [size, own, others[0], others[1]] {

@@ -640,14 +640,14 @@ fn caches_that_make_no_sense_are_refused() {
         ("preset = \"bcashe\"", "preset: found \"bcashe\", did you mean bcache?"),
         ("write_budget = \"1MB\"", "write_budget: found 1MB, expected at least 24 blocks"),
         ("used_before = -1.0", "used_before: found -1, expected times from 0 to 100"),
-        ("mode = \"writeback\"", "mode: found writeback, expected write-through"),
+        ("mode = \"writeback\"", "mode: found \"writeback\", expected one of write-through"),
     ] {
         let said = said(keys);
         assert!(said.contains(expected), "{keys}: {said}");
     }
     let text = format!("[device]\nkind = \"cache\"\nbelow = {POOL}");
     let error = Rig::parse(&text, "c").unwrap().build(1, false).err().unwrap().to_string();
-    assert!(error.contains("cache: expected a table with the fast device"), "{error}");
+    assert!(error.contains("cache: is missing, expected a table with the fast device"), "{error}");
 }
 
 #[test]

@@ -586,7 +586,7 @@ fn tiers_that_make_no_sense_are_refused() {
         ("moves = 2000", "moves: found 2000, expected at most 1024"),
         ("reserve = 0", "reserve: found 0, expected at least 1 extent to move into"),
         ("move_rate = \"10B/s\"", "move_rate: found 10B/s, expected at least 1kB/s"),
-        ("placement = \"slow\"", "placement: found slow, expected fast-first"),
+        ("placement = \"slow\"", "placement: found \"slow\", expected one of fast-first"),
         ("extend = \"1MiB\"", "extend"),
     ] {
         let said = said(keys);
@@ -594,7 +594,7 @@ fn tiers_that_make_no_sense_are_refused() {
     }
     let text = format!("[device]\nkind = \"tier\"\nbelow = {BELOW}");
     let error = Rig::parse(&text, "t").unwrap().build(1, false).err().unwrap().to_string();
-    assert!(error.contains("fast: expected a table with the fast device"), "{error}");
+    assert!(error.contains("fast: is missing, expected a table with the fast device"), "{error}");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use crate::error::{Error, nearest};
 
 const UNKNOWN: &str = "unknown key";
-const MISSING: &str = "is missing, and has no default";
+pub(super) const MISSING: &str = "is missing";
+/// What is said of a value that is not even a text, where one of a few names is expected.
+pub(super) const NO_NAME: &str = "found no text";
 const KNOWN: &str = " (known here: ";
 /// Keys that devices had once or that are no device's, and what to write instead.
 const ELSEWHERE: [(&str, &str); 3] = [
@@ -30,13 +32,16 @@ pub(super) fn explain(path: &str, message: &str) -> Error {
         let field = rest.trim_end_matches('`');
         return Error::rig(below(path, field), MISSING);
     }
+    if message.contains("expected string only") {
+        return Error::rig(path, NO_NAME);
+    }
     Error::rig(path, found_and_expected(message).unwrap_or_else(|| message.to_string()))
 }
 
-/// The key that a device cannot be without, where an error is that it is missing.
+/// The key that a device cannot be without, where an error is that it is missing and who needs it.
 pub(super) fn missing(error: &Error) -> Option<&str> {
     match error {
-        Error::Rig { key, problem } if problem == MISSING => Some(key),
+        Error::Rig { key, problem } if problem.starts_with(MISSING) => Some(key),
         _ => None,
     }
 }
@@ -98,14 +103,20 @@ fn found_and_expected(message: &str) -> Option<String> {
     let rest = starts.iter().find_map(|start| message.strip_prefix(start))?;
     let (found, expected) = rest.split_once(", expected ")?;
     let found = match found.split_once('`') {
-        Some((_, quoted)) => quoted.trim_end_matches('`'),
-        None => found.strip_prefix("string ").unwrap_or(match found {
-            "map" => "a table",
-            "sequence" => "a list",
-            other => other,
-        }),
+        Some((_, quoted)) if message.starts_with(starts[2]) => {
+            format!("\"{}\"", quoted.trim_end_matches('`'))
+        }
+        Some((_, quoted)) => quoted.trim_end_matches('`').to_string(),
+        None => found
+            .strip_prefix("string ")
+            .unwrap_or(match found {
+                "map" => "a table",
+                "sequence" => "a list",
+                other => other,
+            })
+            .to_string(),
     };
-    let expected = expected.strip_prefix("one of ").unwrap_or(expected).replace('`', "");
+    let expected = expected.replace('`', "");
     let expected = match expected.as_str() {
         "u32" | "u64" | "usize" => "a whole number from 0 on",
         "f64" => "a number",
@@ -138,8 +149,11 @@ mod tests {
                 "invalid type: integer `3`, expected struct GcKeys",
                 "k: found 3, expected a table of keys",
             ),
-            ("unknown variant `x`, expected one of `a`, `b`", "k: found x, expected a, b"),
-            ("missing field `ways`", "k.ways: is missing, and has no default"),
+            (
+                "unknown variant `x`, expected one of `a`, `b`",
+                "k: found \"x\", expected one of a, b",
+            ),
+            ("missing field `ways`", "k.ways: is missing"),
             (
                 "unknown field `bat`, expected `bar` or `foo`",
                 "k.bat: unknown key, did you mean bar? (known here: bar, foo)",

@@ -112,7 +112,7 @@ impl Rig {
             let mut drive = self.part(place).expect("it was found there");
             let kind = drive.get("kind");
             // Where the rig says nothing a default does.
-            drive.device = (take_kind(&mut drive.device)?.read)(drive.device)?;
+            drive.device = (take_kind(&mut drive.device)?.build.read)(drive.device)?;
             let own = match kind.as_deref() {
                 Some("hdd") => drive.scaled_disk(factor),
                 Some("ssd") => drive.scaled_ssd(factor, fewest),

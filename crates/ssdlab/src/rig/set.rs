@@ -96,6 +96,7 @@ impl Rig {
         while let Some(target) = descend(device, place) {
             let said = check(target.clone());
             let Some(field) = said.as_ref().err().and_then(explain::missing) else { return said };
+            let said = said.clone().map_err(|e| e.under(&place.join(".")).in_file(&self.file));
             let mut beside = still_to_come.iter().filter(|(key, _)| device_of(key).1 == field);
             let so_far = Rig { device: device.clone(), ..self.clone() };
             let Some((key, value)) = beside.find(|(key, value)| so_far.is_for(place, key, value))

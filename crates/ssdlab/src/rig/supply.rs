@@ -133,6 +133,9 @@ fn over_provisioning(mut drive: Table) -> Result<Option<(f64, String)>> {
     };
     let (nand, Some(die)) = (&keys.nand, keys.nand.die_size) else { return Ok(None) };
     let dies = u64::from(nand.channels) * u64::from(nand.ways);
+    if dies == 0 {
+        return Ok(None); // Which is refused with its own name.
+    }
     let slc = keys.ftl.slc_cache.as_ref().map_or(0, |slc| slc.static_size.0);
     let cache = slc.saturating_mul(nand.bits_per_cell.into());
     let usable = dies as f64 * die.0 as f64 * (1.0 - nand.reserve) - cache as f64;
