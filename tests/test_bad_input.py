@@ -441,7 +441,7 @@ def test_a_group_that_the_bench_lacks_is_refused_before_anything_is_built() -> N
     without = {**os.environ, "PYTHON": "nowhere"}
 
     def said(group: str) -> tuple[int, str]:
-        command = [lab, "bench", "--quick", "--only", group]
+        command = [str(lab), "bench", "--quick", "--only", group]
         done = subprocess.run(command, env=without, capture_output=True, text=True)
         return done.returncode, done.stderr
 
