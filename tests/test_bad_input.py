@@ -161,6 +161,23 @@ def test_an_empty_value_is_refused(cli: Cli, command: str, option: str) -> None:
     assert told == f"{option} is empty; give it a value or leave it out"
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "unit"),
+    [
+        ("plan storage --quick", "--space", "GB"),
+        ("plan storage --quick", "--writes-per-day", "GB"),
+        ("reliability --members 4 --runs 100", "--capacity", "GB"),
+        ("reliability --members 4 --runs 100 --tbw 600TB", "--writes-per-day", "GB"),
+        ("reliability --members 4 --runs 100", "--rebuild-rate", "MB"),
+    ],
+)
+def test_a_number_that_is_meant_in_another_unit_is_refused(
+    cli: Cli, command: str, option: str, unit: str
+) -> None:
+    said = one_sentence(cli(*command.split(), option, "3"))
+    assert said == f"{option} 3: is 3 bytes; write its unit, such as 3{unit}"
+
+
 @pytest.mark.parametrize("command", ["trim", "audit", "health", "refresh", "import", "fit"])
 def test_an_empty_argument_is_not_the_present_folder(cli: Cli, command: str) -> None:
     assert one_sentence(cli(command, "")).endswith(" is empty; name a file, folder or drive")

@@ -93,6 +93,15 @@ def size(option: str, given: Size) -> int:
     return parse_bytes(option, text(given))
 
 
+def large(option: str, given: Size, unit: str = "GB") -> int:
+    """The same of what has at least one ``unit``, such as what a drive holds: less of it without a
+    unit is meant in another than bytes, and refused."""
+    found, said = size(option, given), text(given).strip()
+    if said.isdecimal() and 0 < found < parse_bytes(option, f"1{unit}"):
+        raise InputError(f"{option} {said}: is {said} bytes; write its unit, such as {said}{unit}")
+    return found
+
+
 def share(option: str, text: str | None, expected: str, most: float = 1.0) -> float | None:
     """A percentage as a share; None stays None. Raises InputError, which names the option and what
     is ``expected``, where it is none above 0 and up to ``most``."""

@@ -17,7 +17,7 @@ from ssdlab.api.working import working
 from ssdlab.arrays.grid import state_for
 from ssdlab.arrays.workloads import workload as named_load
 from ssdlab.errors import InputError, known_name
-from ssdlab.given import Many, Size, listed, several, share, size
+from ssdlab.given import Many, Size, large, listed, several, share, size
 from ssdlab.jobfile import read_job
 from ssdlab.output import check_rigs, prove, write_rigs
 from ssdlab.plan.cache import CachePlanner
@@ -249,7 +249,7 @@ def plan_storage(
     """
     candidates = _candidates(named_or_rigs(candidate))
     cost = read_prices(None if prices is None else Path(prices))
-    daily = size("--writes-per-day", writes_per_day)
+    daily = large("--writes-per-day", writes_per_day)
     how: dict[str, Any] = {"seed": seed, "quick": quick, "disk_cache": disk_cache}
     asked: TableLoads | OwnLoad | None = _own(job, workload, depth, scale, how)
     if asked is None:
@@ -262,7 +262,7 @@ def plan_storage(
         )
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
-    room = 0 if space is None else size("--space", space)
+    room = 0 if space is None else large("--space", space)
     _require_positive(iops=iops, years=years)
     if years and not daily:
         raise InputError("--years: with --writes-per-day 0 no SSD wears out; leave one of them out")

@@ -17,7 +17,7 @@ from ssdlab.api.working import working
 from ssdlab.arrays.rigs import level_of, named
 from ssdlab.engine.ratings import under_random_writes
 from ssdlab.errors import InputError
-from ssdlab.given import Many, Size, listed, size, text
+from ssdlab.given import Many, Size, large, listed, text
 from ssdlab.studies import reliability as study
 from ssdlab.studies.reliability import MODEL_SPREAD, SPREAD, Question
 
@@ -118,14 +118,14 @@ def reliability(
         copies=COPIES[0] if copies is None else copies,
         failures_per_year=_failures(afr, mtbf),
         uber=rating.UBER if uber is None else _uber(uber),
-        rebuild_bytes_per_s=units.parse_rate("--rebuild-rate", text(rebuild_rate)),
+        rebuild_bytes_per_s=large("--rebuild-rate", text(rebuild_rate).removesuffix("/s"), "MB"),
         replace_hours=replace_after,
         one_at_a_time=one_at_a_time,
         years=years,
         tbw_bytes=rated(tbw),
         writes_per_day_bytes=None
         if writes_per_day is None
-        else size("--writes-per-day", writes_per_day),
+        else large("--writes-per-day", writes_per_day),
         full_stripes=full_stripes,
         stagger=_percents("--stagger", listed(stagger)),
         models=models,
@@ -176,7 +176,7 @@ def _levels(text: str | None) -> tuple[str, ...]:
 
 
 def _capacity(given: Size) -> int:
-    found = size("--capacity", given)
+    found = large("--capacity", given)
     if found <= 0:
         raise InputError(f'--capacity "{given}": expected more than 0 bytes')
     return found
