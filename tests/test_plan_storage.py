@@ -427,10 +427,45 @@ def test_what_else_is_enough_is_dearer_alike_or_without_a_price() -> None:
     assert "B gives 17.2 GB" in advise(table, ["load"], cost, needs=Needs(space_bytes=17.3e9))[1]
 
 
+def test_the_fastest_for_a_budget_is_said_first() -> None:
+    one, other, third = "intel-dc-s3700-200", "hgst-he10-10000", "samsung-pm883-480"
+
+    def did(iops: float) -> CandidateRun:
+        rates = {"load": Performance(("load",), 1.0, iops, 160e6, 1 << 30, None, {}, {})}
+        return CandidateRun(rates)
+
+    cost = Prices("EUR", {one: 200.0, other: 100.0, third: 300.0}, "one")
+    table = rows([*map(candidate, (one, other, third))], [did(9e3), did(1e3), did(20e3)], cost)
+
+    def said(**needs: float) -> list[str]:
+        return advise(table, ["load"], cost, needs=Needs(**needs))
+
+    first, second, *_ = said(budget=250)
+    assert first == (
+        f"For at most 250 EUR take A ({one}), 200 EUR: it is faster than B, which can be had for "
+        "that too."
+    )
+    assert second == "Not enough: C costs 300."
+    first, second, *_ = said(budget=250, iops=10e3)
+    assert first == (
+        "None of the candidates gives 10,000 IOPS and at most 250 EUR: "
+        "A gives 9,000 IOPS; B gives 1,000 IOPS; C costs 300."
+    )
+    assert said(budget=300)[0].startswith("For at most 300 EUR take C ")
+    assert said(budget=10)[0].startswith("None of the candidates costs at most 10 EUR: A costs 200")
+    assert "C gives 480 GB and costs 300" in said(space_bytes=1e12, budget=10)[0]
+
+
 def test_needs_that_are_no_numbers_are_refused(cli: Cli) -> None:
     never = cli("plan", "storage", "--years", "5", "--writes-per-day", "0")
     assert never.status == 2 and "no SSD wears out" in never.err
-    for wrong in (["--years", "inf"], ["--iops", "-1"], ["--iops", "nan"], ["--space", "x"]):
+    for wrong in (
+        ["--years", "inf"],
+        ["--iops", "-1"],
+        ["--iops", "nan"],
+        ["--space", "x"],
+        ["--budget", "inf"],
+    ):
         done = cli("plan", "storage", *wrong)
         assert done.status == 2 and wrong[0] in done.err, wrong
 

@@ -208,6 +208,7 @@ def plan_storage(
     iops: float | None = None,
     space: Size | None = None,
     years: float | None = None,
+    budget: float | None = None,
     disk_cache: bool = False,
     scale: int | None = None,
     seed: int = 1,
@@ -235,6 +236,7 @@ def plan_storage(
             for all that is needed is said first.
         space: Space that is needed.
         years: How long SSDs have to last.
+        budget: What it may cost, in the currency of the prices: the fastest for that is said first.
         disk_cache: As for :func:`ssdlab.plan_cache`.
         scale: With ``job``: scale capacity and duration down by N.
         seed: Seed of all random streams.
@@ -263,10 +265,10 @@ def plan_storage(
     elif hot is not None or contiguous:
         raise InputError("--hot and --contiguous are for the loads of the table; a job has its own")
     room = 0 if space is None else large("--space", space)
-    _require_positive(iops=iops, years=years)
+    _require_positive(iops=iops, years=years, budget=budget)
     if years and not daily:
         raise InputError("--years: with --writes-per-day 0 no SSD wears out; leave one of them out")
-    needs = Needs(iops or 0.0, room, years or 0.0)
+    needs = Needs(iops or 0.0, room, years or 0.0, budget or 0.0)
     planner = StoragePlanner(candidates, asked, cost, daily, needs)
     with working(planner.subject, progress, cluster, fresh=fresh) as callback:
         return Report(planner.judge(simulated(planner.variants(), callback)))

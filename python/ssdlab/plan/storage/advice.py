@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ssdlab import units
 from ssdlab.plan.prices import Prices
 from ssdlab.plan.rows import CLOSE
 from ssdlab.plan.storage.loads import WRITES_PER_DAY
 from ssdlab.plan.storage.measure import LOADS
-from ssdlab.plan.storage.needs import NOTHING, Needs
+from ssdlab.plan.storage.needs import NOTHING, Needs, guaranteed
 from ssdlab.plan.storage.rows import StorageOffer
 from ssdlab.wear import WARRANTY_DAYS
 
@@ -65,32 +65,39 @@ def _enough(
     needs: Needs,
 ) -> Iterator[str]:
     """What to take for all that is needed, and what the others lack."""
-    asked = str(needs)
+    asked = needs.told(prices.currency)
     if needs.years:
         asked += f" at {units.size_text(writes_per_day)} of writes a day"
     missing = [(row, needs.missing(row, random)) for row in rows]
     enough = [row for row, lacks in missing if not lacks]
-    short = "; ".join(
-        f"{row.letter} gives {units.listed([*lacks.values()])}" for row, lacks in missing if lacks
-    )
+    short = "; ".join(f"{row.letter} {_short_of(lacks)}" for row, lacks in missing if lacks)
     if not enough:
-        yield f"None of the candidates gives {asked}: {short}."
+        verb = "gives" if needs.wanted else "costs"
+        yield f"None of the candidates {verb} {asked}: {short}."
         return
     priced = [row for row in enough if row.price is not None]
-    best = min(priced or enough, key=lambda row: (_price(row), _drives(row)))
+
+    def cost(row: StorageOffer) -> float:
+        if needs.budget:
+            return -guaranteed(row, random)
+        return _price(row) if priced else _drives(row)
+
+    best = min(priced or enough, key=lambda row: (cost(row), _price(row), _drives(row)))
     text = f"For {asked} take {best.letter} ({best.candidate.title})"
     if priced:
         text += f", {units.number(best.price)} {prices.currency}"
-    cost = _price if priced else _drives
     others = [row for row in priced or enough if row is not best]
     dearer = [row.letter for row in others if cost(row) > cost(best)]
     alike = [row.letter for row in others if cost(row) == cost(best)]
-    more, same = (
-        ("cheaper than", "as cheap as") if priced else ("of fewer drives than", "of as many as")
-    )
+    more, same = ("of fewer drives than", "of as many as")
+    if priced:
+        more, same = ("cheaper than", "as cheap as")
+    if needs.budget:
+        more, same = ("faster than", "as fast as")
     by = [f"{word} {units.listed(few)}" for word, few in ((more, dearer), (same, alike)) if few]
     if by:
-        text += f": it is {units.listed(by)}, which would do as well"
+        also = "can be had for that too" if needs.budget else "would do as well"
+        text += f": it is {units.listed(by)}, which {also}"
     cold = [best.rate(key, cold=True) or 0.0 for key in random if key in best.did.cold]
     if any(rate < needs.iops for rate in cold):
         text += "; it gives these IOPS once its cache is warm"
@@ -108,6 +115,12 @@ def _enough(
         yield f"Enough as well, but without a price: {units.listed(unpriced)}."
     if short:
         yield f"Not enough: {short}."
+
+
+def _short_of(lacks: Mapping[str, str]) -> str:
+    gives = units.listed([said for what, said in lacks.items() if what != "price"])
+    parts = [f"gives {gives}" if gives else "", lacks.get("price", "")]
+    return units.listed([part for part in parts if part])
 
 
 def _cheapest(

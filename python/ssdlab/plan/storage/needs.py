@@ -21,21 +21,30 @@ class Needs:
     space_bytes: float = 0.0
     years: float = 0.0
     """Until its SSDs are worn out."""
+    budget: float = 0.0
+    """What it may cost."""
 
     def __bool__(self) -> bool:
+        return bool(self.wanted or self.budget)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it must give something, whatever it costs."""
         return bool(self.iops or self.space_bytes or self.years)
 
-    def __str__(self) -> str:
+    def told(self, currency: str) -> str:
+        """In words."""
         years = units.counted(units.number(self.years), "year") if self.years else ""
         iops = f"{units.number(self.iops)} IOPS" if self.iops else ""
         space = units.size_text(self.space_bytes) if self.space_bytes else ""
-        return units.listed([part for part in (iops, space, years) if part])
+        budget = f"at most {units.number(self.budget)} {currency}" if self.budget else ""
+        return units.listed([part for part in (iops, space, budget, years) if part])
 
     def missing(self, row: StorageOffer, random: Sequence[str]) -> dict[str, str]:
-        """What a candidate does not give, by ``iops``, ``space`` and ``life``: what it gives
-        instead."""
+        """What a candidate does not give, by ``iops``, ``space``, ``life`` and ``price``: what it
+        gives instead, and what it costs."""
         found = {}
-        slowest = min(random, key=lambda key: _rate(row, key), default=None)
+        slowest = _slowest(row, random)
         if slowest is not None and _rate(row, slowest) < self.iops * (1 - SHOWN):
             kind = "" if slowest == "load" else f"{slowest} "
             found["iops"] = f"{units.number(_rate(row, slowest))} {kind}IOPS"
@@ -48,11 +57,25 @@ class Needs:
                 found["life"] = "a life that is not known"
             elif life.years < self.years * (1 - SHOWN):
                 found["life"] = f"a life of {units.number(life.years)} years"
+        if self.budget and row.price is None:
+            found["price"] = "has no price"
+        elif self.budget and row.price is not None and row.price > self.budget:
+            found["price"] = f"costs {units.number(row.price)}"
         return found
 
 
 NOTHING = Needs()
 """Of a buyer who compares."""
+
+
+def guaranteed(row: StorageOffer, random: Sequence[str]) -> float:
+    """IOPS of whichever kind of random I/O has fewest."""
+    slowest = _slowest(row, random)
+    return 0.0 if slowest is None else _rate(row, slowest)
+
+
+def _slowest(row: StorageOffer, random: Sequence[str]) -> str | None:
+    return min(random, key=lambda key: _rate(row, key), default=None)
 
 
 def _rate(row: StorageOffer, key: str) -> float:
