@@ -128,6 +128,38 @@ def test_short_words_of_a_broad_table_stay_whole(tmp_path: Path) -> None:
         assert 0 < max(tab.run(heights)) < 40
 
 
+@in_browser
+@pytest.mark.parametrize(("width", "phone"), [(1280, False), (390, True)])
+def test_a_long_table_scrolls_within_the_page(tmp_path: Path, width: int, phone: bool) -> None:
+    columns = [Column("depth"), Column("op"), *(Column(f"n{n}") for n in range(10)), Column("key")]
+    rows: list[Cells] = [
+        [str(n), "0.07", *(Cell(float(n)) for _ in range(10)), f"k{n}"] for n in range(100)
+    ]
+    place = tmp_path / "long.html"
+    table = Table("Runs", columns, rows, "", [f"k{n}" for n in range(100)])
+    answer_page.render(Answer("Sweep", "sweep", [Section(["Done"], tables=[table])]), place)
+    with browser.tab() as tab:
+        tab.open(place, width, 900, phone)
+        assert tab.run("document.documentElement.scrollWidth") == width
+        assert tab.run("document.documentElement.scrollHeight") < 1500
+        tab.run("ssdlab.lead('k90')")
+        top = "getBoundingClientRect().top"
+        box, head, row = (
+            tab.run(f"document.querySelector('{one}').{top}")
+            for one in (".tall .scroll", "thead th", "#row-k90")
+        )
+        assert head == pytest.approx(box, abs=2) and head < row < 900, "its head stays above it"
+        if phone:
+            tab.run("document.querySelector('.tall .scroll').scrollLeft = 30")
+            first, second = (
+                tab.run(f"document.querySelector('#row-k90 > {one}').getBoundingClientRect().{end}")
+                for one, end in (("th", "right"), ("td", "left"))
+            )
+            assert first <= second + 1, "no column lies over the next"
+        tab.call("Emulation.setEmulatedMedia", media="print")
+        assert tab.run("document.documentElement.scrollHeight") > 2000, "on paper it is whole"
+
+
 def test_what_could_not_be_run_is_told_once_for_each_reason() -> None:
     told = [({"op": str(op), "victim": "none"}, "no policy is called none") for op in range(20)]
     (table,) = failures("Could not be run", [*told, ({"op": "9", "victim": "fifo"}, "too large")])

@@ -60,6 +60,8 @@ KINDS = {
 TILES = 5
 ROWS_OPEN = 12
 """A table of more rows is folded, unless it is the first."""
+TALL = 20
+"""A table of more rows scrolls within the page; on a phone its rows are no cards."""
 ROWS_MAX = 2_000
 """A page has so many rows of a table; JSON and CSV have all."""
 BROAD = 7
@@ -148,6 +150,7 @@ def _table(table: Table, marks: Collection[str], *, first: bool) -> Mapping[str,
         "folded": len(table.rows) > ROWS_OPEN and not first,
         "count": len(table.rows),
         "broad": len(columns) > BROAD,
+        "tall": len(rows) > TALL,
         "narrow": len(columns) <= NARROW,
         "marked": any(text.endswith(MARK) for row in shown for text, _ in row),
     }
