@@ -14,6 +14,8 @@ FAST = 'kind = "null"\ncapacity = "256MiB"\nservice_time = "20ms"\nservers = 8\n
 BELOW = f"[device.below]\n{POOL}"
 CACHE = f'kind = "cache"\nblock = "16KiB"\nmode = "write-back"\n[device.cache]\n{FAST}{BELOW}'
 NESTED = f'kind = "partition"\n[device.below]\n{CACHE.replace("[device.", "[device.below.")}'
+READ = CACHE.replace("write-back", "write-through")
+APART = CACHE.replace('write-back"', 'write-back"\ndestage_merge = "16KiB"')
 SLOW_CACHE = (
     CACHE.replace("256MiB", "128MiB")
     .replace('mode = "write-back"', 'mode = "write-back"\ndirty_low = 0.45\ndirty_high = 0.5')
@@ -42,13 +44,18 @@ def told(device: str, job: str, tmp_path: Path) -> tuple[float, str]:
         # Faster than it stays while the pool is spared the writes.
         (CACHE, "rw=randwrite\nsize=1g\nruntime=25", "the cache put"),
         (NESTED, "rw=randwrite\nsize=1g\nruntime=25", "the cache put"),
+        # More than the pool takes, which is seen once destaging begins.
+        (APART, "rw=randwrite\nsize=1g\nrate_iops=200\nruntime=60", "the cache put 4"),
         # There is room for all of it, but not for as much that only the cache holds.
         (SLOW_CACHE, "rw=randwrite\nsize=120m\nruntime=25", "the cache put"),
         # Slower, as nothing hot has come up, and as most of it has not yet.
         (TIER, "rw=randread\nsize=32m\nruntime=25", "the tier has moved nothing"),
         (TIER, "rw=randread\nsize=32m\nramp_time=38\nruntime=25", "extents"),
+        # Slower, as reads have yet to find what will be there: a quarter of it, and all.
+        (READ, "rw=randread\nsize=512m\nruntime=25", "96 % of the reads missed, 52 % at most"),
+        (READ, "rw=randrw\nsize=192m\nruntime=25", "still filling"),
     ],
-    ids=["put off", "put off further down", "put off within reach", "before a period", "in it"],
+    ids="put-off further-down too-fast within-reach before-a-period in-it cold cold-mix".split(),
 )
 def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
     device: str, job: str, word: str, tmp_path: Path
@@ -63,12 +70,19 @@ def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
 @pytest.mark.parametrize(
     ("device", "job"),
     [
-        (CACHE, "rw=randread\nsize=1g\nruntime=25"),
+        # A cache that is full, or nearly so, and one that the pool is as fast as.
+        (CACHE, "rw=randread\nsize=1g\nramp_time=1000\nruntime=25"),
+        (READ, "rw=randread\nsize=1g\nramp_time=150\nruntime=25"),
+        (READ.replace("20ms", "80ms"), "rw=randread\nsize=1g\nruntime=25"),
+        # The pool takes as much as the job asks for, once destaging begins.
+        (CACHE, "rw=randwrite\nsize=1g\nrate_iops=50\nruntime=60"),
+        (CACHE, "rw=randwrite\nsize=1g\nrate_iops=90\nruntime=60"),
         # What is written again and again stays where it is.
         (CACHE, "rw=randwrite\nsize=16m\nramp_time=30\nruntime=25"),
         # Some of it for the first time, but all of it may.
         (CACHE, "rw=randwrite\nsize=16m\nruntime=25"),
         (NESTED, "rw=randwrite\nsize=16m\nruntime=25"),
+        (CACHE.replace('block = "16KiB"\n', ""), "rw=randwrite\nsize=16m\nruntime=25"),
         (TIER.replace("below-first", "fast-first"), "rw=randread\nsize=32m\nruntime=25"),
     ],
 )

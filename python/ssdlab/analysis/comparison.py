@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ssdlab import _core
 from ssdlab.errors import InputError
@@ -149,6 +149,27 @@ class Workload:
     def option(self, *names: str) -> str:
         """The value of the first of these option names that is set; empty if none is."""
         return next((self.options[name] for name in names if name in self.options), "")
+
+
+W = TypeVar("W", bound=Workload)
+
+
+def stages(works: Sequence[W]) -> list[list[W]]:
+    """The jobs that run together, one list after the other."""
+    stages: list[list[W]] = [[]]
+    for work in works:
+        if work.flag("stonewall") or work.flag("wait_for_previous"):
+            stages.append([])
+        stages[-1].append(work)
+    return stages
+
+
+def until(works: Sequence[W], work: W) -> Iterator[W]:
+    """The jobs that have run when one of them ends: those before it, those beside it, and it."""
+    for together in stages(works):
+        yield from together
+        if any(one is work for one in together):
+            return
 
 
 @cache

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ssdlab.analysis.comparison import stages
 from ssdlab.checks.base import Case, Probe, StepEvidence, Symptom, of_job
 from ssdlab.checks.facts import Facts, JobFacts, Moved, Room
 from ssdlab.numeric import Floats
@@ -162,24 +163,6 @@ def copied(case: Case) -> dict[str, float]:
             for work in together:
                 grid.work(work)
     return found
-
-
-def stages(works: Sequence[JobFacts]) -> list[list[JobFacts]]:
-    """The jobs that run together, one list after the other."""
-    stages: list[list[JobFacts]] = [[]]
-    for work in works:
-        if work.flag("stonewall") or work.flag("wait_for_previous"):
-            stages.append([])
-        stages[-1].append(work)
-    return stages
-
-
-def until(works: Sequence[JobFacts], work: JobFacts) -> Iterator[JobFacts]:
-    """The jobs that have run when one of them ends: those before it, those beside it, and it."""
-    for together in stages(works):
-        yield from together
-        if any(one is work for one in together):
-            return
 
 
 def _replaces(work: JobFacts) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from ssdlab import _core
-from ssdlab.analysis.comparison import Workload, workloads
+from ssdlab.analysis.comparison import Workload, until, workloads
 from ssdlab.analysis.measurement import RateNoise, Window, rate_noise, rate_trend
 from ssdlab.analysis.stats import Estimate
-from ssdlab.checks.warming import yet_to_come
+from ssdlab.checks.warming import Regions, yet_to_come
 from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
 from ssdlab.wear import by_path, unanswered
@@ -66,7 +66,7 @@ class JobFacts(Workload):
     cpu_percent: float
     """User and system time of a worker, percent of one processor."""
     moved: tuple[Moved, ...]
-    regions: tuple[tuple[int, int], ...]
+    regions: Regions
     """Offset and length in bytes of what each worker works on, each once; none where nobody can
     tell."""
     window: Window | None = None
@@ -228,7 +228,8 @@ def facts(
         )
         for workload in workloads(0, result.document)
     ]
-    works = tuple(_work(workload, result, size, judged, noise) for workload in found)
+    regions = {workload.name: _regions(workload, size) for workload in found}
+    works = tuple(_work(workload, result, found, regions, judged, noise) for workload in found)
     text = (result.rig_toml or rig) if result.kind == "sim" else None
     known = _rig(text)
     return Facts(
@@ -303,7 +304,12 @@ def _bare(text: str) -> dict[str, dict[str, str]]:
 
 
 def _work(
-    workload: Workload, result: Result, capacity: int | None, judged: bool, noise: bool
+    workload: Workload,
+    result: Result,
+    all_works: Sequence[Workload],
+    all_regions: Mapping[str, Regions],
+    judged: bool,
+    noise: bool,
 ) -> JobFacts:
     jobs = workload.jobs
     known = (result.imported or {}).get("knows_options", True)
@@ -319,7 +325,7 @@ def _work(
         for ddir in DIRECTIONS
         if (stats := [s for d, s in raw if d == ddir and s.get("total_ios")])
     )
-    regions = _regions(workload, capacity) if known else ()
+    regions = all_regions[workload.name] if known else ()
     measured = result.measurement.job(workload.name) if judged or noise else None
     writes = measured.of("write") if measured else None
     cpu = [float(j.get("usr_cpu") or 0) + float(j.get("sys_cpu") or 0) for j in jobs]
@@ -336,10 +342,7 @@ def _work(
         if measured and judged and measured.window.steady
         else None,
         warming=yet_to_come(
-            result,
-            measured.start_s + measured.window.start_s,
-            measured.start_s + measured.window.end_s,
-            sum(length for _, length in regions) if regions else None,
+            result, measured, [(one, all_regions[one.name]) for one in until(all_works, workload)]
         )
         if measured and judged and measured.window.steady
         else "",
@@ -348,7 +351,7 @@ def _work(
     )
 
 
-def _regions(workload: Workload, capacity: int | None) -> tuple[tuple[int, int], ...]:
+def _regions(workload: Workload, capacity: int | None) -> Regions:
     """What the workers work on, as the core reads the options; none where it cannot."""
     options = {key: value for key, value in workload.options.items() if key not in _FILES}
     lines = [f"{key}={value}" if value else key for key, value in options.items()]

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator
 
 from ssdlab import units
+from ssdlab.analysis.comparison import stages, until
 from ssdlab.analysis.differences import SURE, UNMEASURED
 from ssdlab.analysis.stats import Estimate
 from ssdlab.analysis.steady import ROUNDS, SLOPE_EXCURSION_MAX, pts_window
 from ssdlab.answer import Status
-from ssdlab.checks.area import copied, never_written, overwritten, stages, until
+from ssdlab.checks.area import copied, never_written, overwritten
 from ssdlab.checks.base import STEADY, Case, Probe, Symptom, of_job
 from ssdlab.checks.facts import Facts, JobFacts
 
@@ -335,8 +336,8 @@ PROBES = (
         f"written of more than {100 * LENT:g} % of its spare, those to a drive that was filled "
         f"sequentially came to less than {SPENT:g} times the room beside its data, or collection "
         f"still copies more than {100 * COPIED:g} % of what is written sequentially from what had "
-        "been written at random; and whether a simulated cache still put off writes, or "
-        "a tier had extents to move",
+        "been written at random; and whether a simulated cache still put off writes or had room "
+        "for what would spare its pool reads, or a tier had extents to move",
         why="a drive that is not steady goes on to become slower or faster; its number holds "
         "for no longer than the run",
         look=lambda case: [

@@ -3,11 +3,16 @@ of it may take longer than the run, or than the series shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from ssdlab import _core, units
-from ssdlab.analysis.measurement import NEAR
+from ssdlab.analysis.comparison import Workload
+from ssdlab.analysis.measurement import NEAR, JobMeasurement
 from ssdlab.analysis.steady import SLOPE_EXCURSION_MAX
+from ssdlab.histogram import VALUES, Histogram
+from ssdlab.numeric import Floats
 from ssdlab.results import Result
 
 CHANGED = 0.05
@@ -16,16 +21,22 @@ be exchanged, without a word: some change places all the time, where they are ab
 PUT_OFF = SLOPE_EXCURSION_MAX
 """Share of what a cache has to write to its pool that it may have put off: by as much more the pool
 has to take once no more can be, which is the trend that the PTS lets pass."""
+SUB_BLOCK = 4096
+"""Bytes of a block that are valid by themselves, where a rig does not say."""
 DIRTY_MOST = 0.9
 """Share of a cache from which writes wait (`dirty_high`), where a rig does not say."""
 
-Span = tuple[float, float]
-"""A counter at the start of a window, and at its end."""
+Regions = tuple[tuple[int, int], ...]
+"""Offsets and lengths in bytes; none where nobody can tell."""
+Counts = Floats
+"""A counter in each row of a window, from its start to its end."""
 
 
-def yet_to_come(result: Result, begin_s: float, end_s: float, range_bytes: int | None) -> str:
-    """What the caches and tiers of a rig had yet to do in a window of a job on a range of so many
-    bytes (None: of all); empty where that is nothing."""
+def yet_to_come(
+    result: Result, job: JobMeasurement, works: Sequence[tuple[Workload, Regions]]
+) -> str:
+    """What the caches and tiers of a rig had yet to do in the window of a job, from what it and all
+    jobs that have run by then work on; empty where that is nothing."""
     frame = result.device_series()
     if frame is None:
         return ""
@@ -34,39 +45,65 @@ def yet_to_come(result: Result, begin_s: float, end_s: float, range_bytes: int |
         return ""
     rig = _core.Rig(result.rig_toml or "", rig_name="rig")
     time = frame["time_s"].to_numpy()
-    rows = [max(0, int((time <= at + NEAR).sum()) - 1) for at in (begin_s, end_s)]
-
-    def of(name: str) -> Span:
-        start, end = (float(frame[name][row] or 0) for row in rows)
-        return start, end
-
+    ends = (job.start_s + job.window.start_s, job.start_s + job.window.end_s)
+    start, end = (max(0, int((time <= at + NEAR).sum()) - 1) for at in ends)
+    reach = _together(regions for _, regions in works)
+    written = _together(regions for work, regions in works if work.does("write"))
     for name in names:
         place, _, last = name.rpartition("/")
         prefix = f"{place}/" if place else ""
-        found = _of_cache if last == "blocks_cached" else _of_tier
         own = {
-            column.removeprefix(prefix): of(column)
+            column.removeprefix(prefix): frame[column].to_numpy()[start : end + 1].astype(float)
             for column in frame.columns
             if column.rpartition("/")[0] == place
         }
-        # Of what an array has as members not all is kept over time.
-        known = last != "blocks_cached" or {"dirty_bytes", "destaged_bytes"} <= own.keys()
-        if not known:
+        if last == "heat_scans":
+            if text := _of_tier(own):
+                return text
             continue
-        if last == "blocks_cached" and range_bytes is not None and not own["destaged_bytes"][1]:
-            key = prefix.replace("/", ".")
-            room = (rig.bytes(f"{key}block") or 0) * own["blocks_capacity"][1]
-            if range_bytes <= room * float(rig.get(f"{key}dirty_high") or DIRTY_MOST):
-                continue  # all of it may stay where it is
-        if text := found(own):
+        # Of what an array has as members not all is kept over time.
+        if not {"block_bytes", "dirty_bytes", "destaged_bytes", "read_hits"} <= own.keys():
+            continue
+        key, block = prefix.replace("/", "."), own["block_bytes"][-1]
+        room = block * own["blocks_capacity"][-1]
+        # Where nothing was written back, all of it may stay where it is.
+        stays = (
+            written is not None
+            and not own["destaged_bytes"][-1]
+            and written <= room * float(rig.get(f"{key}dirty_high") or DIRTY_MOST)
+        )
+        if not stays and (text := _putting_off(own)):
+            return text
+        # A miss brings in what was asked for, of a block that has room for more.
+        piece = min(block, max(job.workload.block or 0, rig.bytes(f"{key}sub_block") or SUB_BLOCK))
+        whole = rig.get(f"{key}fill") == "block"
+        if reach is not None and (text := _filling(own, job, reach, block if whole else piece)):
             return text
     return ""
 
 
-def _of_cache(own: Mapping[str, Span]) -> str:
-    (before, dirty), (start, end) = own["dirty_bytes"], own["destaged_bytes"]
-    off, done = dirty - before, end - start
-    if off > CHANGED * dirty and off > PUT_OFF * (off + done):
+def _together(regions: Iterable[Regions]) -> int | None:
+    """Bytes of all of them, each once; None where nobody can tell."""
+    known = list(regions)
+    if not all(known):
+        return None
+    total = end = 0
+    for offset, length in sorted(one for some in known for one in some):
+        total += max(0, offset + length - max(end, offset))
+        end = max(end, offset + length)
+    return total
+
+
+def _grown(own: Mapping[str, Counts], name: str, since: int = 0) -> float:
+    return float(own[name][-1] - own[name][since])
+
+
+def _putting_off(own: Mapping[str, Counts]) -> str:
+    dirty, moved = own["dirty_bytes"], own["destaged_bytes"]
+    # What waits until destaging begins says nothing of what the pool takes.
+    since = int(np.argmax(moved > moved[0])) - 1 if moved[-1] > moved[0] else 0
+    off, done = _grown(own, "dirty_bytes", since), _grown(own, "destaged_bytes", since)
+    if _grown(own, "dirty_bytes") > CHANGED * dirty[-1] and off > PUT_OFF * (off + done):
         return (
             f"the cache put {units.percent(off / (off + done))} of the writes to its pool off, "
             "which it cannot for good; give it more time (ramp_time)"
@@ -74,16 +111,66 @@ def _of_cache(own: Mapping[str, Span]) -> str:
     return ""
 
 
-def _of_tier(own: Mapping[str, Span]) -> str:
-    if not own["below_reads"][1] + own["below_writes"][1]:
+def _filling(own: Mapping[str, Counts], job: JobMeasurement, reach: float, piece: float) -> str:
+    """Whether reads within so many bytes will find more once the cache has no free room, or all of
+    them, of which a miss brings in a piece at a time. What has come in by then is asked for at
+    least as often as what stays outside."""
+    cached, read = own["blocks_cached"], job.of("read")
+    room = own["blocks_capacity"][-1] - cached[-1]
+    found = _grown(own, "read_hits")
+    asked = found + _grown(own, "read_partial") + _grown(own, "read_misses")
+    filled = _grown(own, "fill_bytes")
+    # What writes around the cache throw out of it comes in again and again.
+    around = (
+        _grown(own, "cache_host_bytes_written") and _grown(own, "cache_bytes_written") <= filled
+    )
+    if around or not (asked and filled and read and read.latency):
         return ""
-    if not own["heat_scans"][1]:
+    fits = reach <= own["block_bytes"][-1] * own["blocks_capacity"][-1]
+    if not fits and not (job.workload.random and cached[-1] > cached[0]):
+        return ""  # what comes round in order goes before it is asked for again
+    comes = 1.0 if fits else room / (reach / piece - cached[-1])
+    missed = 1 - found / asked
+    spared = missed * comes
+    at_all = sum(one.latency.sum_ns for one in job.own if one.latency)
+    quick, slow = _means(read.latency, missed)
+    saved = spared * read.latency.ios * (slow - quick)
+    if saved <= (1 - 1 / (1 + SLOPE_EXCURSION_MAX)) * at_all:
+        return ""
+    then = (
+        "none will once it holds all"
+        if fits
+        else f"{units.percent(missed - spared)} at most will once it is full"
+    )
+    return (
+        f"the cache was still filling: {units.percent(missed)} of the reads missed, {then}; give "
+        "it more time (ramp_time)"
+    )
+
+
+def _means(latency: Histogram, share: float) -> tuple[float, float]:
+    """Mean latency of all but the slowest ``share`` of the I/Os, in ns, and of these."""
+    bins = np.flatnonzero(latency.counts)
+    ends = np.cumsum(latency.counts[bins], dtype=float)
+    if not len(ends):
+        return 0.0, latency.mean_ns or 0.0
+    mean = float(VALUES[bins] @ latency.counts[bins] / ends[-1])
+    edge = (1 - share) * ends[-1]
+    counted = np.diff(np.minimum(ends, edge), prepend=0.0)
+    quick = float(VALUES[bins] @ counted / edge) if edge >= 1 else 0.0
+    return quick, (mean - (1 - share) * quick) / share if share else mean
+
+
+def _of_tier(own: Mapping[str, Counts]) -> str:
+    if not own["below_reads"][-1] + own["below_writes"][-1]:
+        return ""
+    if not own["heat_scans"][-1]:
         return (
             "the tier has moved nothing yet, which it does at the end of each period; give it more "
             "time (ramp_time)"
         )
     # As many come up as go down.
-    left, fast = own["moves_planned"][1] / 2, own["extents_fast"][1]
+    left, fast = own["moves_planned"][-1] / 2, own["extents_fast"][-1]
     if left > CHANGED * fast:
         return (
             f"the tier has yet to exchange {units.percent(left / fast)} of its fast extents; give "

@@ -94,6 +94,7 @@ impl CacheDevice {
             u64::from(if self.store.dead { 0 } else { self.store.frames.len() }),
         );
         visit("blocks_capacity", u64::from(self.store.frames.capacity()));
+        visit("block_bytes", self.keys.block.0);
         visit("dirty_bytes", self.store.dirty_now * sub);
         visit("dirty_bytes_most", self.store.dirty_most * sub);
         visit("lost_bytes", c.lost_bytes);
