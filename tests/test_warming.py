@@ -16,6 +16,7 @@ CACHE = f'kind = "cache"\nblock = "16KiB"\nmode = "write-back"\n[device.cache]\n
 NESTED = f'kind = "partition"\n[device.below]\n{CACHE.replace("[device.", "[device.below.")}'
 READ = CACHE.replace("write-back", "write-through")
 APART = CACHE.replace('write-back"', 'write-back"\ndestage_merge = "16KiB"')
+AROUND = CACHE.replace("write-back", "write-around").replace("256MiB", "1GiB")
 SLOW_CACHE = (
     CACHE.replace("256MiB", "128MiB")
     .replace('mode = "write-back"', 'mode = "write-back"\ndirty_low = 0.45\ndirty_high = 0.5')
@@ -53,9 +54,11 @@ def told(device: str, job: str, tmp_path: Path) -> tuple[float, str]:
         (TIER, "rw=randread\nsize=32m\nramp_time=38\nruntime=25", "extents"),
         # Slower, as reads have yet to find what will be there: a quarter of it, and all.
         (READ, "rw=randread\nsize=512m\nruntime=25", "96 % of the reads missed, 52 % at most"),
-        (READ, "rw=randrw\nsize=192m\nruntime=25", "still filling"),
+        (READ, "rw=randrw\nsize=192m\nruntime=25", "of the reads missed, none"),
+        # At last, of one read in five the last before it was a write, which goes around.
+        (AROUND, "rw=randrw\nrwmixread=80\nsize=512m\nruntime=25", "missed, 2"),
     ],
-    ids="put-off further-down too-fast within-reach before-a-period in-it cold cold-mix".split(),
+    ids="put-off further-down too-fast within-reach early in-it cold cold-mix around".split(),
 )
 def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
     device: str, job: str, word: str, tmp_path: Path

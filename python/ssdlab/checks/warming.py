@@ -21,6 +21,8 @@ be exchanged, without a word: some change places all the time, where they are ab
 PUT_OFF = SLOPE_EXCURSION_MAX
 """Share of what a cache has to write to its pool that it may have put off: by as much more the pool
 has to take once no more can be, which is the trend that the PTS lets pass."""
+FOUND = ("hits", "partial", "misses")
+"""What reads and writes are counted by."""
 SUB_BLOCK = 4096
 """Bytes of a block that are valid by themselves, where a rig does not say."""
 DIRTY_MOST = 0.9
@@ -117,34 +119,28 @@ def _filling(own: Mapping[str, Counts], job: JobMeasurement, reach: float, piece
     least as often as what stays outside."""
     cached, read = own["blocks_cached"], job.of("read")
     room = own["blocks_capacity"][-1] - cached[-1]
-    found = _grown(own, "read_hits")
-    asked = found + _grown(own, "read_partial") + _grown(own, "read_misses")
-    filled = _grown(own, "fill_bytes")
-    # What writes around the cache throw out of it comes in again and again.
-    around = (
-        _grown(own, "cache_host_bytes_written") and _grown(own, "cache_bytes_written") <= filled
-    )
-    if around or not (asked and filled and read and read.latency):
+    found, filled = _grown(own, "read_hits"), _grown(own, "fill_bytes")
+    asked, wrote = (sum(_grown(own, f"{way}_{one}") for one in FOUND) for way in ("read", "write"))
+    if not (asked and filled and read and read.latency):
         return ""
     fits = reach <= own["block_bytes"][-1] * own["blocks_capacity"][-1]
     if not fits and not (job.workload.random and cached[-1] > cached[0]):
         return ""  # what comes round in order goes before it is asked for again
     comes = 1.0 if fits else room / (reach / piece - cached[-1])
     missed = 1 - found / asked
-    spared = missed * comes
+    # What goes around the cache throws out of it what it writes: of reads and writes of a place, a
+    # read misses where the last before it was a write.
+    around = _grown(own, "cache_bytes_written") <= filled
+    spared = missed - max(missed * (1 - comes), wrote / (asked + wrote) if around else 0.0)
     at_all = sum(one.latency.sum_ns for one in job.own if one.latency)
     quick, slow = _means(read.latency, missed)
     saved = spared * read.latency.ios * (slow - quick)
     if saved <= (1 - 1 / (1 + SLOPE_EXCURSION_MAX)) * at_all:
         return ""
-    then = (
-        "none will once it holds all"
-        if fits
-        else f"{units.percent(missed - spared)} at most will once it is full"
-    )
+    then = "none" if spared == missed else f"{units.percent(missed - spared)} at most"
     return (
-        f"the cache was still filling: {units.percent(missed)} of the reads missed, {then}; give "
-        "it more time (ramp_time)"
+        f"the cache was still filling: {units.percent(missed)} of the reads missed, {then} will "
+        "once it holds all that it can; give it more time (ramp_time)"
     )
 
 
