@@ -28,13 +28,14 @@ TIER = (
 )
 
 
-def told(device: str, job: str, tmp_path: Path) -> tuple[float, str]:
+def told(device: str, job: str, tmp_path: Path, status: str = "") -> tuple[float, str]:
     """The rate of a job on a new rig, and what is said of whether it is steady."""
     rig = tmp_path / "rig.toml"
     rig.write_text(f"[device]\n{device}")
     text = f"[j]\nbs=16k\niodepth=8\nnorandommap\ntime_based\n{job}\n"
     result = ssdlab.run(text, on=str(rig))
     (found,) = [one for one in examine(of_result(result)) if one.name == "steady"]
+    assert status in ("", found.status), found
     assert "steady" in found.evidence and "not steady" not in found.evidence
     return sum(one.iops or 0 for one in result.measurement.directions), found.evidence
 
@@ -94,3 +95,13 @@ def test_what_caches_and_tiers_do_all_the_time_is_no_doubt(
 ) -> None:
     _, said = told(device, job, tmp_path)
     assert ", but" not in said, said
+
+
+@pytest.mark.parametrize("device", [CACHE, NESTED])
+def test_what_nothing_shows_is_no_doubt_and_not_good(device: str, tmp_path: Path) -> None:
+    # Until it writes back nothing tells what the pool takes, and the job asks for no more than 20.
+    job = "rw=randwrite\nsize=1g\nrate_iops=20"
+    _, said = told(device, f"{job}\nruntime=40", tmp_path, "unknown")
+    assert "is not known: the cache wrote nothing back" in said
+    # While more lies in the cache from second to second, the pool has time for all of it.
+    assert ", but" not in told(device, f"{job}\nruntime=200", tmp_path, "good")[1]

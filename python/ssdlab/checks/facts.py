@@ -14,7 +14,7 @@ from ssdlab import _core
 from ssdlab.analysis.comparison import Workload, until, workloads
 from ssdlab.analysis.measurement import RateNoise, Window, rate_noise, rate_trend
 from ssdlab.analysis.stats import Estimate
-from ssdlab.checks.warming import Regions, yet_to_come
+from ssdlab.checks.warming import NOTHING, Regions, Yet, yet_to_come
 from ssdlab.errors import InputError
 from ssdlab.results import DIRECTIONS, Result
 from ssdlab.wear import by_path, unanswered
@@ -78,8 +78,8 @@ class JobFacts(Workload):
     copied: float = 0.0
     """Bytes that collection copies for each that is written, in the window; 0 where nobody asked
     or counts."""
-    warming: str = ""
-    """What caches and tiers had yet to do in a steady window; empty where nobody asked."""
+    warming: Yet = NOTHING
+    """What caches and tiers had yet to do in a steady window; nothing where nobody asked."""
     known: bool = True
     """Whether its options are: a document of others may not list them."""
     timed: bool = True
@@ -345,7 +345,7 @@ def _work(
             result, measured, [(one, all_regions[one.name]) for one in until(all_works, workload)]
         )
         if measured and judged and measured.window.steady
-        else "",
+        else NOTHING,
         copied=writes.stretch.causes.get("collection", 0.0) if writes else 0.0,
         noise=None if measured is None or not noise else rate_noise(result, measured),
     )

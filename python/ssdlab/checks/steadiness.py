@@ -99,6 +99,7 @@ def _series(case: Case) -> Iterator[Symptom]:
             if work.name in facts.fills:
                 continue
             window, key = work.window, case.key(facts.key, work.name)
+            yet = work.warming
             if work.recorded:
                 text = f"{work.name}: how many I/Os come when is the trace's, not the drive's"
                 yield Symptom("unknown", text, key)
@@ -122,10 +123,13 @@ def _series(case: Case) -> Iterator[Symptom]:
                     or _unspent(spent.get(key, math.nan))
                     or _but(_own(case, facts, work))
                     or _copying(old.get(key, 0.0))
-                    or _but(work.warming)
+                    or _but(yet.text if yet.changes else "")
                     or _moving(work.trend)
                 )
-                yield Symptom("doubt" if moved else "good", text + moved, key)
+                if moved or not yet.text:
+                    yield Symptom("doubt" if moved else "good", text + moved, key)
+                else:
+                    yield Symptom("unknown", text + _but(yet.text), key)
             else:
                 text = f"{work.name}: not steady; its numbers are of the whole job"
                 yield Symptom("doubt", text, key)

@@ -4,6 +4,7 @@ of it may take longer than the run, or than the series shows."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,23 +29,39 @@ SUB_BLOCK = 4096
 DIRTY_MOST = 0.9
 """Share of a cache from which writes wait (`dirty_high`), where a rig does not say."""
 
+HELD_BACK = 0.5
+"""I/Os in flight, as a share of a job's depth, below which it holds back itself (`rate_iops`): one
+that does not has all of them."""
+
 Regions = tuple[tuple[int, int], ...]
 """Offsets and lengths in bytes; none where nobody can tell."""
 Counts = Floats
 """A counter in each row of a window, from its start to its end."""
 
 
+@dataclass(frozen=True)
+class Yet:
+    """What the caches and tiers of a rig had yet to do in the window of a job."""
+
+    text: str = ""
+    """A part of a sentence; empty where that is nothing."""
+    changes: bool = True
+    """Whether the rate does not stay for it; False where nobody can tell."""
+
+
+NOTHING = Yet()
+
+
 def yet_to_come(
     result: Result, job: JobMeasurement, works: Sequence[tuple[Workload, Regions]]
-) -> str:
-    """What the caches and tiers of a rig had yet to do in the window of a job, from what it and all
-    jobs that have run by then work on; empty where that is nothing."""
+) -> Yet:
+    """That of the window of a job, from what it and all jobs that have run by then work on."""
     frame = result.device_series()
     if frame is None:
-        return ""
+        return NOTHING
     names = [name for name in frame.columns if name.endswith(("blocks_cached", "heat_scans"))]
     if not names:
-        return ""
+        return NOTHING
     rig = _core.Rig(result.rig_toml or "", rig_name="rig")
     time = frame["time_s"].to_numpy()
     ends = (job.start_s + job.window.start_s, job.start_s + job.window.end_s)
@@ -61,7 +78,7 @@ def yet_to_come(
         }
         if last == "heat_scans":
             if text := _of_tier(own):
-                return text
+                return Yet(text)
             continue
         # Of what an array has as members not all is kept over time.
         if not {"block_bytes", "dirty_bytes", "destaged_bytes", "read_hits"} <= own.keys():
@@ -74,14 +91,18 @@ def yet_to_come(
             and not own["destaged_bytes"][-1]
             and written <= room * float(rig.get(f"{key}dirty_high") or DIRTY_MOST)
         )
-        if not stays and (text := _putting_off(own)):
-            return text
+        # However idle the pool is, with a rate of its own destaging takes no more of it.
+        slowed = rig.get(f"{key}destage_rate") is not None
+        rows = frame[start : end + 1]
+        busy = None if slowed else rows[f"{prefix}below/member_busy_ns"].to_numpy() / 1e9
+        if not stays and (yet := _putting_off(own, job, time[start : end + 1], busy)).text:
+            return yet
         # A miss brings in what was asked for, of a block that has room for more.
         piece = min(block, max(job.workload.block or 0, rig.bytes(f"{key}sub_block") or SUB_BLOCK))
         whole = rig.get(f"{key}fill") == "block"
         if reach is not None and (text := _filling(own, job, reach, block if whole else piece)):
-            return text
-    return ""
+            return Yet(text)
+    return NOTHING
 
 
 def _together(regions: Iterable[Regions]) -> int | None:
@@ -100,17 +121,31 @@ def _grown(own: Mapping[str, Counts], name: str, since: int = 0) -> float:
     return float(own[name][-1] - own[name][since])
 
 
-def _putting_off(own: Mapping[str, Counts]) -> str:
+def _putting_off(
+    own: Mapping[str, Counts], job: JobMeasurement, time: Floats, busy: Counts | None
+) -> Yet:
+    """Whether the pool has yet to take what it did not in the window; ``busy``: for how long it had
+    anything to do, None where that does not tell how much it takes."""
     dirty, moved = own["dirty_bytes"], own["destaged_bytes"]
     # What waits until destaging begins says nothing of what the pool takes.
     since = int(np.argmax(moved > moved[0])) - 1 if moved[-1] > moved[0] else 0
     off, done = _grown(own, "dirty_bytes", since), _grown(own, "destaged_bytes", since)
-    if _grown(own, "dirty_bytes") > CHANGED * dirty[-1] and off > PUT_OFF * (off + done):
-        return (
-            f"the cache put {units.percent(off / (off + done))} of the writes to its pool off, "
-            "which it cannot for good; give it more time (ramp_time)"
+    if _grown(own, "dirty_bytes") <= CHANGED * dirty[-1] or off <= PUT_OFF * (off + done):
+        return NOTHING
+    if done and busy is not None:
+        spent = (busy[-1] - busy[since]) / (time[-1] - time[since])
+        if spent * (off + done) / done < 1:
+            return NOTHING  # it has the time for all of it
+    timed = [(one.iops or 0.0, one.latency.mean_ns or 0.0) for one in job.own if one.latency]
+    flying = sum(rate * ns / 1e9 for rate, ns in timed)
+    if not done and flying < HELD_BACK * job.workload.in_flight:
+        return Yet(
+            "whether the pool takes as much is not known: the cache wrote nothing back", False
         )
-    return ""
+    return Yet(
+        f"the cache put {units.percent(off / (off + done))} of the writes to its pool off, "
+        "which it cannot for good; give it more time (ramp_time)"
+    )
 
 
 def _filling(own: Mapping[str, Counts], job: JobMeasurement, reach: float, piece: float) -> str:
