@@ -24,6 +24,7 @@ from conftest import Cli, make_result, one_sentence
 from ssdlab import rig
 from ssdlab.cli.answer import Ask, View
 from ssdlab.cli.app import COMMANDS, load
+from ssdlab.errors import nearest
 from ssdlab.rig import Profile
 from ssdlab.store import RunStore
 
@@ -53,6 +54,32 @@ def test_an_unknown_profile_is_answered_with_the_nearest(
     monkeypatch.setattr(rig, "profiles", lambda: [PROFILE])
     said = one_sentence(cli("run", job, "--on", "tset-drive"))
     assert 'did you mean "test-drive"?' in said
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("samsung-980-pro", "samsung-980-pro-1000"),
+        ("Samsung 980 Pro", "samsung-980-pro-1000"),
+        ("Micron 7450", "micron-7450-960"),
+        ("samsung-970-por-512", "samsung-970-pro-512"),
+    ],
+)
+def test_the_beginning_of_a_name_is_nearer_than_one_of_other_words(name: str, meant: str) -> None:
+    """`samsung-980-pro` was answered with the 980, which is another drive."""
+    assert nearest(name, [one.name for one in rig.profiles()]) == meant
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("list", "Missing argument 'KIND': What to list: drives, parts, "),
+        ("compare", "Missing argument 'RUN': Run folders, or ids as `ssdlab list runs` shows them"),
+        ("run x.fio", "Missing option '--on': A profile's name, a rig file (.toml), "),
+    ],
+)
+def test_what_is_missing_is_told_with_what_it_is(cli: Cli, command: str, said: str) -> None:
+    assert one_sentence(cli(*command.split())).startswith(said)
 
 
 def test_a_missing_job_file_is_named(cli: Cli, tmp_path: Path) -> None:

@@ -448,7 +448,7 @@ def test_the_fastest_for_a_budget_is_said_first() -> None:
     assert second == "Not enough: C costs 300."
     first, second, *_ = said(budget=250, iops=10e3)
     assert first == (
-        "None of the candidates gives 10,000 IOPS and at most 250 EUR: "
+        "None of the candidates gives 10,000 IOPS within 250 EUR: "
         "A gives 9,000 IOPS; B gives 1,000 IOPS; C costs 300."
     )
     assert said(budget=300)[0].startswith("For at most 300 EUR take C ")

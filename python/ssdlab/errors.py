@@ -106,10 +106,12 @@ def missing_extra(what: str, package: str, extra: str) -> InputError:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that ``name`` most likely means, or None where none is near."""
-    limit = max(1, len(name) // 3)
-    best = min(((_distance(name.lower(), k.lower()), k) for k in known), default=None)
-    return best[1] if best is not None and best[0] <= limit else None
+    """The known name that ``name`` most likely means, or None where none is near: what it is the
+    beginning of, a space for a hyphen, or else what differs least."""
+    asked, limit = "-".join(name.lower().split()), max(1, len(name) // 3)
+    far = [(not k.lower().startswith(f"{asked}-"), _distance(asked, k.lower()), k) for k in known]
+    other, distance, best = min(far, default=(True, limit + 1, None))
+    return best if distance <= limit or not other else None
 
 
 def meant(name: str, known: Iterable[str], hint: str = ' (did you mean "{}"?)') -> str:

@@ -87,7 +87,11 @@ def run_command(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(message(), file=sys.stderr)
             return InputError.exit_status
-        return _fail(InputError(message() or "give a command; ssdlab --help lists them"))
+        said = message() or "give a command; ssdlab --help lists them"
+        if type(error).__name__ == "MissingParameter":
+            about = getattr(getattr(error, "param", None), "help", None) or ""
+            said = ": ".join(filter(None, [said.rstrip("."), " ".join(about.split()).rstrip(".")]))
+        return _fail(InputError(said))
 
 
 def _stopped() -> Interrupted:

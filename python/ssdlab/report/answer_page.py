@@ -60,7 +60,7 @@ KINDS = {
 TILES = 5
 ROWS_OPEN = 12
 """A table of more rows is folded, unless it is the first."""
-TALL = 20
+TALL = 30
 """A table of more rows scrolls within the page; on a phone its rows are no cards."""
 ROWS_MAX = 2_000
 """A page has so many rows of a table; JSON and CSV have all."""

@@ -65,14 +65,16 @@ def _enough(
     needs: Needs,
 ) -> Iterator[str]:
     """What to take for all that is needed, and what the others lack."""
-    asked = needs.told(prices.currency)
+    asked, verb = str(needs), "gives" if str(needs) else "costs"
     if needs.years:
         asked += f" at {units.size_text(writes_per_day)} of writes a day"
+    if needs.budget:
+        money = f"{units.number(needs.budget)} {prices.currency}"
+        asked = f"{asked} within {money}" if asked else f"at most {money}"
     missing = [(row, needs.missing(row, random)) for row in rows]
     enough = [row for row, lacks in missing if not lacks]
     short = "; ".join(f"{row.letter} {_short_of(lacks)}" for row, lacks in missing if lacks)
     if not enough:
-        verb = "gives" if needs.wanted else "costs"
         yield f"None of the candidates {verb} {asked}: {short}."
         return
     priced = [row for row in enough if row.price is not None]

@@ -25,20 +25,14 @@ class Needs:
     """What it may cost."""
 
     def __bool__(self) -> bool:
-        return bool(self.wanted or self.budget)
+        return bool(self.iops or self.space_bytes or self.years or self.budget)
 
-    @property
-    def wanted(self) -> bool:
-        """Whether it must give something, whatever it costs."""
-        return bool(self.iops or self.space_bytes or self.years)
-
-    def told(self, currency: str) -> str:
-        """In words."""
+    def __str__(self) -> str:
+        """What it must give, in words."""
         years = units.counted(units.number(self.years), "year") if self.years else ""
         iops = f"{units.number(self.iops)} IOPS" if self.iops else ""
         space = units.size_text(self.space_bytes) if self.space_bytes else ""
-        budget = f"at most {units.number(self.budget)} {currency}" if self.budget else ""
-        return units.listed([part for part in (iops, space, budget, years) if part])
+        return units.listed([part for part in (iops, space, years) if part])
 
     def missing(self, row: StorageOffer, random: Sequence[str]) -> dict[str, str]:
         """What a candidate does not give, by ``iops``, ``space``, ``life`` and ``price``: what it
