@@ -393,6 +393,16 @@ def test_a_rate_that_rests_on_few_dips_says_within_what_it_is_known_and_what_it_
     assert found.status == "doubt" and found.affects == ("steady/a",)
 
 
+def test_a_rate_that_misses_what_is_asked_by_a_hair_is_not_told_as_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`IOPS ±10 %; ±10 % takes longer` says two things."""
+    noise = RateNoise(0.1004, 0.05, 30.0, 60.0, None)
+    monkeypatch.setitem(facts.__globals__, "rate_noise", lambda *_: noise)
+    (found,) = of_name(examine(few_dips()), "noise")
+    assert found.evidence.startswith("j: IOPS just over ±10 % (95 %) over 1 min 00 s; ±10 % takes ")
+
+
 def test_how_sure_a_rate_is_is_not_asked_of_jobs_that_only_bring_the_drive_to_its_state() -> None:
     load = "rw=randwrite\nbs=4k\nrate_iops=200\ntime_based\nruntime=20s\n"
     job = f"[global]\n{load}[a]\n[b]\nstonewall\n[c]\n"

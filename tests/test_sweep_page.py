@@ -160,6 +160,21 @@ def test_a_long_table_scrolls_within_the_page(tmp_path: Path, width: int, phone:
         assert tab.run("document.documentElement.scrollHeight") > 2000, "on paper it is whole"
 
 
+@in_browser
+def test_the_cells_of_a_wide_table_do_not_stand_below_each_other_by_hundreds(
+    tmp_path: Path,
+) -> None:
+    columns = [Column("job"), *(Column(f"part {n}", "us") for n in range(24))]
+    rows: list[Cells] = [[f"j{n}", *(Cell(1e4) for _ in range(24))] for n in range(9)]
+    place = tmp_path / "wide.html"
+    section = Section(["Done"], tables=[Table("Parts", columns, rows)])
+    answer_page.render(Answer("Run", "run", [section]), place)
+    with browser.tab() as tab:
+        tab.open(place, 390, 900, phone=True)
+        assert tab.run("document.documentElement.scrollWidth") == 390
+        assert tab.run("document.documentElement.scrollHeight") < 1500
+
+
 def test_what_could_not_be_run_is_told_once_for_each_reason() -> None:
     told = [({"op": str(op), "victim": "none"}, "no policy is called none") for op in range(20)]
     (table,) = failures("Could not be run", [*told, ({"op": "9", "victim": "fifo"}, "too large")])

@@ -257,6 +257,8 @@ def _unsure(case: Case) -> Iterator[Symptom]:
             if work.name in facts.fills or found is None:
                 continue
             known = f"±{units.percent(found.share)}" if found.share < 1 else UNMEASURED
+            if found.share > UNSURE and known == f"±{units.percent(UNSURE)}":
+                known = f"just over {known}"
             text = f"{work.name}: IOPS {known} (95 %)"
             key = of_job(facts.key, work.name) if case.evidence.prepared else facts.key
             if found.share <= UNSURE:

@@ -61,7 +61,10 @@ TILES = 5
 ROWS_OPEN = 12
 """A table of more rows is folded, unless it is the first."""
 TALL = 30
-"""A table of more rows scrolls within the page; on a phone its rows are no cards."""
+"""A table of more rows scrolls within the page."""
+CARDS_MAX = 150
+"""On a phone the rows of a table of up to so many cells are cards, one below the other; of a folded
+one always, as it takes no room."""
 ROWS_MAX = 2_000
 """A page has so many rows of a table; JSON and CSV have all."""
 BROAD = 7
@@ -136,6 +139,7 @@ def _table(table: Table, marks: Collection[str], *, first: bool) -> Mapping[str,
         [_cell(value, one.unit, marks) for value, one in zip(row, columns, strict=True)]
         for row in rows
     ]
+    folded = len(table.rows) > ROWS_OPEN and not first
     more = f"{ROWS_MAX:,} of {len(table.rows):,} rows. " if len(table.rows) > ROWS_MAX else ""
     return {
         "title": for_page(table.title),
@@ -147,10 +151,11 @@ def _table(table: Table, marks: Collection[str], *, first: bool) -> Mapping[str,
         "anchors": table.anchors[:ROWS_MAX],
         "repeat": table.repeat,
         "note": for_page(more + table.note),
-        "folded": len(table.rows) > ROWS_OPEN and not first,
+        "folded": folded,
         "count": len(table.rows),
         "broad": len(columns) > BROAD,
         "tall": len(rows) > TALL,
+        "cards": len(columns) > 3 and (folded or len(columns) * len(rows) <= CARDS_MAX),
         "narrow": len(columns) <= NARROW,
         "marked": any(text.endswith(MARK) for row in shown for text, _ in row),
     }
