@@ -19,7 +19,8 @@ pub(crate) use derive::{
 };
 
 use crate::error::{Error, Result};
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::{Read, Write};
 
 /// Numbers of a slice that go together.
@@ -285,6 +286,22 @@ impl<T: Persist + Default> Persist for VecDeque<T> {
         length.persist(archive)?;
         self.resize_with(length, T::default);
         T::persist_slice(self.make_contiguous(), archive)
+    }
+}
+
+impl<T: Persist + Default + Ord> Persist for BinaryHeap<T> {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        // A heap of the same members may lie in memory in several ways.
+        let mut items = std::mem::take(self).into_sorted_vec();
+        items.persist(archive)?;
+        *self = items.into();
+        Ok(())
+    }
+}
+
+impl<T: Persist> Persist for Reverse<T> {
+    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
+        self.0.persist(archive)
     }
 }
 

@@ -4,7 +4,7 @@
 //! time to time all get the same length. Sorting by use thus costs a few links at a use, and no count per entry.
 //! After Linux Documentation/admin-guide/device-mapper/cache-policies.rst (smq).
 
-use super::links::Links;
+use super::queue::Queue;
 use crate::persist::persistent;
 
 /// Levels of a queue of many entries.
@@ -12,7 +12,7 @@ const MOST: u32 = 64;
 
 /// See the module.
 pub struct Levels {
-    links: Links,
+    queue: Queue,
     level: Vec<u8>,
     length: Vec<u32>,
     /// Entries that have risen in this period, a bit each.
@@ -20,14 +20,14 @@ pub struct Levels {
     uses: u32,
 }
 
-persistent!(Levels { state { links, uses } parts { level, length, risen } });
+persistent!(Levels { state { queue, uses } parts { level, length, risen } });
 
 impl Levels {
     /// For so many entries, none of them in it. A period has as many uses as there are entries.
     pub fn new(entries: u32) -> Self {
         let levels = entries.clamp(1, MOST);
         Levels {
-            links: Links::new(entries, levels),
+            queue: Queue::new(entries, 0, levels),
             level: vec![0; entries as usize],
             length: vec![0; levels as usize],
             risen: vec![0; entries.div_ceil(64) as usize],
@@ -47,14 +47,14 @@ impl Levels {
 
     /// An entry comes to a level.
     pub fn push(&mut self, level: u8, entry: u32) {
-        self.links.push(u32::from(level), entry);
+        self.queue.push(u32::from(level), entry);
         self.level[entry as usize] = level;
         self.length[usize::from(level)] += 1;
     }
 
     /// An entry leaves.
     pub fn unlink(&mut self, entry: u32) {
-        self.links.unlink(entry);
+        self.queue.remove(entry);
         let level = usize::from(self.level(entry));
         self.length[level] -= 1;
         self.risen[entry as usize / 64] &= !(1 << (entry % 64));
@@ -70,8 +70,9 @@ impl Levels {
         *word |= bit;
         let old = self.level(entry);
         let new = old.saturating_add(by).min(self.count() - 1);
-        let other = self.links.oldest(u32::from(new));
-        if new > old && !self.links.is_end(other) {
+        if new > old
+            && let Some(other) = self.queue.oldest(u32::from(new))
+        {
             self.carry(other, old);
         }
         self.carry(entry, new);
@@ -80,10 +81,19 @@ impl Levels {
 
     /// Makes an entry the newest of a level.
     pub fn carry(&mut self, entry: u32, to: u8) {
-        let level = usize::from(self.level(entry));
-        self.length[level] -= 1;
-        self.links.unlink(entry);
-        self.push(to, entry);
+        self.queue.renew(u32::from(to), entry);
+        self.moved(entry, to);
+    }
+
+    fn moved(&mut self, entry: u32, to: u8) {
+        let from = std::mem::replace(&mut self.level[entry as usize], to);
+        self.length[usize::from(from)] -= 1;
+        self.length[usize::from(to)] += 1;
+    }
+
+    /// An entry is not looked at by [`Levels::lowest_that`] from now on, or is again.
+    pub fn pin(&mut self, entry: u32, pinned: bool) {
+        self.queue.pin(entry, pinned);
     }
 
     /// Counts a use of the queue; at the end of a period all levels get the same length. Whether it was the end.
@@ -107,26 +117,24 @@ impl Levels {
             while self.length[at] < target {
                 let above = (at + 1..levels).find(|&level| self.length[level] > 0);
                 let Some(above) = above else { return };
-                self.carry(self.links.oldest(above as u32), at as u8);
+                self.carry(self.queue.oldest(above as u32).expect("it has one"), at as u8);
             }
             while self.length[at] > target {
-                let newest = self.links.older(self.links.end(at as u32));
-                self.length[at] -= 1;
-                self.links.unlink(newest);
-                self.links.push_oldest(at as u32 + 1, newest);
-                self.level[newest as usize] = at as u8 + 1;
-                self.length[at + 1] += 1;
+                let newest = self.queue.newest(at as u32).expect("one too many");
+                self.queue.make_oldest(at as u32 + 1, newest);
+                self.moved(newest, at as u8 + 1);
             }
         }
     }
 
     /// The oldest of the lowest level that has one of which `may` holds.
-    pub fn lowest_that(&self, mut may: impl FnMut(u32) -> bool) -> Option<u32> {
-        (0..self.length.len() as u32).find_map(|level| self.links.oldest_that(level, &mut may))
+    pub fn lowest_that(&mut self, mut may: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut levels = (0..self.length.len()).filter(|&level| self.length[level] > 0);
+        levels.find_map(|level| self.queue.oldest_that(level as u32, &mut may))
     }
 
     /// Bytes of memory that they take.
     pub fn bytes(&self) -> usize {
-        self.links.bytes() + self.level.capacity() + self.risen.capacity() * 8
+        self.queue.bytes() + self.level.capacity() + self.risen.capacity() * 8
     }
 }

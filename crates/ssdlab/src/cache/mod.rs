@@ -12,6 +12,7 @@
 //! business of the device.
 
 pub mod admission;
+mod aside;
 pub mod curve;
 pub mod device;
 mod directory;
@@ -20,6 +21,7 @@ pub mod hit_ratio;
 mod index;
 mod levels;
 pub(crate) mod links;
+mod members;
 pub mod objects;
 pub mod policy;
 mod queue;

@@ -1,51 +1,31 @@
 //! Frames from the oldest to the newest, of which those that stay pinned for long cost a search nothing.
 
+use super::aside::{Aside, MIDDLE};
 use super::links::Links;
-use crate::error::Result;
-use crate::persist::{Archive, Persist};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::persist::persistent;
 
 /// Lists of frames, and of ghosts, whose oldest frame that may be taken is found in constant time, amortised.
-///
-/// Dirty frames stay where they are until they are destaged, which may take for ever. So a search sets those that it
-/// passes over aside, once each, numbered by their age. What is set aside and no longer pinned waits in a heap, before
-/// all that is still in the list.
 pub struct Queue {
+    /// The lists; and behind them, of each what is [set aside](Aside), all of it older, in a list of its own.
     links: Links,
-    frames: u32,
-    /// By frame: a number above [`BITS`] bits, 0 in a list. Empty until a frame is pinned for the first time.
-    marks: Vec<u64>,
-    /// The last number given.
-    last: u64,
-    /// By list: numbers and frames that are set aside and no longer pinned; also some that have changed since.
-    back: Vec<BinaryHeap<Reverse<(u64, u32)>>>,
+    aside: Aside,
+    /// The lowest and the highest number given to what is set aside.
+    numbers: (u64, u64),
 }
 
-/// It may not be taken for long.
-const PINNED: u64 = 1;
-/// It is in the heap.
-const WAITS: u64 = 2;
-/// Beside them the list out of which it was set aside, of four.
-const LIST: u32 = 2;
-const BITS: u32 = 4;
+persistent!(Queue { state { links, aside, numbers } });
 
 impl Queue {
-    /// So many empty lists, four at most, for frames and ghosts, whose entries follow those of the frames.
+    /// So many empty lists, 64 at most, for frames and ghosts, whose entries follow those of the frames.
     pub fn new(frames: u32, ghosts: u32, lists: u32) -> Self {
-        let back = (0..lists).map(|_| BinaryHeap::new()).collect();
-        Queue {
-            links: Links::new(frames + ghosts, lists),
-            frames,
-            marks: Vec::new(),
-            last: 0,
-            back,
-        }
+        let links = Links::new(frames + ghosts, 2 * lists);
+        Queue { links, aside: Aside::new(frames, lists), numbers: (MIDDLE, MIDDLE) }
     }
 
+    /// The list of what is set aside out of one.
     #[inline]
-    fn mark(&self, slot: u32) -> u64 {
-        self.marks.get(slot as usize).copied().unwrap_or(0)
+    fn older(&self, list: u32) -> u32 {
+        self.aside.lists() + list
     }
 
     /// Puts an entry that is in no list to the newest end of one.
@@ -54,75 +34,68 @@ impl Queue {
         self.links.push(list, slot);
     }
 
-    /// Makes a frame the newest of a list.
+    /// Makes an entry the newest of a list, of whichever it was.
     #[inline]
     pub fn renew(&mut self, list: u32, slot: u32) {
-        let mark = self.mark(slot);
-        if mark >> BITS == 0 {
-            self.links.renew(list, slot);
-        } else {
-            self.marks[slot as usize] = mark & PINNED;
-            self.links.push(list, slot);
+        self.links.renew(list, slot);
+        self.aside.take_back(slot);
+    }
+
+    /// Makes an entry the oldest of a list, of whichever it was.
+    pub fn make_oldest(&mut self, list: u32, slot: u32) {
+        self.links.unlink(slot);
+        let older = self.older(list);
+        if self.links.is_end(self.links.oldest(older)) {
+            self.links.push_oldest(list, slot);
+            return self.aside.take_back(slot);
         }
+        self.links.push_oldest(older, slot);
+        self.numbers.0 -= 1;
+        self.aside.set(list, slot, 0, self.numbers.0);
     }
 
     /// Takes an entry out.
     #[inline]
     pub fn remove(&mut self, slot: u32) {
-        if self.mark(slot) >> BITS == 0 {
-            self.links.unlink(slot);
-        }
-        if let Some(mark) = self.marks.get_mut(slot as usize) {
-            *mark = 0;
-        }
+        self.links.unlink(slot);
+        self.aside.forget(slot);
     }
 
     /// From now on a frame may not be taken, or may again.
     pub fn pin(&mut self, slot: u32, pinned: bool) {
-        if self.marks.is_empty() {
-            self.marks.resize(self.frames as usize, 0);
-        }
-        let mark = &mut self.marks[slot as usize];
-        *mark = *mark & !PINNED | u64::from(pinned);
-        if !pinned && *mark >> BITS != 0 && *mark & WAITS == 0 {
-            *mark |= WAITS;
-            let list = *mark >> LIST & 3;
-            self.back[list as usize].push(Reverse((*mark >> BITS, slot)));
+        self.aside.pin(slot, pinned, 0);
+    }
+
+    /// The oldest entry of a list, pinned or not.
+    #[inline]
+    pub fn oldest(&self, list: u32) -> Option<u32> {
+        let ends = [self.older(list), list];
+        ends.map(|list| self.links.oldest(list)).into_iter().find(|&slot| !self.links.is_end(slot))
+    }
+
+    /// The newest entry of a list, pinned or not.
+    pub fn newest(&self, list: u32) -> Option<u32> {
+        let ends = [list, self.older(list)];
+        let newest = |list| self.links.older(self.links.end(list));
+        ends.map(newest).into_iter().find(|&slot| !self.links.is_end(slot))
+    }
+
+    /// The oldest entry of a list that is not pinned and of which `may` holds. What `may` refuses is expected to be
+    /// little.
+    #[inline]
+    pub fn oldest_that(&mut self, list: u32, mut may: impl FnMut(u32) -> bool) -> Option<u32> {
+        match self.aside.first(list, &mut may) {
+            Some((_, slot)) => Some(slot),
+            None => self.oldest_listed(list, &mut may),
         }
     }
 
-    /// Takes the oldest entry of a list that is not pinned and of which `may` holds out. What `may` refuses is
-    /// expected to be little.
+    /// Takes that entry out.
     #[inline]
-    pub fn take_oldest(&mut self, list: u32, mut may: impl FnMut(u32) -> bool) -> Option<u32> {
-        let slot = match self.oldest_aside(list, &mut may) {
-            Some(slot) => slot,
-            None => self.oldest_listed(list, &mut may)?,
-        };
+    pub fn take_oldest(&mut self, list: u32, may: impl FnMut(u32) -> bool) -> Option<u32> {
+        let slot = self.oldest_that(list, may)?;
         self.remove(slot);
         Some(slot)
-    }
-
-    #[inline]
-    fn oldest_aside(&mut self, list: u32, may: &mut impl FnMut(u32) -> bool) -> Option<u32> {
-        let back = &mut self.back[list as usize];
-        let (mut found, mut refused) = (None, Vec::new());
-        while let Some(&Reverse((number, slot))) = back.peek() {
-            let mark = self.marks[slot as usize];
-            if mark >> BITS != number {
-                back.pop();
-            } else if mark & PINNED != 0 {
-                self.marks[slot as usize] &= !WAITS;
-                back.pop();
-            } else if may(slot) {
-                found = Some(slot);
-                break;
-            } else {
-                refused.extend(back.pop());
-            }
-        }
-        back.extend(refused);
-        found
     }
 
     #[inline]
@@ -130,10 +103,10 @@ impl Queue {
         let mut slot = self.links.oldest(list);
         while !self.links.is_end(slot) {
             let newer = self.links.newer(slot);
-            if self.mark(slot) & PINNED != 0 {
-                self.last += 1;
-                self.links.unlink(slot);
-                self.marks[slot as usize] = self.last << BITS | u64::from(list) << LIST | PINNED;
+            if self.aside.is_pinned(slot) {
+                self.links.renew(self.older(list), slot);
+                self.numbers.1 += 1;
+                self.aside.set(list, slot, 0, self.numbers.1);
             } else if may(slot) {
                 return Some(slot);
             }
@@ -144,25 +117,7 @@ impl Queue {
 
     /// Bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
-        let waiting =
-            self.back.iter().map(|b| b.capacity()).sum::<usize>() * size_of::<(u64, u32)>();
-        self.links.bytes() + self.marks.capacity() * size_of::<u64>() + waiting
-    }
-}
-
-impl Persist for Queue {
-    fn persist(&mut self, archive: &mut Archive<'_>) -> Result<()> {
-        self.links.persist(archive)?;
-        self.marks.persist(archive)?;
-        self.last.persist(archive)?;
-        // A heap of the same members may lie in memory in several ways.
-        for heap in &mut self.back {
-            let mut back: Vec<(u64, u32)> =
-                std::mem::take(heap).into_sorted_vec().into_iter().map(|r| r.0).collect();
-            back.persist(archive)?;
-            *heap = back.into_iter().map(Reverse).collect();
-        }
-        Ok(())
+        self.links.bytes() + self.aside.bytes()
     }
 }
 
@@ -193,7 +148,7 @@ mod tests {
         let mut rng = Stream::new(1, "queue");
         for step in 0..40_000 {
             let slot = rng.below(50) as u32;
-            match (rng.below(8), plain.place(slot)) {
+            match (rng.below(9), plain.place(slot)) {
                 (0..3, None) => {
                     queue.push(0, slot);
                     plain.order.push((slot, false));
@@ -213,8 +168,16 @@ mod tests {
                     plain.order[at].1 = pinned;
                 }
                 (7, _) => assert_eq!(queue.take_oldest(0, |_| true), plain.take_oldest(), "{step}"),
+                (8, Some(at)) => {
+                    queue.make_oldest(0, slot);
+                    let frame = plain.order.remove(at);
+                    plain.order.insert(0, frame);
+                }
                 _ => {}
             }
+            let ends = (queue.oldest(0), queue.newest(0));
+            let end = |frame: Option<&(u32, bool)>| frame.map(|frame| frame.0);
+            assert_eq!(ends, (end(plain.order.first()), end(plain.order.last())), "{step}");
         }
     }
 
@@ -238,12 +201,12 @@ mod tests {
         (0..900).for_each(|slot| queue.pin(slot, true));
         let mut asked = 0;
         let mut take = |queue: &mut Queue| {
-            let before = queue.last;
+            let before = queue.numbers.1;
             queue.take_oldest(0, |_| {
                 asked += 1;
                 true
             });
-            queue.last - before
+            queue.numbers.1 - before
         };
         assert_eq!(take(&mut queue), 900);
         assert!((0..50).all(|_| take(&mut queue) == 0));

@@ -2,75 +2,11 @@
 
 use super::keys::{CacheKeys, DestageOrder};
 use crate::cache::links::Links;
+use crate::cache::members::Members;
 use crate::cache::{Frames, Parameters, REPLACEMENTS};
 use crate::device::Build;
 use crate::error::{Error, Result};
 use crate::persist::persistent;
-
-/// A set of numbers that finds the next member: words of bits, and words that say which of those are not empty.
-pub struct Members {
-    levels: Vec<Vec<u64>>,
-}
-persistent!(Members { state { levels } });
-
-impl Members {
-    pub fn new(numbers: u64) -> Self {
-        let mut levels = Vec::new();
-        let mut words = numbers.max(1).div_ceil(64);
-        loop {
-            levels.push(vec![0; words as usize]);
-            if words == 1 {
-                return Members { levels };
-            }
-            words = words.div_ceil(64);
-        }
-    }
-
-    pub fn has(&self, number: u64) -> bool {
-        self.levels[0][(number / 64) as usize] >> (number % 64) & 1 == 1
-    }
-
-    pub fn insert(&mut self, mut number: u64) {
-        for level in &mut self.levels {
-            level[(number / 64) as usize] |= 1 << (number % 64);
-            number /= 64;
-        }
-    }
-
-    pub fn remove(&mut self, mut number: u64) {
-        for level in &mut self.levels {
-            let word = &mut level[(number / 64) as usize];
-            *word &= !(1 << (number % 64));
-            if *word != 0 {
-                return;
-            }
-            number /= 64;
-        }
-    }
-
-    /// The first member from `from` on.
-    pub fn next(&self, mut from: u64) -> Option<u64> {
-        let mut level = 0;
-        loop {
-            let word = self.levels[level].get((from / 64) as usize).copied().unwrap_or(0);
-            let rest = word & (u64::MAX << (from % 64));
-            if rest != 0 {
-                let mut found = from / 64 * 64 + u64::from(rest.trailing_zeros());
-                while level > 0 {
-                    level -= 1;
-                    let word = self.levels[level][found as usize];
-                    found = found * 64 + u64::from(word.trailing_zeros());
-                }
-                return Some(found);
-            }
-            level += 1;
-            from = from / 64 + 1;
-            if level == self.levels.len() {
-                return None;
-            }
-        }
-    }
-}
 
 /// See the module.
 pub struct Store {
@@ -201,21 +137,7 @@ impl Store {
             let key = |slot: u32| self.frames.key(slot).expect("a dirty frame is in use");
             return links.oldest_that(0, |slot| may(key(slot))).map(key);
         }
-        let mut from = cursor;
-        while let Some(key) = self.by_address.next(from) {
-            if may(key) {
-                return Some(key);
-            }
-            from = key + 1;
-        }
-        from = 0;
-        while let Some(key) = self.by_address.next(from).filter(|&key| key < cursor) {
-            if may(key) {
-                return Some(key);
-            }
-            from = key + 1;
-        }
-        None
+        self.by_address.around(cursor, may)
     }
 
     /// Whether a block has dirty sub-blocks.

@@ -2,14 +2,19 @@
 //!
 //! Cherkasova (1998), with a cost of 1: an object's worth is L + uses / bytes, and L becomes the worth of each victim;
 //! among equals the one that came to its worth first goes, and what has just come may be the first. Of blocks, all
-//! of one size, it makes LFU with dynamic aging; each is let in. A binary heap. Cost: logarithmic at a use; 32 bytes per frame.
+//! of one size, it makes LFU with dynamic aging; each is let in. A binary heap, which pinned frames are out of once they
+//! have been its first. Cost: logarithmic at a use; 32 bytes per frame.
 
 use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
+use crate::cache::members::Members;
 use crate::persist::persistent;
 
 /// Uses per megabyte: the scale in which libCacheSim rounds.
 const SCALE: f64 = 1.0e6;
+
+/// The place of a frame that is not in the heap.
+const ASIDE: u32 = u32::MAX;
 
 /// Worth and since when.
 type Rank = (f64, u64);
@@ -21,11 +26,12 @@ pub struct Gdsf {
     rank: Vec<Rank>,
     uses: Vec<u32>,
     bytes: Vec<u32>,
+    pinned: Members,
     least: f64,
     now: u64,
 }
 
-persistent!(Gdsf { state { heap, least, now } parts { place, rank, uses, bytes } });
+persistent!(Gdsf { state { heap, pinned, least, now } parts { place, rank, uses, bytes } });
 
 impl Gdsf {
     pub fn new(capacity: u32) -> Self {
@@ -36,6 +42,7 @@ impl Gdsf {
             rank: vec![(0.0, 0); frames],
             uses: vec![0; frames],
             bytes: vec![1; frames],
+            pinned: Members::new(u64::from(capacity)),
             least: 0.0,
             now: 0,
         }
@@ -74,15 +81,28 @@ impl Gdsf {
         self.now += 1;
         let worth = f64::from(self.uses[at]) * SCALE / f64::from(self.bytes[at].max(1));
         self.rank[at] = (self.least + worth, self.now);
-        self.sift(self.place[at] as usize);
+        if self.place[at] != ASIDE {
+            self.sift(self.place[at] as usize);
+        }
+    }
+
+    fn put(&mut self, slot: u32) {
+        let at = self.heap.len();
+        self.place[slot as usize] = at as u32;
+        self.heap.push(slot);
+        self.sift(at);
     }
 
     fn take(&mut self, slot: u32) {
-        let at = self.place[slot as usize] as usize;
+        let at = std::mem::replace(&mut self.place[slot as usize], ASIDE);
+        if at == ASIDE {
+            return;
+        }
+        let at = at as usize;
         let last = self.heap.len() - 1;
-        self.swap(at, last);
-        self.heap.pop();
+        self.heap.swap_remove(at);
         if at < last {
+            self.place[self.heap[at] as usize] = at as u32;
             self.sift(at);
         }
     }
@@ -103,13 +123,20 @@ impl Policy for Gdsf {
         _ghost: Option<u32>,
         mut may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let first = self.heap.first().copied().filter(|&slot| may(slot));
-        let slot = first.or_else(|| {
-            let allowed = (0..self.heap.len()).filter(|&at| may(self.heap[at]));
-            allowed.reduce(|a, b| if self.before(b, a) { b } else { a }).map(|at| self.heap[at])
-        })?;
+        let mut refused = Vec::new();
+        let found = loop {
+            let Some(&slot) = self.heap.first() else { break None };
+            self.take(slot);
+            if !self.pinned.has(u64::from(slot)) {
+                if may(slot) {
+                    break Some(slot);
+                }
+                refused.push(slot);
+            }
+        };
+        refused.into_iter().for_each(|slot| self.put(slot));
+        let slot = found?;
         self.least = self.rank[slot as usize].0;
-        self.take(slot);
         names.release(slot);
         Some(slot)
     }
@@ -129,10 +156,20 @@ impl Policy for Gdsf {
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
         self.take(slot);
+        self.pinned.remove(u64::from(slot));
+    }
+
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.pinned.set(u64::from(slot), pinned);
+        if !pinned && self.place[slot as usize] == ASIDE {
+            self.put(slot);
+        }
     }
 
     fn bytes(&self) -> usize {
         let words = self.heap.capacity() + self.place.capacity() + self.uses.capacity();
-        (words + self.bytes.capacity()) * 4 + self.rank.capacity() * size_of::<Rank>()
+        (words + self.bytes.capacity()) * 4
+            + self.rank.capacity() * size_of::<Rank>()
+            + self.pinned.bytes()
     }
 }

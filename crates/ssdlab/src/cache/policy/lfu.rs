@@ -1,9 +1,11 @@
 //! LFU: the frame used least often since it was filled; among equals the one that reached its count first.
 //!
 //! Shah, Mitra & Matani (2010): a list of frames per count, the counts in a list of their own. What has left is
-//! forgotten, and begins again at one. Cost: constant; 12 bytes per frame and 24 per distinct count.
+//! forgotten, and begins again at one. Cost: constant;
+//! 12 bytes per frame and 24 per distinct count, and 8 bytes per frame in a device that pins frames.
 
 use super::{Policy, Sizes};
+use crate::cache::aside::Aside;
 use crate::cache::directory::Directory;
 use crate::persist::{Archive, Part as _, Persist, persistent};
 
@@ -17,9 +19,11 @@ struct Group {
     higher: u32,
     oldest: u32,
     newest: u32,
+    /// Frames of this count that are set aside, all of them older.
+    aside: u32,
 }
 
-persistent!(Group { state { count, lower, higher, oldest, newest } });
+persistent!(Group { state { count, lower, higher, oldest, newest, aside } });
 
 /// Place of a frame: older and newer neighbour in its group, and the group.
 #[derive(Clone, Copy, Default)]
@@ -34,14 +38,20 @@ pub struct Lfu {
     groups: Vec<Group>,
     free: Vec<u32>,
     lowest: u32,
+    /// Of one list, ranked by count.
+    aside: Aside,
+    /// The last number given to what is set aside.
+    last: u64,
 }
 
 impl Persist for Lfu {
     fn persist(&mut self, archive: &mut Archive<'_>) -> crate::error::Result<()> {
-        let Lfu { places, groups, free, lowest } = self;
+        let Lfu { places, groups, free, lowest, aside, last } = self;
         groups.persist(archive)?;
         free.persist(archive)?;
         lowest.persist(archive)?;
+        aside.persist(archive)?;
+        last.persist(archive)?;
         // By columns: runs of equal numbers are short in the file.
         let columns: [fn(&mut Place) -> &mut u32; 3] =
             [|p| &mut p.older, |p| &mut p.newer, |p| &mut p.group];
@@ -56,14 +66,20 @@ impl Persist for Lfu {
 
 impl Lfu {
     pub fn new(capacity: u32) -> Self {
-        let places = vec![Place::default(); capacity as usize];
-        Lfu { places, groups: Vec::new(), free: Vec::new(), lowest: NONE }
+        Lfu {
+            places: vec![Place::default(); capacity as usize],
+            groups: Vec::new(),
+            free: Vec::new(),
+            lowest: NONE,
+            aside: Aside::new(capacity, 1),
+            last: 0,
+        }
     }
 
     /// A group of `count` after `lower`, which may be none.
     fn open(&mut self, count: u32, lower: u32) -> u32 {
         let higher = if lower == NONE { self.lowest } else { self.groups[lower as usize].higher };
-        let group = Group { count, lower, higher, oldest: NONE, newest: NONE };
+        let group = Group { count, lower, higher, oldest: NONE, newest: NONE, aside: 0 };
         let number = self.free.pop().unwrap_or_else(|| {
             self.groups.push(group);
             self.groups.len() as u32 - 1
@@ -93,6 +109,11 @@ impl Lfu {
     /// Takes a frame out of its group, which stays even if it is empty.
     fn unlink(&mut self, slot: u32) -> u32 {
         let Place { older, newer, group } = self.places[slot as usize];
+        if self.aside.has(slot) {
+            self.aside.take_back(slot);
+            self.groups[group as usize].aside -= 1;
+            return group;
+        }
         if older == NONE {
             self.groups[group as usize].oldest = newer;
         } else {
@@ -108,8 +129,8 @@ impl Lfu {
 
     /// Closes a group if it is empty.
     fn tidy(&mut self, number: u32) {
-        let Group { lower, higher, oldest, .. } = self.groups[number as usize];
-        if oldest != NONE {
+        let Group { lower, higher, oldest, aside, .. } = self.groups[number as usize];
+        if oldest != NONE || aside > 0 {
             return;
         }
         if higher != NONE {
@@ -121,6 +142,33 @@ impl Lfu {
         }
         self.free.push(number);
     }
+
+    fn set_aside(&mut self, slot: u32) {
+        let number = self.unlink(slot);
+        let group = &mut self.groups[number as usize];
+        group.aside += 1;
+        self.last += 1;
+        self.aside.set(0, slot, group.count, self.last);
+    }
+
+    /// The first in the lists that is not pinned and of which `may` holds, of a count below `limit`.
+    fn first_listed(&mut self, limit: u32, may: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut group = self.lowest;
+        while group != NONE && self.groups[group as usize].count < limit {
+            let mut slot = self.groups[group as usize].oldest;
+            while slot != NONE {
+                let newer = self.places[slot as usize].newer;
+                if self.aside.is_pinned(slot) {
+                    self.set_aside(slot);
+                } else if may(slot) {
+                    return Some(slot);
+                }
+                slot = newer;
+            }
+            group = self.groups[group as usize].higher;
+        }
+        None
+    }
 }
 
 impl Policy for Lfu {
@@ -128,11 +176,11 @@ impl Policy for Lfu {
 
     fn hit(&mut self, _names: &mut Directory, slot: u32) {
         let group = self.unlink(slot);
-        let Group { count, higher, oldest, .. } = self.groups[group as usize];
+        let Group { count, higher, oldest, aside, .. } = self.groups[group as usize];
         let count = count.saturating_add(1);
         if higher != NONE && self.groups[higher as usize].count == count {
             self.append(higher, slot);
-        } else if oldest == NONE {
+        } else if oldest == NONE && aside == 0 {
             // It was alone: its group goes with it.
             self.groups[group as usize].count = count;
             self.append(group, slot);
@@ -150,20 +198,12 @@ impl Policy for Lfu {
         _ghost: Option<u32>,
         mut may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let mut group = self.lowest;
-        while group != NONE {
-            let mut slot = self.groups[group as usize].oldest;
-            while slot != NONE && !may(slot) {
-                slot = self.places[slot as usize].newer;
-            }
-            if slot != NONE {
-                self.remove(names, slot);
-                names.release(slot);
-                return Some(slot);
-            }
-            group = self.groups[group as usize].higher;
-        }
-        None
+        let aside = self.aside.first(0, &mut may);
+        let limit = aside.map_or(u32::MAX, |(count, _)| count);
+        let slot = self.first_listed(limit, &mut may).or(aside.map(|(_, slot)| slot))?;
+        self.remove(names, slot);
+        names.release(slot);
+        Some(slot)
     }
 
     fn admit(&mut self, _names: &mut Directory, slot: u32, _ghost: Option<u32>) {
@@ -179,11 +219,18 @@ impl Policy for Lfu {
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
         let group = self.unlink(slot);
         self.tidy(group);
+        self.aside.forget(slot);
+    }
+
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        let group = self.places[slot as usize].group;
+        self.aside.pin(slot, pinned, self.groups[group as usize].count);
     }
 
     fn bytes(&self) -> usize {
         self.places.capacity() * size_of::<Place>()
             + self.groups.capacity() * size_of::<Group>()
             + self.free.capacity() * size_of::<u32>()
+            + self.aside.bytes()
     }
 }

@@ -10,6 +10,7 @@
 use super::Policy;
 use crate::cache::directory::Directory;
 use crate::cache::frames::{Cache, Frames};
+use crate::cache::members::Members;
 use crate::persist::persistent;
 use crate::rng::Stream;
 
@@ -67,11 +68,13 @@ pub struct Lhd {
     doubted: [u64; DOUBTED],
     doubts: u64,
     stream: Stream,
+    /// Frames that are not pinned.
+    loose: Members,
 }
 
 persistent!(Lhd {
     state {
-        tags, events, now, epochs, coarse, explorers_left, victims, doubted, doubts, stream
+        tags, events, now, epochs, coarse, explorers_left, victims, doubted, doubts, stream, loose
     }
 });
 
@@ -87,6 +90,7 @@ pub fn build(capacity: u32, stream: Stream) -> Box<dyn Frames> {
         doubted: [u64::MAX; DOUBTED],
         doubts: 0,
         stream,
+        loose: Members::all(u64::from(capacity)),
     };
     Cache::boxed(capacity, 0, policy)
 }
@@ -228,8 +232,8 @@ impl Policy for Lhd {
         let (density, slot) = match worst {
             Some(found) => found,
             None => {
-                let mut rest = (drawn..frames).chain(0..drawn);
-                let slot = rest.find(|&slot| names.is_live(slot) && may(slot))?;
+                let fits = |slot: u64| names.is_live(slot as u32) && may(slot as u32);
+                let slot = self.loose.around(u64::from(drawn), fits)? as u32;
                 (self.density(self.tags[slot as usize]), slot)
             }
         };
@@ -256,9 +260,16 @@ impl Policy for Lhd {
 
     fn remove(&mut self, _names: &mut Directory, slot: u32) {
         self.no_longer_explores(slot);
+        self.loose.insert(u64::from(slot));
+    }
+
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.loose.set(u64::from(slot), !pinned);
     }
 
     fn bytes(&self) -> usize {
-        self.tags.capacity() * size_of::<Tag>() + self.events.capacity() * size_of::<Events>()
+        self.tags.capacity() * size_of::<Tag>()
+            + self.events.capacity() * size_of::<Events>()
+            + self.loose.bytes()
     }
 }

@@ -14,15 +14,21 @@ use super::{Parameters, Policy, part};
 use crate::cache::directory::Directory;
 use crate::cache::frames::{Cache, Frames};
 use crate::cache::links::Links;
+use crate::cache::queue::Queue;
 use crate::persist::persistent;
 use crate::rng::Stream;
+
+const HIR_LIST: u32 = 0;
+const LIR_LIST: u32 = 1;
 
 const IN_STACK: u8 = 1;
 const LIR: u8 = 2;
 
 pub struct Lirs {
     stack: Links,
-    queue: Links,
+    /// HIR frames; and LIR frames, too, in the order of the stack, from when a frame is pinned.
+    queue: Queue,
+    has_lir_list: bool,
     state: Vec<u8>,
     in_stack: u32,
     lir: u32,
@@ -34,7 +40,7 @@ pub struct Lirs {
 }
 
 persistent!(Lirs {
-    state { stack, queue, in_stack, lir, hir, hand }
+    state { stack, queue, has_lir_list, in_stack, lir, hir, hand }
     parts { state }
     built { lir_limit, hir_limit }
 });
@@ -48,7 +54,8 @@ pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn
     let policy = Lirs {
         hand: stack.end(0),
         stack,
-        queue: Links::new(capacity, 1),
+        queue: Queue::new(capacity, 0, 2),
+        has_lir_list: false,
         state: vec![0; capacity as usize],
         in_stack: 0,
         lir: 0,
@@ -115,7 +122,11 @@ impl Lirs {
         self.leave_stack(oldest);
         self.state[oldest as usize] = 0;
         self.lir -= 1;
-        self.queue.push(0, oldest);
+        if self.has_lir_list {
+            self.queue.renew(HIR_LIST, oldest);
+        } else {
+            self.queue.push(HIR_LIST, oldest);
+        }
         self.hir += 1;
         self.prune(names);
     }
@@ -153,7 +164,7 @@ impl Lirs {
 
     /// The oldest of the queue leaves the cache. Its ghost stays in the stack, if that knows it.
     fn release(&mut self, names: &mut Directory, slot: u32, ghost: Option<u32>) {
-        self.queue.unlink(slot);
+        self.queue.remove(slot);
         self.hir -= 1;
         if !self.has(slot, IN_STACK) {
             return names.release(slot);
@@ -176,11 +187,11 @@ impl Lirs {
         slot: u32,
         mut may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        self.queue.renew(0, slot);
+        self.queue.renew(HIR_LIST, slot);
         let crowded = self.lir == self.lir_limit && self.hir == self.hir_limit;
         let mut freed = None;
         if crowded && self.hir_limit > 1 {
-            freed = self.queue.oldest_that(0, |other| other != slot && may(other));
+            freed = self.queue.oldest_that(HIR_LIST, |other| other != slot && may(other));
         }
         if let Some(freed) = freed {
             self.release(names, freed, None);
@@ -195,7 +206,11 @@ impl Lirs {
 
     /// An HIR frame that the stack knows was used.
     fn promote(&mut self, slot: u32) {
-        self.queue.unlink(slot);
+        if self.has_lir_list {
+            self.queue.renew(LIR_LIST, slot);
+        } else {
+            self.queue.remove(slot);
+        }
         self.hir -= 1;
         self.state[slot as usize] |= LIR;
         self.lir += 1;
@@ -222,6 +237,9 @@ impl Policy for Lirs {
             }
             _ => {
                 self.renew_stack(slot);
+                if self.has_lir_list {
+                    self.queue.renew(LIR_LIST, slot);
+                }
                 self.prune(names);
             }
         }
@@ -235,8 +253,9 @@ impl Policy for Lirs {
         mut may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
         // Where no HIR frame may be taken, the oldest LIR frame that may.
-        let slot = match self.queue.oldest_that(0, &mut may) {
+        let slot = match self.queue.oldest_that(HIR_LIST, &mut may) {
             Some(slot) => slot,
+            None if self.has_lir_list => self.queue.oldest_that(LIR_LIST, may)?,
             None => self.stack.oldest_that(0, |e| !names.is_ghost(e) && may(e))?,
         };
         if self.has(slot, LIR) {
@@ -256,10 +275,13 @@ impl Policy for Lirs {
         self.push_stack(slot);
         if ghost.is_some() || self.lir < self.lir_limit {
             self.state[slot as usize] |= LIR;
+            if self.has_lir_list {
+                self.queue.push(LIR_LIST, slot);
+            }
             self.lir += 1;
             self.demote(names);
         } else {
-            self.queue.push(0, slot);
+            self.queue.push(HIR_LIST, slot);
             self.hir += 1;
         }
         self.limit_stack(names);
@@ -269,13 +291,31 @@ impl Policy for Lirs {
         if self.has(slot, IN_STACK) {
             self.leave_stack(slot);
         }
-        if self.has(slot, LIR) {
+        let lir = self.has(slot, LIR);
+        if self.has_lir_list || !lir {
+            self.queue.remove(slot);
+        }
+        if lir {
             self.lir -= 1;
         } else {
-            self.queue.unlink(slot);
             self.hir -= 1;
         }
         self.prune(names);
+    }
+
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        if !self.has_lir_list {
+            self.has_lir_list = true;
+            let mut entry = self.stack.oldest(0);
+            while !self.stack.is_end(entry) {
+                // Ghosts follow the frames.
+                if self.state.get(entry as usize).is_some_and(|state| state & LIR != 0) {
+                    self.queue.push(LIR_LIST, entry);
+                }
+                entry = self.stack.newer(entry);
+            }
+        }
+        self.queue.pin(slot, pinned);
     }
 
     fn bytes(&self) -> usize {

@@ -309,7 +309,7 @@ pub const REPLACEMENTS: Registry<BuildReplacement> = Registry {
             summary: "any block",
             reference: "Belady, A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5 (1966)",
             build: BuildReplacement::Online(|n, _, stream| {
-                Cache::boxed(n, 0, random::Random { stream })
+                Cache::boxed(n, 0, random::Random::new(n, stream))
             }),
         },
         Entry {

@@ -1,9 +1,10 @@
 //! Random: any frame with equal probability.
 //!
-//! Belady (1966). Cost: one draw, repeated for frames that may not be taken; no memory.
+//! Belady (1966). Cost: one draw, repeated for frames that may not be taken; a bit per frame.
 
 use super::Policy;
 use crate::cache::directory::Directory;
+use crate::cache::members::Members;
 use crate::persist::persistent;
 use crate::rng::Stream;
 
@@ -11,10 +12,18 @@ use crate::rng::Stream;
 const DRAWS: u32 = 64;
 
 pub struct Random {
-    pub stream: Stream,
+    stream: Stream,
+    /// Frames that are not pinned.
+    loose: Members,
 }
 
-persistent!(Random { state { stream } });
+persistent!(Random { state { stream, loose } });
+
+impl Random {
+    pub fn new(capacity: u32, stream: Stream) -> Self {
+        Random { stream, loose: Members::all(u64::from(capacity)) }
+    }
+}
 
 impl Policy for Random {
     #[inline]
@@ -36,7 +45,7 @@ impl Policy for Random {
             }
             slot = self.stream.below(u64::from(frames)) as u32;
         }
-        let taken = (slot..frames).chain(0..slot).find(|&slot| fits(names, slot))?;
+        let taken = self.loose.around(u64::from(slot), |slot| fits(names, slot as u32))? as u32;
         names.release(taken);
         Some(taken)
     }
@@ -44,9 +53,15 @@ impl Policy for Random {
     #[inline]
     fn admit(&mut self, _names: &mut Directory, _slot: u32, _ghost: Option<u32>) {}
 
-    fn remove(&mut self, _names: &mut Directory, _slot: u32) {}
+    fn remove(&mut self, _names: &mut Directory, slot: u32) {
+        self.loose.insert(u64::from(slot));
+    }
+
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.loose.set(u64::from(slot), !pinned);
+    }
 
     fn bytes(&self) -> usize {
-        0
+        self.loose.bytes()
     }
 }

@@ -50,6 +50,10 @@ impl Policy for Smq {
         self.levels.unlink(slot);
     }
 
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.levels.pin(slot, pinned);
+    }
+
     fn bytes(&self) -> usize {
         self.levels.bytes()
     }

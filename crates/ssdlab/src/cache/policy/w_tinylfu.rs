@@ -13,7 +13,7 @@ use super::sketch::Sketch;
 use super::{Parameters, Policy, part};
 use crate::cache::directory::Directory;
 use crate::cache::frames::{Cache, Frames};
-use crate::cache::links::Links;
+use crate::cache::queue::Queue;
 use crate::persist::persistent;
 use crate::rng::Stream;
 
@@ -29,7 +29,7 @@ const PROTECTED_SHARE: f64 = 0.8;
 const SAMPLE: u64 = 32;
 
 pub struct WTinyLfu {
-    links: Links,
+    queue: Queue,
     /// The list in which a frame is.
     list: Vec<u8>,
     length: [u32; 3],
@@ -43,7 +43,7 @@ pub struct WTinyLfu {
 }
 
 persistent!(WTinyLfu {
-    state { links, length, sketch, uses, outcast }
+    state { queue, length, sketch, uses, outcast }
     parts { list }
     built { main_limit, probation_limit, protected_limit }
 });
@@ -51,7 +51,7 @@ persistent!(WTinyLfu {
 pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn Frames> {
     let main_limit = capacity - part(capacity, parameters.window).max(1);
     let policy = WTinyLfu {
-        links: Links::new(capacity, 3),
+        queue: Queue::new(capacity, 0, 3),
         list: vec![WINDOW; capacity as usize],
         length: [0; 3],
         sketch: Sketch::new(main_limit),
@@ -65,25 +65,34 @@ pub fn build(capacity: u32, parameters: &Parameters, _stream: Stream) -> Box<dyn
 }
 
 impl WTinyLfu {
-    fn push(&mut self, list: u8, slot: u32) {
-        self.links.push(u32::from(list), slot);
+    fn joins(&mut self, list: u8, slot: u32) {
         self.list[slot as usize] = list;
         self.length[usize::from(list)] += 1;
     }
 
-    fn unlink(&mut self, slot: u32) {
-        self.links.unlink(slot);
+    fn leaves(&mut self, slot: u32) {
         self.length[usize::from(self.list[slot as usize])] -= 1;
         self.outcast = self.outcast.min(self.length[usize::from(PROBATION)]);
     }
 
+    fn unlink(&mut self, slot: u32) {
+        self.queue.remove(slot);
+        self.leaves(slot);
+    }
+
+    /// From one list to another.
+    fn shift(&mut self, list: u8, slot: u32) {
+        self.queue.renew(u32::from(list), slot);
+        self.leaves(slot);
+        self.joins(list, slot);
+    }
+
     /// Into the main cache, which has room.
     fn let_in(&mut self, slot: u32) {
-        self.unlink(slot);
         // Before the cache has been full, what probation has no room for is protected.
         let fits = self.length[usize::from(PROBATION)] < self.probation_limit
             || self.length[usize::from(PROTECTED)] >= self.protected_limit;
-        self.push(if fits { PROBATION } else { PROTECTED }, slot);
+        self.shift(if fits { PROBATION } else { PROTECTED }, slot);
     }
 
     /// Releases the oldest on probation, if there are more than may be.
@@ -91,7 +100,7 @@ impl WTinyLfu {
         if self.outcast == 0 {
             return None;
         }
-        let slot = self.links.oldest_that(u32::from(PROBATION), may)?;
+        let slot = self.queue.oldest_that(u32::from(PROBATION), may)?;
         self.outcast -= 1;
         self.unlink(slot);
         names.release(slot);
@@ -104,12 +113,10 @@ impl WTinyLfu {
 
     /// A use on probation: protected from now on, in the place of what has been so for the longest time.
     fn protect(&mut self, slot: u32) {
-        self.unlink(slot);
-        self.push(PROTECTED, slot);
+        self.shift(PROTECTED, slot);
         if self.length[usize::from(PROTECTED)] > self.protected_limit {
-            let oldest = self.links.oldest(u32::from(PROTECTED));
-            self.unlink(oldest);
-            self.push(PROBATION, oldest);
+            let oldest = self.queue.oldest(u32::from(PROTECTED)).expect("too many");
+            self.shift(PROBATION, oldest);
             let here = self.length[usize::from(PROBATION)] - self.outcast;
             self.outcast += u32::from(here > self.probation_limit);
         }
@@ -119,8 +126,8 @@ impl WTinyLfu {
 impl Policy for WTinyLfu {
     fn hit(&mut self, names: &mut Directory, slot: u32) {
         match self.list[slot as usize] {
-            WINDOW => return self.links.renew(u32::from(WINDOW), slot),
-            PROTECTED => self.links.renew(u32::from(PROTECTED), slot),
+            WINDOW => return self.queue.renew(u32::from(WINDOW), slot),
+            PROTECTED => self.queue.renew(u32::from(PROTECTED), slot),
             _ => self.protect(slot),
         }
         self.sketch.add(names.key(slot));
@@ -151,7 +158,7 @@ impl Policy for WTinyLfu {
             return Some(outcast);
         }
         let slot = loop {
-            let candidate = self.links.oldest_that(u32::from(WINDOW), &mut may);
+            let candidate = self.queue.oldest_that(u32::from(WINDOW), &mut may);
             if let Some(candidate) = candidate
                 && self.in_main() < self.main_limit
             {
@@ -159,8 +166,8 @@ impl Policy for WTinyLfu {
                 self.sketch.add(names.key(candidate));
                 continue;
             }
-            let victim = self.links.oldest_that(u32::from(PROBATION), &mut may);
-            let victim = victim.or_else(|| self.links.oldest_that(u32::from(PROTECTED), &mut may));
+            let victim = self.queue.oldest_that(u32::from(PROBATION), &mut may);
+            let victim = victim.or_else(|| self.queue.oldest_that(u32::from(PROTECTED), &mut may));
             let (Some(candidate), Some(victim)) = (candidate, victim) else {
                 break candidate.or(victim)?;
             };
@@ -181,7 +188,8 @@ impl Policy for WTinyLfu {
     }
 
     fn admit(&mut self, _names: &mut Directory, slot: u32, _ghost: Option<u32>) {
-        self.push(WINDOW, slot);
+        self.queue.push(u32::from(WINDOW), slot);
+        self.joins(WINDOW, slot);
     }
 
     fn entered(&mut self, names: &mut Directory, slot: u32) {
@@ -192,7 +200,11 @@ impl Policy for WTinyLfu {
         self.unlink(slot);
     }
 
+    fn pin(&mut self, slot: u32, pinned: bool) {
+        self.queue.pin(slot, pinned);
+    }
+
     fn bytes(&self) -> usize {
-        self.links.bytes() + self.list.capacity() + self.sketch.bytes()
+        self.queue.bytes() + self.list.capacity() + self.sketch.bytes()
     }
 }
