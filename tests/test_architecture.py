@@ -13,7 +13,8 @@ import ssdlab
 PACKAGE = Path(ssdlab.__file__).parent
 
 LAYERS = (
-    ("errors", "memory", "_core", "profiles", "leftovers", "json_access", "numeric"),
+    ("_core",),
+    ("errors", "memory", "profiles", "leftovers", "json_access", "numeric"),
     ("progress", "tracefile", "output", "opened", "units", "histogram", "quantities"),
     ("_version", "results", "jobfile", "system", "given"),
     ("wear",),

@@ -108,10 +108,9 @@ def missing_extra(what: str, package: str, extra: str) -> InputError:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that ``name`` most likely means, or None where none is near: what it is the
     beginning of, a space for a hyphen, or else what differs least."""
-    asked, limit = "-".join(name.lower().split()), max(1, len(name) // 3)
-    far = [(not k.lower().startswith(f"{asked}-"), _distance(asked, k.lower()), k) for k in known]
-    other, distance, best = min(far, default=(True, limit + 1, None))
-    return best if distance <= limit or not other else None
+    from ssdlab import _core  # which takes its errors from here
+
+    return _core.nearest(name, list(known))
 
 
 def meant(name: str, known: Iterable[str], hint: str = ' (did you mean "{}"?)') -> str:
@@ -134,17 +133,3 @@ def known_name(what: str, name: str, known: Collection[str], more: str = "") -> 
     if name not in known:
         raise unknown_name(what, name, known, more)
     return name
-
-
-def _distance(a: str, b: str) -> int:
-    """Edit distance with transpositions of neighbours (optimal string alignment)."""
-    rows = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
-    for i in range(1, len(a) + 1):
-        for j in range(1, len(b) + 1):
-            best = min(
-                rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]), rows[i - 1][j] + 1, rows[i][j - 1] + 1
-            )
-            if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
-                best = min(best, rows[i - 2][j - 2] + 1)
-            rows[i][j] = best
-    return rows[-1][-1]

@@ -90,6 +90,12 @@ fn registries(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     entries.map(|entry| Ok(fields!(py, entry; kind, name, summary, reference))).collect()
 }
 
+/// The known name that `name` most likely means, if any is near.
+#[pyfunction]
+fn nearest(name: &str, known: Vec<String>) -> Option<String> {
+    ssdlab::error::nearest(name, known.iter().map(String::as_str)).map(str::to_string)
+}
+
 /// Every key that a rig may set: dicts of `device`, `key`, `values`, `default`, `summary`.
 #[pyfunction]
 fn device_keys(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
@@ -129,6 +135,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(steps_check, module)?)?;
     module.add_function(wrap_pyfunction!(rig::description, module)?)?;
     module.add_function(wrap_pyfunction!(registries, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(device_keys, module)?)?;
     module.add_function(wrap_pyfunction!(job_options, module)?)?;
     module.add_function(wrap_pyfunction!(cache::hit_ratio, module)?)?;

@@ -124,15 +124,24 @@ impl Error {
     }
 }
 
-/// The known name nearest to `name` by edit distance, if it is near enough to be meant.
+/// The known name that `name` most likely means, if any is near: what it is the beginning of, a space for a hyphen, or
+/// else what differs least; of equals the first by its letters.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
+    let asked = name.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
+    let begun = |known: &str| {
+        let rest = known.strip_prefix(&asked).filter(|_| !asked.is_empty());
+        rest.is_some_and(|rest| rest.starts_with(['-', '_']))
+    };
     known
         .into_iter()
-        .map(|k| (distance(&name.to_lowercase(), &k.to_lowercase()), k))
-        .filter(|(d, _)| *d <= limit)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, k)| k)
+        .map(|known| {
+            let low = known.to_lowercase();
+            (!begun(&low), distance(&asked, &low), known)
+        })
+        .filter(|(other, distance, _)| !other || *distance <= limit)
+        .min()
+        .map(|(.., known)| known)
 }
 
 /// Edit distance with transpositions of neighbours (optimal string alignment).
@@ -176,5 +185,14 @@ mod tests {
         assert_eq!(nearest("iodpeth", ["iodepth", "bs"]), Some("iodepth"));
         assert_eq!(nearest("gredy", ["greedy", "fifo"]), Some("greedy"));
         assert_eq!(nearest("zzz", ["greedy", "fifo"]), None);
+        assert_eq!(nearest("", ["-x", "greedy"]), None);
+    }
+
+    #[test]
+    fn the_beginning_of_a_name_is_near_however_long_the_rest_is() {
+        let known = ["samsung-pm9a3-960", "samsung-840-pro-512", "samsong"];
+        assert_eq!(nearest("Samsung PM9A3", known), Some("samsung-pm9a3-960"));
+        assert_eq!(nearest("read", ["write_threshold", "read_threshold"]), Some("read_threshold"));
+        assert_eq!(nearest("rea", ["write_threshold", "read_threshold"]), None);
     }
 }
