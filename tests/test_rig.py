@@ -172,6 +172,9 @@ def test_whatever_a_rig_is_made_of_is_made_smaller() -> None:
     alone = _core.Rig(STACK, rig_name="stack").part("below.members.1")
     assert alone is not None
     assert dict(alone.scale(10))["capacity"] == rig.get("below.members.1.capacity")
+    # However often it is made smaller, it stands for the same drive.
+    assert rig.bytes("below.members.1.full_capacity") == 64 << 30
+    assert dict(rig.scale(2))["below.members.1.full_capacity"] == f"{64 << 30}B"
 
 
 def test_a_cached_map_holds_the_same_share_of_a_smaller_drive() -> None:

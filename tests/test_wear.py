@@ -132,6 +132,40 @@ def test_a_cache_lasts_longer_by_the_share_that_it_is_not_written(tmp_path: Path
     assert found.endurance.host_bytes == pytest.approx(member.endurance.host_bytes / share)
 
 
+def test_reads_alone_wear_the_drive_of_a_cache_by_what_they_bring_in(tmp_path: Path) -> None:
+    result = run(cache("write-through"), tmp_path, "[r]\nrw=randread\nbs={bs}\nsize=100%\n")
+    ((read,),) = traces_of([result])
+    assert read.wear is not None and read.wear.endurance is None
+    assert read.measured.waf is None, "the job wrote nothing"
+    member = read.wear.members["cache"]
+    assert member.endurance is not None and member.share == 0
+    takes = member.flash.rated_bytes / member.endurance.write_amplification
+    assert member.endurance.host_bytes == pytest.approx(takes)
+    (said,) = [one for one in reasons(read) if one.startswith("Endurance")]
+    assert said.startswith("Endurance of cache at this rate of wear")
+    assert "of what is written to it, for the host writes nothing" in said
+
+
+def test_a_drive_made_smaller_tells_the_endurance_of_the_whole_one(tmp_path: Path) -> None:
+    job = "[w]\nrw=write\nbs=64k\nsize=16m\n"
+    whole, small = (ssdlab.run(job, on="demo-client", scale=scale) for scale in (1, 8))
+    for key in ("host_bytes", "dwpd_5_years"):
+        assert endurance(small)[key] == pytest.approx(endurance(whole)[key], rel=0.05), key
+    told = [reasons(traces_of([one])[0][0])[-1] for one in (whole, small)]
+    assert told[0].startswith("Endurance at this rate of wear")
+    assert told[1].startswith("Endurance at full size, not as small as it is simulated, at this")
+
+
+def test_drive_writes_of_a_rig_are_not_told_where_its_size_is_not_known(tmp_path: Path) -> None:
+    """The SSD of a cache says that it was made smaller; of what is behind it nothing is known."""
+    whole = run(cache("write-back"), tmp_path)
+    rig = cache("write-back").replace('"64MiB"', '"64MiB"\nfull_capacity = "640MiB"')
+    small = run(rig, tmp_path)
+    assert endurance(small)["host_bytes"] == pytest.approx(10 * endurance(whole)["host_bytes"])
+    assert endurance(whole)["dwpd_5_years"] and endurance(small)["dwpd_5_years"] is None
+    assert "DWPD" not in reasons(traces_of([small])[0][0])[-1]
+
+
 def test_of_a_tier_only_what_reaches_its_ssd_wears(tmp_path: Path) -> None:
     rig = (
         '[device]\nkind = "tier"\nextent = "1MiB"\nperiod = "1000s"\n'

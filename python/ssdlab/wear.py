@@ -43,6 +43,8 @@ class Flash:
 
     capacity_bytes: int
     """What the host sees."""
+    full_bytes: int
+    """The same of the drive that it stands for, if it was made smaller to be simulated."""
     superblocks: int
     """Superblocks for data, those that collection keeps free included; not those of a static SLC
     cache and of a map's own table, which are never exchanged with them."""
@@ -70,8 +72,14 @@ class Flash:
 
     @property
     def rated_bytes(self) -> float:
-        """What can be programmed until the rated cycles are used up on average."""
-        return float(self.rated_pe_cycles * self.physical_bytes)
+        """What can be programmed until the rated cycles are used up on average, of the drive that
+        it stands for."""
+        return self.rated_pe_cycles * self.physical_bytes * self.times
+
+    @property
+    def times(self) -> float:
+        """How many times larger the drive is that it stands for."""
+        return self.full_bytes / self.capacity_bytes
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,8 @@ class Smart:
 
 @dataclass(frozen=True)
 class Endurance:
-    """How much the host can write, at the wear of some stretch of a run."""
+    """How much the host can write, at the wear of some stretch of a run: to drives as large as
+    those that a run stands for, if they were made smaller to be simulated."""
 
     write_amplification: float
     """Of the cells of the data superblocks: bytes of room used up per byte written. A unit in a
@@ -116,14 +125,14 @@ class Endurance:
     """From new until the rated cycles are used up on average, of the first SSD of a rig."""
     host_bytes_left: float
     """The same from the end of the run on."""
-    dwpd_5_years: float
-    """`host_bytes` as drive writes per day (capacity) over five years."""
+    dwpd_5_years: float | None
+    """`host_bytes` as drive writes per day (capacity) over five years; None where nobody can tell
+    how large all of the rig is: SSDs in it were made smaller, and other drives may have been."""
 
     @staticmethod
-    def of(write_amplification: float, total: float, left: float, capacity: int) -> Endurance:
+    def of(waf: float, total: float, left: float, capacity: float | None) -> Endurance:
         """With the drive writes of a ``capacity`` in bytes."""
-        dwpd = total / capacity / WARRANTY_DAYS
-        return Endurance(write_amplification, total, left, dwpd)
+        return Endurance(waf, total, left, capacity and total / capacity / WARRANTY_DAYS)
 
 
 @dataclass(frozen=True)
@@ -154,6 +163,24 @@ class Wear:
     def table(self) -> bool:
         """Whether a map has superblocks of its own, which wear apart."""
         return any(member.flash.table for member in self.members.values())
+
+    @property
+    def smaller(self) -> bool:
+        """Whether an SSD was made smaller to be simulated."""
+        return any(member.flash.times != 1 for member in self.members.values())
+
+    @property
+    def filled(self) -> tuple[str, Endurance] | None:
+        """Path and endurance of the most worn SSD that is written to although the host writes
+        nothing: by what a cache brings in. None where the host writes, or there is none."""
+        if self.endurance is not None:
+            return None
+        found = [
+            (member.smart.used, path, member.endurance)
+            for path, member in self.members.items()
+            if member.endurance is not None
+        ]
+        return max(found, key=lambda one: one[0])[1:] if found else None
 
     def document(self) -> dict[str, Any]:
         """The object ``wear`` of a result."""
@@ -249,7 +276,7 @@ class Stretch:
             if room > 0 and written > 0:
                 total = flash.rated_bytes * written / room
                 waf = room / written
-                lasts = Endurance.of(waf, total, total * left, flash.capacity_bytes)
+                lasts = Endurance.of(waf, total, total * left, flash.full_bytes)
             if room > 0 and host > 0:
                 total = flash.rated_bytes * host / room
                 rooms += room
@@ -261,9 +288,22 @@ class Stretch:
         if lives:
             total, left = (min(one) for one in zip(*lives, strict=True))
             waf = rooms / (self.written.host or host)
-            all_ssds = sum(member.flash.capacity_bytes for member in members.values())
-            endurance = Endurance.of(waf, total, left, self.capacity_bytes or all_ssds)
+            flashes = {path: member.flash for path, member in members.items()}
+            endurance = Endurance.of(waf, total, left, self._full_bytes(flashes))
         return Wear(members, _together([member.smart for member in members.values()]), endurance)
+
+    def _full_bytes(self, flashes: Mapping[str, Flash]) -> float | None:
+        """Capacity of the rig that this one stands for; None where that is not known."""
+        whole = self.capacity_bytes or sum(flash.capacity_bytes for flash in flashes.values())
+        if all(flash.times == 1 for flash in flashes.values()):
+            return whole
+        # What a cache is on adds nothing to it; how large other drives are at full size, none says.
+        pool = {path: flash for path, flash in flashes.items() if "cache" not in path.split("/")}
+        ends = {path for path, own in by_path(self.counters).items() if "host_bytes_written" in own}
+        if not pool or ends - flashes.keys():
+            return None
+        small = sum(flash.capacity_bytes for flash in pool.values())
+        return whole * sum(flash.full_bytes for flash in pool.values()) / small
 
 
 @dataclass(frozen=True)
@@ -379,6 +419,7 @@ def _flash(own: Mapping[str, Any]) -> Flash | None:
         return None
     return Flash(
         capacity_bytes=own["capacity_bytes"],
+        full_bytes=own.get("full_capacity_bytes", own["capacity_bytes"]),
         superblocks=own["data_superblocks"],
         superblock_units=own["superblock_units"],
         unit_bytes=own["unit_bytes"],

@@ -73,3 +73,22 @@ fn a_smaller_drive_keeps_the_share_of_its_namespace() {
     assert!((size("namespace") / size("capacity") / share - 1.0).abs() < 1e-4);
     rig.build(1, false).unwrap();
 }
+
+#[test]
+fn a_drive_stands_for_none_that_is_smaller() {
+    let text = include_str!("../../../python/ssdlab/profiles/micron-7450-960.toml");
+    let mut rig = Rig::parse(text, "drive").unwrap();
+    rig.set("namespace", "1GiB").unwrap();
+    for (key, value) in rig.scale(100, 64).unwrap() {
+        rig.set(&key, &value).unwrap();
+    }
+    assert_eq!(
+        rig.get("full_capacity").as_deref(),
+        Some("1073741824B"),
+        "what the host sees of it"
+    );
+    rig.build(1, false).unwrap();
+    rig.set("full_capacity", "1MiB").unwrap();
+    let said = rig.build(1, false).err().unwrap().to_string();
+    assert!(said.contains("full_capacity: found 1MiB, expected at least the capacity ("), "{said}");
+}

@@ -90,7 +90,8 @@ class Direction:
     latencies: Mapping[str, Histogram] = field(repr=False)
     """By kind, as far as the target tells them for the window."""
     stretch: Stretch = field(repr=False)
-    """What the counters of the rig's devices did in the window; of writes only."""
+    """What the counters of the rig's devices did in the window; of writes, and of reads where all
+    that was written is what they brought into a cache or a fast tier."""
     bins: pl.DataFrame = field(repr=False)
     """The whole job in bins of a second (:func:`ssdlab.analysis.series.per_second`)."""
     segments: pl.DataFrame | None = field(default=None, repr=False)
@@ -117,7 +118,7 @@ class Direction:
     @property
     def waf(self) -> float | None:
         """Write amplification while the job wrote; None where it did not, or nobody counts."""
-        return self.stretch.amplification
+        return self.stretch.amplification if self.ddir == "write" else None
 
     @cached_property
     def consistency(self) -> consistency.Consistency | None:
@@ -422,7 +423,7 @@ def _direction(
         iops=iops,
         bw_bytes=bandwidth,
         latencies=kept,
-        stretch=_stretch(result, window, start) if ddir == "write" else NO_STRETCH,
+        stretch=_stretch(result, window, start, ddir),
         bins=bins,
         segments=_of_kind(segments, "clat"),
         total_ios=ios,
@@ -487,7 +488,9 @@ def together(segments: pl.DataFrame) -> Histogram:
     )
 
 
-def _stretch(result: Result, window: Window, start: float) -> Stretch:
-    if result.device_series() is None:
+def _stretch(result: Result, window: Window, start: float, ddir: str) -> Stretch:
+    if ddir not in ("read", "write") or result.device_series() is None:
         return NO_STRETCH
-    return Stretch.of(result, start + window.start_s, start + window.end_s)
+    found = Stretch.of(result, start + window.start_s, start + window.end_s)
+    own = ddir == "write" or (not found.host_bytes and found.written.host)
+    return found if own else NO_STRETCH

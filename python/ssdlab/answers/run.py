@@ -171,13 +171,20 @@ def _wear_sentences(wear: Wear) -> list[str]:
     rated = wear.smart.rated_pe_cycles
     several = f" (the most worn of {len(wear.members)} SSDs)" if len(wear.members) > 1 else ""
     said = [f"Wear: {units.percent(wear.smart.used)} of {rated:,} P/E cycles used{several}."]
-    lasts = wear.endurance
+    lasts, of_whom, by_whom = wear.endurance, "", "of host writes"
+    if wear.filled is not None:
+        path, lasts = wear.filled
+        of_whom = f" of {path}" if path else ""
+        by_whom = "of what is written to it, for the host writes nothing"
     if lasts is not None:
+        if wear.smaller:
+            of_whom += " at full size, not as small as it is simulated,"
+        often = lasts.dwpd_5_years
+        daily = "" if often is None else f", {units.number(often)} DWPD over 5 years"
         said.append(
-            "Endurance at this rate of wear "
+            f"Endurance{of_whom} at this rate of wear "
             f"({units.counted(units.number(lasts.write_amplification), 'byte')} of flash per byte "
-            f"written): {units.size_text(lasts.host_bytes)} of host writes, "
-            f"{units.number(lasts.dwpd_5_years)} DWPD over 5 years; "
+            f"written): {units.size_text(lasts.host_bytes)} {by_whom}{daily}; "
             f"{units.percent(lasts.host_bytes_left / lasts.host_bytes)} of it left."
         )
         if wear.table:

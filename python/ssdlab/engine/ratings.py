@@ -127,7 +127,7 @@ def under_random_writes(
         assert wear.endurance is not None
         endurance = wear.endurance
         return Rating(
-            endurance.host_bytes * capacity / session.capacity,
+            endurance.host_bytes,
             f"{rating.source.removesuffix(UNAMPLIFIED)}, at a write amplification of "
             f"{endurance.write_amplification:.3g} under steady 4 KiB random writes",
         )

@@ -350,9 +350,10 @@ def wear_of(ran: JobOutcome, *, cache: bool) -> SsdWear | None:
     is none, or it was written nothing."""
     rig = ran.stretch.wear
     wears = [
-        SsdWear(member.endurance.write_amplification, member.endurance.dwpd_5_years, member.share)
+        SsdWear(member.endurance.write_amplification, dwpd, member.share)
         for path, member in (rig.members.items() if rig else ())
         if ("cache" in path.split("/")) == cache and member.endurance is not None and member.share
+        if (dwpd := member.endurance.dwpd_5_years) is not None
     ]
     return max(
         wears,

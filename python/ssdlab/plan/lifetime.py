@@ -116,7 +116,7 @@ def life(
         waf = own.programmed / own.host if own.host else 1.0
     named = candidate.fast.profile
     rating = of_profile(profile(named), full) if named else None
-    takes = rating.bytes if rating else flash.rated_bytes * full / flash.capacity_bytes
+    takes = rating.bytes if rating else flash.rated_bytes * full / flash.full_bytes
     rated = takes / waf
     first, warm = (_per_day(did, members, span_s) for did in (passes.first, passes.calm))
     most = max(first, warm)

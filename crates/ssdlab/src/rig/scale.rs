@@ -177,9 +177,12 @@ impl Rig {
         let sized = |size: u64| format!("{}B", (size as f64 * less) as u64 / UNIT * UNIT);
         own.push(("capacity", sized(capacity)));
         own.push(("ftl.over_provisioning", figures(9, all / data - 1.0)));
-        if let Some(namespace) = self.bytes("namespace")? {
+        let namespace = self.bytes("namespace")?;
+        if let Some(namespace) = namespace {
             own.push(("namespace", sized(namespace)));
         }
+        let stands_for = self.bytes("full_capacity")?.or(namespace).unwrap_or(capacity);
+        own.push(("full_capacity", format!("{stands_for}B")));
         match self.get("ftl.map.kind").as_deref() {
             Some("extent") => {
                 let entries = self.count("ftl.map.entries")? / factor;

@@ -87,6 +87,11 @@ impl SsdKeys {
         ] {
             at_most_an_hour(key, time)?;
         }
+        if let Some(full) = self.full_capacity.filter(|full| *full < self.capacity) {
+            let problem =
+                format!("found {full}, expected at least the capacity ({})", self.capacity);
+            return Err(Error::rig("full_capacity", problem));
+        }
         // There may be 2^32 of them in a command.
         let trim = self.controller.trim_unit_time;
         at_most("controller.trim_unit_time", trim, Nanos::millis(1), "1ms")?;

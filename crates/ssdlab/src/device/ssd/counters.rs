@@ -201,6 +201,9 @@ fn visit_wear(ssd: &Ssd, visit: &mut dyn FnMut(&'static str, u64)) {
     visit("map_superblocks", table.superblocks);
     visit("superblock_units", u64::from(ftl.layout.units_per_superblock()));
     visit("capacity_bytes", ssd.capacity);
+    if let Some(full) = ssd.full_capacity {
+        visit("full_capacity_bytes", full);
+    }
     visit("rated_pe_cycles", u64::from(ssd.rated_cycles));
     visit("data_units_written", ssd.host.bytes_written.div_ceil(DATA_UNIT));
     visit("data_units_read", ssd.host.bytes_read.div_ceil(DATA_UNIT));

@@ -15,6 +15,10 @@ pub struct SsdKeys {
     /// reserve like that of over-provisioning. Absent: all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Bytes>,
+    /// What the host sees of the drive that this one stands for, which was made smaller to be simulated: `--scale` and
+    /// `plan cache --save-rigs` say it. Endurance is told of that drive; nothing else depends on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_capacity: Option<Bytes>,
     /// The flash.
     pub nand: NandKeys,
     /// The translation layer.
@@ -53,6 +57,7 @@ pub struct NandKeys {
     #[serde(default = "one")]
     pub planes: u32,
     /// Page size.
+    #[schemars(extend("examples" = ["16KiB"]))]
     pub page: Bytes,
     /// Pages of a block.
     pub pages_per_block: u32,

@@ -81,6 +81,7 @@ struct Active {
 /// A simulated SSD.
 pub struct Ssd {
     capacity: u64,
+    full_capacity: Option<u64>,
     unit_bytes: u64,
     keep_versions: bool,
     rated_cycles: u32,
@@ -126,6 +127,7 @@ impl Ssd {
         let buffer = keys.buffer(&geometry, build)?;
         Ok(Ssd {
             capacity: keys.capacity.0,
+            full_capacity: keys.full_capacity.map(|size| size.0),
             unit_bytes: keys.ftl.mapping_unit.0,
             keep_versions: build.keep_versions,
             rated_cycles: keys.nand.rated_pe_cycles,

@@ -10,7 +10,7 @@ persistent!(Ssd {
     }
     parts { buffer, limit, last_reads, read_ahead }
     built {
-        capacity, unit_bytes, keep_versions, rated_cycles, t_erase, idle_after,
+        capacity, full_capacity, unit_bytes, keep_versions, rated_cycles, t_erase, idle_after,
         // Only while the end of a program lets commands go on.
         releasing,
     }
