@@ -904,6 +904,32 @@ def test_a_job_is_planned_for_as_it_runs(
     assert "as if the job went on all day" in said.out
 
 
+def test_what_fills_a_cache_once_does_not_wear_it_for_years(
+    cli: Cli, stores: tuple[Path, Path], tmp_path: Path
+) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[db]\nrw=randrw\nrwmixread=99\nbs=16k\nsize=48m\nnorandommap\niodepth=8\n"
+        "runtime=5s\ntime_based\n"
+    )
+    place = tmp_path / "plan.json"
+    said = cli(
+        "plan", "cache", "--job", job, "--pool", stores[0], "--cache", "demo-client", "--quick",
+        "--sizes", "64m", "--modes", "write-through", "--json", place,
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    document = json.loads(place.read_text())
+    for row in rows_of(document, "cache"):
+        life = row["life"]
+        warm = life["warm_bytes_per_day"]
+        assert 0 < warm < 0.8 * life["first_pass_bytes_per_day"]
+        assert life["years"] == pytest.approx(life["rated_host_bytes"] / warm / 365.25)
+        share = warm / store("demo-client").capacity_bytes
+        assert life["drive_writes_per_day"] == pytest.approx(share)
+    (wear,) = [one for one in document["sentences"] if "rated cycles" in one]
+    assert wear.startswith("Each cache drive is written ") and " up to " not in wear
+
+
 def test_a_stage_that_fills_the_pool_is_run_once_and_counted_nowhere(
     cli: Cli, stores: tuple[Path, Path], tmp_path: Path
 ) -> None:

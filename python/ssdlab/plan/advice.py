@@ -259,8 +259,9 @@ def _wear(row: CacheRow, years_min: float) -> Iterator[str]:
     day = "" if telling else ", if the load went on like that all day and every day"
     if not telling and life.years < years_min:
         day += f"; too short a load to be held to the {years_min:g} years of the rule"
+    most = "" if row.passes.job else "up to "
     yield (
-        f"Each cache drive is written up to {100 * dwpd:.3g} % of its capacity a day "
+        f"Each cache drive is written {most}{100 * dwpd:.3g} % of its capacity a day "
         f"({units.number(dwpd)} DWPD, write amplification "
         f"{units.number(life.write_amplification)}) and lasts {years} by its rated cycles{day}."
     )

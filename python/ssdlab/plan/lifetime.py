@@ -42,7 +42,8 @@ class CacheLife:
     write_amplification_from: str
     """Where that comes from."""
     drive_writes_per_day: float
-    """The larger of both as writes of the whole drive per day."""
+    """The larger of both as writes of the whole drive per day; of a job, whose data is new to the
+    cache but once, the warm one."""
     years: float
     """Until the rated cycles are used up; at most :data:`YEARS_MAX`."""
     rated_host_bytes: float
@@ -119,7 +120,7 @@ def life(
     takes = rating.bytes if rating else flash.rated_bytes * full / flash.full_bytes
     rated = takes / waf
     first, warm = (_per_day(did, members, span_s) for did in (passes.first, passes.calm))
-    most = max(first, warm)
+    most = warm if passes.job else max(first, warm)
     return CacheLife(
         first_pass_bytes_per_day=first,
         warm_bytes_per_day=warm,

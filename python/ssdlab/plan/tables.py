@@ -146,13 +146,16 @@ def _wear(plan: CachePlan) -> Table:
     def of(what: Callable[[CacheLife], Cell | float]) -> Callable[[CacheRow], Cell | float | None]:
         return lambda row: None if row.life is None else what(row.life)
 
+    job = plan.load.is_job
     note = (
-        "Of the cache drive that is written most. New data: written a day at the recorded rate, as "
-        "in the first pass; same data: as once warm. Years: until the rated cycles are used up, at "
-        "the greater of both. WA: that of the drive when it has been overwritten many times."
+        "Of the cache drive that is written most. New data: written a day "
+        f"{'' if job else 'at the recorded rate, '}as in the first pass; same data: as in the last "
+        "one. Years: until the rated cycles are used up, at "
+        f"{'the latter' if job else 'the greater of both'}. WA: that of the drive when it has been "
+        "overwritten many times."
     )
-    if plan.load.is_job:
-        note += " A day: as if the job went on all day at the speed that it has."
+    if job:
+        note += " A day: as if the job went on all day at the speed that it has in the last pass."
     elif plan.load.span_s < TELLING_S:
         note += " This recording is too short to say anything of a day."
     return table(
