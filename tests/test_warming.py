@@ -16,6 +16,8 @@ CACHE = f'kind = "cache"\nblock = "16KiB"\nmode = "write-back"\n[device.cache]\n
 NESTED = f'kind = "partition"\n[device.below]\n{CACHE.replace("[device.", "[device.below.")}'
 READ = CACHE.replace("write-back", "write-through")
 APART = CACHE.replace('write-back"', 'write-back"\ndestage_merge = "16KiB"')
+ZIPF = "bs=4k\nrw=randread\nrandom_distribution=zipf:1.1\nsize=1g"
+SKEWED = READ.replace("256MiB", "512MiB").replace("20ms", "100us")
 AROUND = CACHE.replace("write-back", "write-around").replace("256MiB", "1GiB")
 SLOW_CACHE = (
     CACHE.replace("256MiB", "128MiB")
@@ -56,10 +58,12 @@ def told(device: str, job: str, tmp_path: Path, status: str = "") -> tuple[float
         # Slower, as reads have yet to find what will be there: a quarter of it, and all.
         (READ, "rw=randread\nsize=512m\nruntime=25", "96 % of the reads missed, 52 % at most"),
         (READ, "rw=randrw\nsize=192m\nruntime=25", "of the reads missed, none"),
+        # Of skewed reads those that come often are in it first: how it fills tells more than room.
+        (SKEWED, f"{ZIPF}\nruntime=60", "missed, 1"),
         # At last, of one read in five the last before it was a write, which goes around.
         (AROUND, "rw=randrw\nrwmixread=80\nsize=512m\nruntime=25", "missed, 2"),
     ],
-    ids="put-off further-down too-fast within-reach early in-it cold cold-mix around".split(),
+    ids="put-off further-down too-fast within-reach early in-it cold mix skewed around".split(),
 )
 def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
     device: str, job: str, word: str, tmp_path: Path
@@ -77,6 +81,9 @@ def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
         # A cache that is full, or nearly so, and one that the pool is as fast as.
         (CACHE, "rw=randread\nsize=1g\nramp_time=1000\nruntime=25"),
         (READ, "rw=randread\nsize=1g\nramp_time=150\nruntime=25"),
+        # One that is soon full, and one whose policy does not heed what is read.
+        (SKEWED, f"{ZIPF}\nramp_time=600\nruntime=25"),
+        (f'replacement = "fifo"\n{SKEWED}', f"{ZIPF}\nramp_time=300\nruntime=60"),
         (READ.replace("20ms", "80ms"), "rw=randread\nsize=1g\nruntime=25"),
         # The pool takes as much as the job asks for, once destaging begins.
         (CACHE, "rw=randwrite\nsize=1g\nrate_iops=50\nruntime=60"),

@@ -24,11 +24,15 @@ PUT_OFF = SLOPE_EXCURSION_MAX
 has to take once no more can be, which is the trend that the PTS lets pass."""
 FOUND = ("hits", "partial", "misses")
 """What reads and writes are counted by."""
+HEEDLESS = ("fifo", "random")
+"""Policies that throw out what was read last as soon as anything else."""
 SUB_BLOCK = 4096
 """Bytes of a block that are valid by themselves, where a rig does not say."""
 DIRTY_MOST = 0.9
 """Share of a cache from which writes wait (`dirty_high`), where a rig does not say."""
 
+EACH = 0.9
+"""Share of the misses that bring in what was asked for, in a cache that lets in what it misses."""
 HELD_BACK = 0.5
 """I/Os in flight, as a share of a job's depth, below which it holds back itself (`rate_iops`): one
 that does not has all of them."""
@@ -65,7 +69,7 @@ def yet_to_come(
     rig = _core.Rig(result.rig_toml or "", rig_name="rig")
     time = frame["time_s"].to_numpy()
     ends = (job.start_s + job.window.start_s, job.start_s + job.window.end_s)
-    start, end = (max(0, int((time <= at + NEAR).sum()) - 1) for at in ends)
+    begun, start, end = (max(0, int((time <= at + NEAR).sum()) - 1) for at in (job.start_s, *ends))
     reach = _together(regions for _, regions in works)
     written = _together(regions for work, regions in works if work.does("write"))
     for name in names:
@@ -100,7 +104,13 @@ def yet_to_come(
         # A miss brings in what was asked for, of a block that has room for more.
         piece = min(block, max(job.workload.block or 0, rig.bytes(f"{key}sub_block") or SUB_BLOCK))
         whole = rig.get(f"{key}fill") == "block"
-        if reach is not None and (text := _filling(own, job, reach, block if whole else piece)):
+        piece = block if whole else piece
+        policy = rig.get(f"{key}replacement") or ("" if rig.get(f"{key}preset") else "lru")
+        so_far = None
+        if policy and policy not in HEEDLESS:
+            first = 0 if len(works) == 1 else begun
+            so_far = {n: own[n][-1] - float(frame[f"{prefix}{n}"][first]) for n in own}
+        if reach is not None and (text := _filling(own, so_far, job, reach, piece)):
             return Yet(text)
     return NOTHING
 
@@ -148,7 +158,10 @@ def _putting_off(
     )
 
 
-def _filling(own: Mapping[str, Counts], job: JobMeasurement, reach: float, piece: float) -> str:
+def _filling(
+    own: Mapping[str, Counts], so_far: Mapping[str, float] | None, job: JobMeasurement,
+    reach: float, piece: float,
+) -> str:  # fmt: skip
     """Whether reads within so many bytes will find more once the cache has no free room, or all of
     them, of which a miss brings in a piece at a time. What has come in by then is asked for at
     least as often as what stays outside."""
@@ -161,8 +174,10 @@ def _filling(own: Mapping[str, Counts], job: JobMeasurement, reach: float, piece
     fits = reach <= own["block_bytes"][-1] * own["blocks_capacity"][-1]
     if not fits and not (job.workload.random and cached[-1] > cached[0]):
         return ""  # what comes round in order goes before it is asked for again
-    comes = 1.0 if fits else room / (reach / piece - cached[-1])
     missed = 1 - found / asked
+    comes = 1.0 if fits else room / (reach / piece - cached[-1])
+    if so_far is not None and not fits:
+        comes = max(comes, 1 - _left(own, so_far, piece))
     # What goes around the cache throws out of it what it writes: of reads and writes of a place, a
     # read misses where the last before it was a write.
     around = _grown(own, "cache_bytes_written") <= filled
@@ -177,6 +192,24 @@ def _filling(own: Mapping[str, Counts], job: JobMeasurement, reach: float, piece
         f"the cache was still filling: {units.percent(missed)} of the reads missed, {then} will "
         "once it holds all that it can; give it more time (ramp_time)"
     )
+
+
+def _left(own: Mapping[str, Counts], so_far: Mapping[str, float], piece: float) -> float:
+    """Share of the misses that is left at most once a cache has no free room, by what it did
+    ``so_far``: the number of different places among reads grows by a power of the number of reads,
+    which falls as more have come (Heaps' law). 1 where that does not tell: what came in was not
+    what was missed, or something was thrown out already."""
+    reads, wrote = (sum(so_far[f"{way}_{one}"] for one in FOUND) for way in ("read", "write"))
+    misses, blocks = reads - so_far["read_hits"], so_far["blocks_cached"]
+    pieces, came = so_far["fill_bytes"] / piece, _grown(own, "blocks_cached")
+    if wrote or own["evictions"][-1] or not (came and blocks) or pieces < EACH * misses:
+        return 1.0
+    asked = sum(_grown(own, f"read_{one}") for one in FOUND)
+    missed = asked - _grown(own, "read_hits")
+    power, of_blocks = missed / asked * reads / pieces, came / asked * reads / blocks
+    room = own["blocks_capacity"][-1] - own["blocks_cached"][-1]
+    times = (1 + room / blocks) ** (1 / min(of_blocks, 1.0))
+    return float(times ** min(0.0, power - 1))
 
 
 def _means(latency: Histogram, share: float) -> tuple[float, float]:
