@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// With bytes that a transfer as text would change.
 const MAGIC: [u8; 16] = *b"\x89ssdlab drive\r\n\x1a";
 /// Of the state's form; one more whenever that changes within a version of ssdlab.
-const FORMAT: u32 = 43;
+const FORMAT: u32 = 44;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Length and checksum at the end.
 const TRAILER: u64 = 12;

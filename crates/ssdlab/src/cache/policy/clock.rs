@@ -13,9 +13,13 @@ use super::{Policy, Sizes};
 use crate::cache::directory::Directory;
 use crate::cache::members::Members;
 use crate::persist::persistent;
+use std::ops::Range;
 
 /// The place of nobody.
 const NONE: u32 = u32::MAX;
+
+/// Rounds after which they are counted anew.
+const ROUNDS: u32 = u32::MAX / 2;
 
 /// Of a frame: its place, and the last round of the hand in which its reference bit is set.
 #[derive(Clone, Copy, Default)]
@@ -40,12 +44,14 @@ pub struct Clock {
     end: u32,
     /// Between this place and the hand is nobody.
     gap: u32,
+    /// Nor between these two: the largest such gap that the hand has left behind.
+    room: (u32, u32),
     /// Whether what comes is put at the newest end, not at the hand.
     sieves: bool,
 }
 
 persistent!(Clock {
-    state { taken, loose, hand, round, end, gap }
+    state { taken, loose, hand, round, end, gap, room }
     parts { row, seats }
     built { sieves }
 });
@@ -62,12 +68,21 @@ impl Clock {
             round: 1,
             end: 0,
             gap: 0,
+            room: (0, 0),
             sieves: false,
         }
     }
 
     pub fn sieve(capacity: u32) -> Self {
         Clock { sieves: true, ..Clock::new(capacity) }
+    }
+
+    /// Counts rounds from 1 again.
+    fn count_anew(&mut self) {
+        self.seats
+            .iter_mut()
+            .for_each(|seat| seat.used = (seat.used + 1).saturating_sub(self.round));
+        self.round = 1;
     }
 
     /// Whether there are frames that the hand has yet to come to in this round.
@@ -90,27 +105,44 @@ impl Clock {
         self.loose.remove(u64::from(place));
     }
 
-    /// Moves all frames together: those before the hand to the start of the row, and the others as well, or to its end.
-    fn close_up(&mut self, to_the_end: bool) {
-        let mut to = 0;
-        for from in 0..self.hand {
+    /// Moves all frames together at the start of the row.
+    fn close_up(&mut self) {
+        let hand = self.hand;
+        self.hand = self.gather(0..hand, 0);
+        self.end = self.gather(hand..self.row.len() as u32, self.hand);
+        self.gap = self.hand;
+        self.room = (0, 0);
+    }
+
+    /// Makes room right before the hand: that which is elsewhere, once the frames between have moved, or all there is.
+    fn make_room(&mut self) {
+        let (from, to) = std::mem::take(&mut self.room);
+        if from == to {
+            self.gap = self.gather(0..self.hand, 0);
+            self.end = self.row.len() as u32;
+            self.hand = self.gather_back(self.hand..self.end, self.end);
+        } else if to <= self.hand {
+            self.gap = self.gather(to..self.hand, from);
+        } else {
+            self.gap = self.hand;
+            self.hand = self.gather_back(self.hand..from, to);
+        }
+    }
+
+    /// Moves the frames of some places together, from another place on; where they end.
+    fn gather(&mut self, places: Range<u32>, mut to: u32) -> u32 {
+        for from in places {
             to += u32::from(self.carry(from, to));
         }
-        self.gap = to;
-        if to_the_end {
-            let mut room = self.row.len() as u32;
-            self.end = room;
-            for from in (self.hand..room).rev() {
-                room -= u32::from(self.carry(from, room - 1));
-            }
-            self.hand = room;
-        } else {
-            let hand = std::mem::replace(&mut self.hand, to);
-            for from in hand..self.row.len() as u32 {
-                to += u32::from(self.carry(from, to));
-            }
-            self.end = to;
+        to
+    }
+
+    /// The same up to another place; where they begin.
+    fn gather_back(&mut self, places: Range<u32>, mut to: u32) -> u32 {
+        for from in places.rev() {
+            to -= u32::from(self.carry(from, to - 1));
         }
+        to
     }
 
     /// Moves who is at a place to another; whether there was somebody.
@@ -128,7 +160,7 @@ impl Clock {
     /// A place at the newest end; nothing changes for the hand, which has still gone past the end if it had.
     fn newest(&mut self) -> u32 {
         if self.end as usize == self.row.len() {
-            self.close_up(false);
+            self.close_up();
         }
         let past = !self.goes_on();
         self.end += 1;
@@ -145,7 +177,7 @@ impl Clock {
             return self.newest();
         }
         if self.gap >= self.hand {
-            self.close_up(true);
+            self.make_room();
         }
         self.gap += 1;
         self.gap - 1
@@ -168,6 +200,9 @@ impl Policy for Clock {
         _ghost: Option<u32>,
         mut may: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
+        if self.round >= ROUNDS {
+            self.count_anew();
+        }
         let (begin, last) = (self.hand, self.round + 2);
         loop {
             // The first round clears all bits; what the second passes over may not be taken.
@@ -185,6 +220,9 @@ impl Policy for Clock {
             self.hand = next + 1;
             if self.seats[slot as usize].used < self.round && may(slot) {
                 self.take(slot);
+                if begin.saturating_sub(self.gap) > self.room.1 - self.room.0 {
+                    self.room = (self.gap, begin);
+                }
                 self.gap = next;
                 names.release(slot);
                 return Some(slot);
@@ -212,5 +250,59 @@ impl Policy for Clock {
             + self.seats.capacity() * size_of::<Seat>()
             + self.taken.bytes()
             + self.loose.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+
+    #[test]
+    fn rounds_counted_anew_change_nothing() {
+        let begun = |round| Clock { round, ..Clock::new(8) };
+        let mut pair = [begun(1), begun(ROUNDS - 9)].map(|clock| (clock, Directory::new(8, 0)));
+        let mut stream = Stream::new(1, "slots");
+        for key in 0..1000 {
+            let (used, few) = (stream.below(8) as u32, stream.below(4) as u32);
+            let came = pair.each_mut().map(|(clock, names)| {
+                let slot =
+                    names.vacant().or_else(|| clock.evict(names, None, |slot| slot > few))?;
+                clock.admit(names, slot, None);
+                names.insert(key, slot);
+                clock.hit(names, used.min(names.len() - 1));
+                Some(slot)
+            });
+            assert_eq!(came[0], came[1], "{key}");
+        }
+        assert!(pair[1].0.round < pair[0].0.round);
+    }
+
+    #[test]
+    fn what_comes_in_the_place_of_removed_frames_moves_few_others() {
+        let frames = 512;
+        let (mut clock, mut names) = (Clock::new(frames), Directory::new(frames, 0));
+        let come = |clock: &mut Clock, names: &mut Directory, key: u64| {
+            let slot = names.vacant().or_else(|| clock.evict(names, None, |_| true)).unwrap();
+            clock.admit(names, slot, None);
+            names.insert(key, slot);
+        };
+        (0..512).for_each(|key| come(&mut clock, &mut names, key));
+        let mut stream = Stream::new(1, "slots");
+        let mut moved = 0;
+        for step in 0..4000 {
+            let used = stream.below(512) as u32;
+            clock.hit(&mut names, used);
+            let before = clock.seats.clone();
+            come(&mut clock, &mut names, 1000 + 2 * step);
+            let removed = stream.below(512) as u32;
+            clock.remove(&mut names, removed);
+            names.release(removed);
+            names.give_back(removed);
+            come(&mut clock, &mut names, 1001 + 2 * step);
+            let pairs = before.iter().zip(&clock.seats);
+            moved += pairs.filter(|(a, b)| a.place != b.place).count();
+        }
+        assert!(moved < 8 * 4000, "{moved}");
     }
 }
