@@ -101,18 +101,27 @@ impl Queue {
     #[inline]
     fn oldest_listed(&mut self, list: u32, may: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         let mut slot = self.links.oldest(list);
+        let mut refused = Vec::new();
         while !self.links.is_end(slot) {
             let newer = self.links.newer(slot);
             if self.aside.is_pinned(slot) {
-                self.links.renew(self.older(list), slot);
-                self.numbers.1 += 1;
-                self.aside.set(list, slot, 0, self.numbers.1);
+                // Older ones first: what is set aside is older than what is in the list.
+                refused.drain(..).for_each(|older| self.set_aside(list, older));
+                self.set_aside(list, slot);
             } else if may(slot) {
                 return Some(slot);
+            } else {
+                refused.push(slot);
             }
             slot = newer;
         }
         None
+    }
+
+    fn set_aside(&mut self, list: u32, slot: u32) {
+        self.links.renew(self.older(list), slot);
+        self.numbers.1 += 1;
+        self.aside.set(list, slot, 0, self.numbers.1);
     }
 
     /// Bytes of memory that it takes.

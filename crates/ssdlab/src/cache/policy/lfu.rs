@@ -156,12 +156,17 @@ impl Lfu {
         let mut group = self.lowest;
         while group != NONE && self.groups[group as usize].count < limit {
             let mut slot = self.groups[group as usize].oldest;
+            let mut refused = Vec::new();
             while slot != NONE {
                 let newer = self.places[slot as usize].newer;
                 if self.aside.is_pinned(slot) {
+                    // Older ones first: what is set aside is older than what is in the list.
+                    refused.drain(..).for_each(|older| self.set_aside(older));
                     self.set_aside(slot);
                 } else if may(slot) {
                     return Some(slot);
+                } else {
+                    refused.push(slot);
                 }
                 slot = newer;
             }
