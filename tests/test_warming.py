@@ -18,6 +18,8 @@ READ = CACHE.replace("write-back", "write-through")
 APART = CACHE.replace('write-back"', 'write-back"\ndestage_merge = "16KiB"')
 ZIPF = "bs=4k\nrw=randread\nrandom_distribution=zipf:1.1\nsize=1g"
 SKEWED = READ.replace("256MiB", "512MiB").replace("20ms", "100us")
+SWIFT_POOL = CACHE.replace("10ms", "3ms")
+SLOWED = CACHE.replace('write-back"', 'write-back"\ndestage_rate = "400kB/s"')
 AROUND = CACHE.replace("write-back", "write-around").replace("256MiB", "1GiB")
 SLOW_CACHE = (
     CACHE.replace("256MiB", "128MiB")
@@ -50,6 +52,8 @@ def told(device: str, job: str, tmp_path: Path, status: str = "") -> tuple[float
         (NESTED, "rw=randwrite\nsize=1g\nruntime=25", "the cache put"),
         # More than the pool takes, which is seen once destaging begins.
         (APART, "rw=randwrite\nsize=1g\nrate_iops=200\nruntime=60", "the cache put 4"),
+        # The pool has the time, the cache has not: it reads what it writes back.
+        (SWIFT_POOL, "rw=randwrite\nsize=1g\nruntime=25", "the cache put"),
         # There is room for all of it, but not for as much that only the cache holds.
         (SLOW_CACHE, "rw=randwrite\nsize=120m\nruntime=25", "the cache put"),
         # Slower, as nothing hot has come up, and as most of it has not yet.
@@ -63,7 +67,7 @@ def told(device: str, job: str, tmp_path: Path, status: str = "") -> tuple[float
         # At last, of one read in five the last before it was a write, which goes around.
         (AROUND, "rw=randrw\nrwmixread=80\nsize=512m\nruntime=25", "missed, 2"),
     ],
-    ids="put-off further-down too-fast within-reach early in-it cold mix skewed around".split(),
+    ids="put-off further too-fast swift within-reach early in-it cold mix skewed around".split(),
 )
 def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
     device: str, job: str, word: str, tmp_path: Path
@@ -93,6 +97,7 @@ def test_a_rate_that_is_steady_before_caches_and_tiers_are_is_doubted(
         # Some of it for the first time, but all of it may.
         (CACHE, "rw=randwrite\nsize=16m\nruntime=25"),
         (NESTED, "rw=randwrite\nsize=16m\nruntime=25"),
+        (SLOWED, "rw=randwrite\nsize=200m\nruntime=60"),
         (CACHE.replace('block = "16KiB"\n', ""), "rw=randwrite\nsize=16m\nruntime=25"),
         (TIER.replace("below-first", "fast-first"), "rw=randread\nsize=32m\nruntime=25"),
     ],

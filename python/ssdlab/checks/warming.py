@@ -89,11 +89,9 @@ def yet_to_come(
             continue
         key, block = prefix.replace("/", "."), own["block_bytes"][-1]
         room = block * own["blocks_capacity"][-1]
-        # Where nothing was written back, all of it may stay where it is.
-        stays = (
-            written is not None
-            and not own["destaged_bytes"][-1]
-            and written <= room * float(rig.get(f"{key}dirty_high") or DIRTY_MOST)
+        # Writes never wait for the pool where all that they write may stay where it is.
+        stays = written is not None and written <= room * float(
+            rig.get(f"{key}dirty_high") or DIRTY_MOST
         )
         # However idle the pool is, with a rate of its own destaging takes no more of it.
         slowed = rig.get(f"{key}destage_rate") is not None
@@ -142,13 +140,14 @@ def _putting_off(
     off, done = _grown(own, "dirty_bytes", since), _grown(own, "destaged_bytes", since)
     if _grown(own, "dirty_bytes") <= CHANGED * dirty[-1] or off <= PUT_OFF * (off + done):
         return NOTHING
-    if done and busy is not None:
-        spent = (busy[-1] - busy[since]) / (time[-1] - time[since])
-        if spent * (off + done) / done < 1:
-            return NOTHING  # it has the time for all of it
     timed = [(one.iops or 0.0, one.latency.mean_ns or 0.0) for one in job.own if one.latency]
     flying = sum(rate * ns / 1e9 for rate, ns in timed)
-    if not done and flying < HELD_BACK * job.workload.in_flight:
+    asks_for_less = flying < HELD_BACK * job.workload.in_flight
+    if asks_for_less and done and busy is not None:
+        spent = (busy[-1] - busy[since]) / (time[-1] - time[since])
+        if spent * (off + done) / done < 1:
+            return NOTHING  # the pool has the time for all of it
+    if asks_for_less and not done:
         return Yet(
             "whether the pool takes as much is not known: the cache wrote nothing back", False
         )
