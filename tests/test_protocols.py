@@ -29,6 +29,7 @@ from ssdlab.jobfile import JobText
 from ssdlab.protocols import as_ssd, find, for_video, iometer, protocols
 from ssdlab.protocols.sustained_fill import AGAIN, FILL
 from ssdlab.results import SERIES_SCHEMA, Result
+from ssdlab.rig import capacity_of
 from ssdlab.target import Fio, Settings
 from ssdlab.wear import Stretch
 
@@ -441,6 +442,15 @@ def test_a_cache_is_judged_by_writes_that_the_spare_area_no_longer_takes() -> No
         for found, name in ((cache, "steady random writes"), (even, "mean"))
     ]
     assert rates[0] == pytest.approx(rates[1], rel=0.05)
+
+
+def test_the_life_of_a_cache_is_that_of_the_drive_at_full_size() -> None:
+    param = {"seconds": 1, "tbw_tb": 1000, "daily_gb": 500}
+    cache = ssdlab.test("demo-enterprise", protocol="for-nas-cache", scale=64, param=param)
+    said = " ".join(cache.answer.lead.sentences)
+    daily = 1000e12 / capacity_of("demo-enterprise") / (5 * 365)
+    assert f"it takes {daily:.1f} drive writes a day for five years" in said
+    assert f"it lasts {1000e12 / 500e9 / 365:.2f} years" in said
 
 
 def test_an_access_time_names_no_percentile_that_is_not_known() -> None:

@@ -288,18 +288,21 @@ class Stretch:
         if lives:
             total, left = (min(one) for one in zip(*lives, strict=True))
             waf = rooms / (self.written.host or host)
-            flashes = {path: member.flash for path, member in members.items()}
-            endurance = Endurance.of(waf, total, left, self._full_bytes(flashes))
+            endurance = Endurance.of(waf, total, left, self.full_bytes)
         return Wear(members, _together([member.smart for member in members.values()]), endurance)
 
-    def _full_bytes(self, flashes: Mapping[str, Flash]) -> float | None:
-        """Capacity of the rig that this one stands for; None where that is not known."""
+    @property
+    def full_bytes(self) -> float | None:
+        """Capacity of the rig that this one stands for, if drives of it were made smaller to be
+        simulated; None where that is not known."""
+        states = by_path(self.counters)
+        flashes = {path: flash for path, own in states.items() if (flash := _flash(own))}
         whole = self.capacity_bytes or sum(flash.capacity_bytes for flash in flashes.values())
         if all(flash.times == 1 for flash in flashes.values()):
             return whole
         # What a cache is on adds nothing to it; how large other drives are at full size, none says.
         pool = {path: flash for path, flash in flashes.items() if "cache" not in path.split("/")}
-        ends = {path for path, own in by_path(self.counters).items() if "host_bytes_written" in own}
+        ends = {path for path, own in states.items() if "host_bytes_written" in own}
         if not pool or ends - flashes.keys():
             return None
         small = sum(flash.capacity_bytes for flash in pool.values())

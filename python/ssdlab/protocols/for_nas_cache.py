@@ -17,7 +17,7 @@ from ssdlab.engine.protocol import procedure
 from ssdlab.engine.records import Records
 from ssdlab.engine.setup import ProtocolParameter, Setup
 from ssdlab.engine.steps import Job, Purge, Rounds, Step, Tracked, in_round
-from ssdlab.wear import WARRANTY_DAYS
+from ssdlab.wear import WARRANTY_DAYS, Stretch
 
 STEADY = "steady-writes"
 FRESH, READ, MIXED = "fresh", "reads", "reads-and-writes"
@@ -70,7 +70,7 @@ def judge(records: Records, setup: Setup) -> Section:
     kept = percent(rate, records.cell("iops", FRESH)).value
     if kept is not None:
         said.append(f"Steady random writes are {kept:.0f} % of those of the fresh drive.")
-    said.append(_life_said(setup, dwpd, source))
+    said.append(_life_said(setup, _capacity(records, setup, keys), dwpd, source))
     shown = part_distributions(
         records, "Latency distribution (CCDF) of the mix", [p for p in PARTS if p.keys == MIXED]
     )
@@ -82,18 +82,26 @@ def _life(records: Records, setup: Setup, keys: list[str]) -> tuple[float | None
     """Drive writes per day over five years, and where the number comes from."""
     rated = setup.number("tbw_tb")
     if rated:
-        return rated * 1e12 / setup.capacity / WARRANTY_DAYS, "its rated endurance"
+        return rated * 1e12 / _capacity(records, setup, keys) / WARRANTY_DAYS, "its rated endurance"
     wear = [
-        lasts["dwpd_5_years"]
+        daily
         for key in keys
         if (lasts := (records.ssdlab(key).get("wear") or {}).get("endurance"))
+        if (daily := lasts["dwpd_5_years"]) is not None
     ]
     if wear:
         return sum(wear) / len(wear), "the rated cycles of its flash and what random writes cost"
     return None, ""
 
 
-def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
+def _capacity(records: Records, setup: Setup, keys: list[str]) -> float:
+    """Of the drive at full size, if it was made smaller to be simulated."""
+    told = (records.ssdlab(key).get("counters") for key in keys)
+    counters = next(filter(None, told), None) or {}
+    return Stretch(counters, {}, setup.capacity).full_bytes or setup.capacity
+
+
+def _life_said(setup: Setup, capacity: float, dwpd: float | None, source: str) -> str:
     if dwpd is None:
         return (
             "How long it lasts cannot be said: its rated endurance (TBW) is not known "
@@ -102,7 +110,7 @@ def _life_said(setup: Setup, dwpd: float | None, source: str) -> str:
     daily = setup.number("daily_gb")
     life = "" if not daily else (
         f"; with {units.size_text(daily * 1e9)} a day it lasts "
-        f"{units.number(dwpd * setup.capacity * WARRANTY_DAYS / (daily * 1e9) / 365)} years"
+        f"{units.number(dwpd * capacity * WARRANTY_DAYS / (daily * 1e9) / 365)} years"
     )  # fmt: skip
     return f"By {source} it takes {units.number(dwpd)} drive writes a day for five years{life}."
 
