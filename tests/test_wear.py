@@ -156,6 +156,14 @@ def test_a_drive_made_smaller_tells_the_endurance_of_the_whole_one(tmp_path: Pat
     assert told[1].startswith("Endurance at full size, not as small as it is simulated, at this")
 
 
+def test_a_drive_that_is_given_a_size_stands_for_no_other() -> None:
+    job = "[w]\nrw=write\nbs=64k\nsize=16m\n"
+    own = {"capacity": "32GiB"}  # twice that of the whole drive
+    sized = ssdlab.run(job, on="demo-client", scale=2, set=own).ssdlab["counters"]
+    assert "below/full_capacity_bytes" not in sized
+    assert sized["below/capacity_bytes"] == 32 << 30
+
+
 def test_drive_writes_of_a_rig_are_not_told_where_its_size_is_not_known(tmp_path: Path) -> None:
     """The SSD of a cache says that it was made smaller; of what is behind it nothing is known."""
     whole = run(cache("write-back"), tmp_path)

@@ -151,6 +151,16 @@ def smaller_rig(text: str, name: str, factor: int) -> dict[str, str]:
     return {}
 
 
+def set_over(small: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """What makes drives smaller, and over it what is set on them: what is given a size of its own
+    stands for no other drive."""
+    sized = any(key.rpartition(".")[2] in ("capacity", "namespace") for key in own)
+    kept = {
+        key: value for key, value in small.items() if not (sized and key.endswith("full_capacity"))
+    }
+    return {**kept, **own}
+
+
 def resolve(
     target: str | Path | Target,
     *,

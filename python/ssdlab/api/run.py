@@ -15,7 +15,7 @@ from ssdlab.jobfile import JobText, carried_path, read_job, replaying
 from ssdlab.progress import Notice
 from ssdlab.rating import Rating
 from ssdlab.results import Result
-from ssdlab.rig import SUPERBLOCKS_MIN, scale_doubt
+from ssdlab.rig import SUPERBLOCKS_MIN, scale_doubt, set_over
 from ssdlab.target import Settings, Target
 from ssdlab.tracefile import FITS, Replay, existing, left_out
 from ssdlab.units import parse_bytes
@@ -113,7 +113,7 @@ def settings_of(
     return Settings(
         seed=seed,
         prepare=prepare,
-        overrides={**target.smaller(scale, fewest=SUPERBLOCKS_MIN), **keys(set)},
+        overrides=set_over(target.smaller(scale, fewest=SUPERBLOCKS_MIN), keys(set)),
         notice=notice,
         logs=logs,
         all_counters=all_counters,

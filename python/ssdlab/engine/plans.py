@@ -21,7 +21,7 @@ from ssdlab.engine.speed import GUESS, Speeds, read
 from ssdlab.engine.steps import Repeated
 from ssdlab.errors import InputError
 from ssdlab.rating import Rating
-from ssdlab.rig import capacity_of, is_profile, profile
+from ssdlab.rig import capacity_of, is_profile, profile, set_over
 from ssdlab.store import MANIFEST, RunStore, called
 from ssdlab.store.folder import RunFolder
 from ssdlab.target import Session, Target, real, sim
@@ -314,7 +314,7 @@ def _own_keys(order: ProtocolOrder) -> dict[str, str]:
         capacity = capacity_of(order.target.name)
         wanted = max(round(order.protocol.quick_divisor), capacity // QUICK_CAPACITY)
         factor = max(factor, min(wanted, capacity // LEAST_CAPACITY))
-    return {**order.target.smaller(factor, fewest=LEAST_SUPERBLOCKS), **order.overrides}
+    return set_over(order.target.smaller(factor, fewest=LEAST_SUPERBLOCKS), order.overrides)
 
 
 def setup_of(

@@ -17,7 +17,7 @@ from ssdlab.bench.content import content_of
 from ssdlab.errors import InputError
 from ssdlab.jobfile import JobText
 from ssdlab.plan.prices import Prices, prices
-from ssdlab.rig import SUPERBLOCKS_MIN, resolve, scale_doubt
+from ssdlab.rig import SUPERBLOCKS_MIN, resolve, scale_doubt, set_over
 from ssdlab.sweeps import facts
 from ssdlab.sweeps.axes import JOB, Axis, job_options, point, with_options
 from ssdlab.sweeps.formula import Condition, FormulaValue, condition, value
@@ -255,7 +255,8 @@ class Sweep:
         if known not in self._rigs:
             base = self._base(name)
             rig = base.tree()
-            rig.set_all(list({**base.smaller(self.scale, fewest=SUPERBLOCKS_MIN), **own}.items()))
+            small = base.smaller(self.scale, fewest=SUPERBLOCKS_MIN)
+            rig.set_all(list(set_over(small, own).items()))
             if len(self._rigs) >= RIGS_MAX:
                 self._rigs.clear()
             self._rigs[known] = _Rig(Sim(base.name, rig.to_toml()), rig)
