@@ -162,6 +162,17 @@ def test_an_empty_value_is_refused(cli: Cli, command: str, option: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "following"), [("--json", "--quick"), ("--csv", "-q"), ("--job", "--csv")]
+)
+def test_an_option_is_not_the_value_of_the_one_before_it(
+    cli: Cli, option: str, following: str
+) -> None:
+    """Its document was written to a file of that name, and the option was lost."""
+    told = one_sentence(cli("plan", "storage", "--candidate", "x", option, following))
+    assert told == f"{option} has no value: {following} follows, an option"
+
+
+@pytest.mark.parametrize(
     ("command", "option", "unit"),
     [
         ("plan storage --quick", "--space", "GB"),

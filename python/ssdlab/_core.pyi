@@ -24,6 +24,7 @@ __all__ = [
     "job_plan",
     "let_past",
     "miss_ratio_curve",
+    "nearest",
     "object_misses",
     "object_policies",
     "parse_fio_size",

@@ -98,7 +98,10 @@ def large(option: str, given: Size, unit: str = "GB") -> int:
     unit is meant in another than bytes, and refused."""
     found, said = size(option, given), text(given).strip()
     if said.isdecimal() and 0 < found < parse_bytes(option, f"1{unit}"):
-        raise InputError(f"{option} {said}: is {said} bytes; write its unit, such as {said}{unit}")
+        example = said if found < 100_000 else "1"
+        raise InputError(
+            f"{option} {said}: is {said} bytes; write its unit, such as {example}{unit}"
+        )
     return found
 
 

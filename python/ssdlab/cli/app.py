@@ -90,13 +90,15 @@ empty."""
 def _in_our_words(command: Any) -> None:
     """Options of one value are refused a second time: the first would be lost without a word. So is
     an empty value, as of a variable that is not set, which as a path would be the present folder,
-    and what is no number where one is wanted. The help shows no types of Python.
+    the next option where a value is missing, and what is no number where one is wanted. The help
+    shows no types of Python.
     """
     for part in getattr(command, "commands", {}).values():
         _in_our_words(part)
     for argument in (one for one in command.params if isinstance(one, TyperArgument)):
         argument.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
     make = command.make_parser
+    options = {name for one in command.params for name in one.opts if name.startswith("-")}
 
     def make_parser(ctx: Any) -> Any:
         parser = make(ctx)
@@ -115,8 +117,11 @@ def _in_our_words(command: Any) -> None:
                 if not many and given.count(option) > 1:
                     ctx.fail(f"{option.opts[0]} is given twice, but takes one value")
                 values = found[0].get(option.name)
-                if not option.required and "" in (values if isinstance(values, list) else [values]):
+                each = values if isinstance(values, list) else [values]
+                if not option.required and "" in each:
                     ctx.fail(f"{option.opts[0]} is empty; give it a value or leave it out")
+                if swallowed := next((one for one in each if one in options), None):
+                    ctx.fail(f"{option.opts[0]} has no value: {swallowed} follows, an option")
                 if wanted := _wants(option, values):
                     ctx.fail(f'{option.opts[0]} "{values}": expected {wanted}')
             return found
