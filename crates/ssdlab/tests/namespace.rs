@@ -78,13 +78,13 @@ fn a_smaller_drive_keeps_the_share_of_its_namespace() {
 fn a_drive_stands_for_none_that_is_smaller() {
     let text = include_str!("../../../python/ssdlab/profiles/micron-7450-960.toml");
     let mut rig = Rig::parse(text, "drive").unwrap();
-    rig.set("namespace", "1GiB").unwrap();
+    rig.set("namespace", "447GiB").unwrap();
     for (key, value) in rig.scale(100, 64).unwrap() {
         rig.set(&key, &value).unwrap();
     }
     assert_eq!(
         rig.get("full_capacity").as_deref(),
-        Some("1073741824B"),
+        Some("479962595328B"),
         "what the host sees of it"
     );
     rig.build(1, false).unwrap();
